@@ -1,0 +1,81 @@
+"""Everything memlane raises.
+
+    MemlaneError            a sentence, a code and a next step
+    ├── ConfigError         a configuration file, key or value is wrong
+    ├── NotEnabled          there is no bank here, or memory is switched off
+    ├── InvalidInput        a name, id or field that cannot be stored; also a ValueError
+    ├── NotFound            no memory has this id; also a KeyError
+    ├── AlreadyExists       the name is taken
+    ├── Refused             the gate said no; also a ValueError
+    └── StorageError        the disk said no: full, read-only, no permission
+
+    try:
+        bank.add(text)
+    except memlane.Refused as refusal:
+        print(refusal, refusal.hint)
+
+A message never repeats the text that was to be stored: it may be a secret.
+"""
+
+from __future__ import annotations
+
+
+class MemlaneError(Exception):
+    """Base of all errors. `code` is stable, `hint` says what to do next, `exit_code` is the command line's."""
+
+    code = "error"
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        return self.message
+
+    def to_dict(self) -> dict[str, str]:
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+class ConfigError(MemlaneError):
+    code = "config"
+
+
+class NotEnabled(MemlaneError):
+    code = "not_enabled"
+
+
+class InvalidInput(MemlaneError, ValueError):
+    code = "invalid_input"
+    exit_code = 2
+
+
+class NotFound(MemlaneError, KeyError):
+    code = "not_found"
+    exit_code = 3
+
+
+class AlreadyExists(MemlaneError):
+    code = "already_exists"
+    exit_code = 5
+
+
+class Refused(MemlaneError, ValueError):
+    """`check` names the gate's check that refused."""
+
+    code = "refused"
+    exit_code = 4
+
+    def __init__(self, message: str, *, check: str, hint: str = "", code: str | None = None) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.check = check
+
+    def to_dict(self) -> dict[str, str]:
+        return {**super().to_dict(), "check": self.check}
+
+
+class StorageError(MemlaneError):
+    code = "storage"

@@ -1,0 +1,107 @@
+"""The lanes: one on-disk format each, and the few verbs that the bank needs of all of them.
+
+Each lane class also has its seed's own verbs and can be used alone. A lane does not search, does not index,
+and does not know the surfaces.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from memlane import files
+from memlane.errors import InvalidInput, StorageError
+from memlane.model import Draft, Memory, Problem, Removed
+
+NAMES = ("notes", "vault", "topics", "records", "layers")
+
+
+class Lane(Protocol):
+    """What the bank asks of a lane. Native ids are the part of a memory's id after the colon."""
+
+    name: str
+    root: Path
+
+    def files(self) -> Iterator[str | Problem]:
+        """Every file of the lane, and what should be one but cannot be read."""
+
+    def parse(self, path: str) -> Iterator[Memory | Problem]:
+        """The memories of one file, and the damage in it. A file that vanished has none."""
+
+    def fetch(self, native: str) -> Memory:
+        """One memory. Raises NotFound."""
+
+    def put(self, draft: Draft) -> Memory:
+        """Store a draft. Durable when it returns. Raises Refused, InvalidInput, AlreadyExists, StorageError."""
+
+    def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
+        """Change some fields ("text", "title", "tags", … as in Draft) and leave the others as they are."""
+
+    def extend(self, native: str, text: str) -> Memory:
+        """Add text to the end of a memory."""
+
+    def drop(self, native: str) -> Removed:
+        """Delete a memory in a way that `recover` can undo."""
+
+    def recover(self, native: str) -> Memory:
+        """Bring back the latest deletion of this id. Raises NotFound, AlreadyExists."""
+
+    def removed(self) -> Iterator[Removed]:
+        """What can be recovered, newest first."""
+
+
+def scan(lane: Lane) -> Iterator[Memory | Problem]:
+    """Every memory on disk; damage comes as Problems between them."""
+    for path in lane.files():
+        if isinstance(path, Problem):
+            yield path
+        else:
+            yield from lane.parse(path)
+
+
+def open_lane(name: str, root: Path, **options: Any) -> Lane:
+    """The lane of this name at this place. Imports only the one that is asked for."""
+    if name == "notes":
+        from memlane.lanes.notes import NoteLane
+
+        return NoteLane(root, **options)
+    if name == "records":
+        from memlane.lanes.records import RecordLane
+
+        return RecordLane(root, **options)
+    if name == "layers":
+        from memlane.lanes.layers import MemoryStore
+
+        return MemoryStore(root, **options)
+    raise InvalidInput(f"There is no lane {name!r}.", hint=f"Use one of: {', '.join(NAMES)}.")
+
+
+def read_file(path: str) -> str | Problem | None:
+    """The text of a lane's file, the Problem that it is, or None when it vanished meanwhile."""
+    try:
+        return files.read_text(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, StorageError, UnicodeDecodeError) as error:
+        return files.unreadable(path, error)
+
+
+def readable(path: str) -> str:
+    """The text of a file that is to be read or changed by name. Raises StorageError when it cannot be."""
+    found = read_file(path)
+    if isinstance(found, Problem):
+        raise StorageError(f"{os.path.basename(path)} {found.why}.", hint="Mend the file, then try again.")
+    if found is None:
+        raise StorageError(f"{os.path.basename(path)} vanished.", hint="Try again.")
+    return found
+
+
+def known(changes: Mapping[str, Any], allowed: frozenset[str], lane: str) -> None:
+    """Raise InvalidInput for a field that the lane does not have."""
+    for name in changes:
+        if name not in allowed:
+            raise InvalidInput(
+                f"The {lane} lane has no field {name!r}.", hint=f"It has: {', '.join(sorted(allowed))}."
+            )

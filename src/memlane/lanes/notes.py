@@ -1,0 +1,409 @@
+"""Notes (seed 003): one Markdown file with YAML front matter each, soft deletion into `.trash/`.
+
+    .memories/auth-plan.md            id "auth-plan"
+    .memories/2025/january/day.md     id "2025/january/day"
+    .memories/.trash/old_20250110_143022.md
+
+The seed's verbs (create_memory …) answer with its dictionaries, and with {"error": …} instead of raising.
+Does not search: search is the bank's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec
+
+from memlane import files
+from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotEnabled, NotFound
+from memlane.lanes import known, read_file, readable, scan
+from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
+from memlane.text import (
+    FrontMatterError,
+    edit_front,
+    find_front,
+    first_heading,
+    first_line,
+    load_front,
+    moment,
+    newline_of,
+    render_front,
+    slug,
+)
+
+TYPES = ("journal", "plan", "fact", "observation", "reflection")
+STATUSES = ("active", "archived")
+_OWN_KEYS = frozenset({"type", "status", "tags", "created_at", "title", "scope", "thread", "project"})
+_FIELDS = frozenset({"text", *_OWN_KEYS})
+
+P = ParamSpec("P")
+
+
+def _answers(
+    verb: Callable[Concatenate[NoteLane, P], dict[str, Any]],
+) -> Callable[Concatenate[NoteLane, P], dict[str, Any]]:
+    """The seed's verbs never raise what a caller can mend: they answer {"error": text} and write nothing."""
+
+    @wraps(verb)
+    def answer(lane: NoteLane, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+        try:
+            if not lane.enabled:
+                raise NotEnabled("Memory system is not enabled")
+            return verb(lane, *args, **kwargs)
+        except MemlaneError as error:
+            return {"error": str(error)}
+
+    return answer
+
+
+class NoteLane:
+    """A folder of notes. `skip` names sub-folders that belong to other lanes of the same bank."""
+
+    name = "notes"
+
+    def __init__(
+        self,
+        root: str | Path = ".memories",
+        *,
+        enabled: bool = True,
+        skip: Sequence[str | Path] = (),
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.root = Path(root).absolute()
+        self.enabled = enabled
+        self.clock = clock
+        self._skip = tuple(os.fspath(Path(folder).absolute()) for folder in skip)
+        self._namesakes: dict[str, tuple[int, set[str]]] = {}
+
+    # -- the seed's verbs
+
+    @_answers
+    def create_memory(
+        self, filename: str, content: str, tags: Sequence[str] = (), memory_type: str = "journal"
+    ) -> dict[str, Any]:
+        """Write a new note with front matter. An unknown type becomes "journal"."""
+        kind = memory_type if memory_type in TYPES else TYPES[0]
+        path = self._path(filename)
+        self._create(path, self._front(Draft(content, tags=_tags(tags), type=kind)), content)
+        return {"status": "created", "filename": self._filename(path), "path": path}
+
+    @_answers
+    def read_memory(self, filename: str) -> dict[str, Any]:
+        """The whole file, front matter included."""
+        path = self._existing(filename)
+        return {"filename": self._filename(path), "content": readable(path), "path": path}
+
+    @_answers
+    def update_memory(self, filename: str, content: str) -> dict[str, Any]:
+        """Replace the whole file; front matter that is not in `content` is gone."""
+        path = self._existing(filename)
+        with files.locked(path):
+            files.replace(path, files.encoded(content))
+        return {"status": "updated", "filename": self._filename(path), "path": path}
+
+    @_answers
+    def append_memory(self, filename: str, content: str) -> dict[str, Any]:
+        """Add two newlines and the content to the end."""
+        path = self._existing(filename)
+        self._append(path, content)
+        return {"status": "appended", "filename": self._filename(path), "path": path}
+
+    @_answers
+    def delete_memory(self, filename: str) -> dict[str, Any]:
+        """Move the file into `.trash/` under a stamped name."""
+        path = self._existing(filename)
+        moved = files.trash(path, self.root, self.clock())
+        return {"status": "deleted", "filename": self._filename(path), "moved_to": moved}
+
+    @_answers
+    def merge_memories(
+        self, source_files: Sequence[str], target_file: str, summary_content: str
+    ) -> dict[str, Any]:
+        """Write exactly `summary_content` to a new file, then move the sources to the trash.
+
+        Everything is checked before anything is written.
+        """
+        if not source_files:
+            raise InvalidInput("No source files provided")
+        sources = [self._path(name) for name in source_files]
+        for path in sources:
+            if not os.path.isfile(path):
+                raise NotFound(f"Source file not found: {self._filename(path)}")
+        target = self._path(target_file)
+        if os.path.lexists(target):
+            raise AlreadyExists(f"Target file already exists: {self._filename(target)}")
+        self._create(target, "", summary_content)
+        for path in dict.fromkeys(sources):
+            files.trash(path, self.root, self.clock())
+        return {
+            "status": "merged",
+            "target_file": self._filename(target),
+            "sources_merged": str(len(set(sources))),
+            "target_path": target,
+        }
+
+    @_answers
+    def stats(self) -> dict[str, Any]:
+        """How many notes there are, how large, and how often each tag and type occurs."""
+        size = 0
+        tags: Counter[str] = Counter()
+        types: Counter[str] = Counter()
+        for memory in scan(self):
+            if isinstance(memory, Memory):
+                size += os.path.getsize(memory.file)
+                tags.update(memory.tags)
+                types[memory.type or TYPES[0]] += 1
+        return {
+            "count": types.total(),
+            "total_size": human_size(size),
+            "tags": dict(tags.most_common()),
+            "types": dict(types.most_common()),
+            "memory_path": os.fspath(self.root),
+        }
+
+    get_memory_stats = stats
+
+    # -- the bank's verbs
+
+    def files(self) -> Iterator[str | Problem]:
+        return files.walk(self.root, skip=self._skip)
+
+    def parse(self, path: str) -> Iterator[Memory | Problem]:
+        text = read_file(path)
+        if isinstance(text, Problem):
+            yield text
+        elif text is not None:
+            front = find_front(text)
+            values: dict[str, Any] = {}
+            body = text.removeprefix("\ufeff")
+            if front:
+                try:
+                    values = load_front(text[front.start : front.end])
+                    body = text[front.body :]
+                except FrontMatterError as error:
+                    yield Problem(Path(path), f"front matter {error}; it is read as text", error.line)
+            yield self._memory(path, values, body)
+
+    def fetch(self, native: str) -> Memory:
+        path = self._existing(native)
+        readable(path)
+        return next(item for item in self.parse(path) if isinstance(item, Memory))
+
+    def put(self, draft: Draft) -> Memory:
+        if draft.type is not None and draft.type not in TYPES:
+            raise InvalidInput(f"There is no note type {draft.type!r}.", hint=f"Use one of: {', '.join(TYPES)}.")
+        front = self._front(draft)
+        if "filename" in draft.fields:
+            path = self._path(draft.fields["filename"])
+            self._create(path, front, draft.text)
+        else:
+            path = self._create_named(slug(draft.title or first_line(draft.text)), front, draft.text)
+        return self.fetch(self._native(path))
+
+    def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
+        known(changes, _FIELDS, self.name)
+        if changes.get("type") not in (None, *TYPES):
+            raise InvalidInput("There is no such note type.", hint=f"Use one of: {', '.join(TYPES)}.")
+        if changes.get("status") not in (None, *STATUSES):
+            raise InvalidInput("There is no such status.", hint=f"Use one of: {', '.join(STATUSES)}.")
+        keys = {key: _front_value(value) for key, value in changes.items() if key != "text"}
+        path = self._existing(native)
+        with files.locked(path):
+            text = readable(path)
+            if "text" in changes:
+                front = find_front(text)
+                head = text[: front.body] if front else "\ufeff" * text.startswith("\ufeff")
+                text = head + changes["text"]
+            if keys:
+                try:
+                    text = edit_front(text, keys)
+                except FrontMatterError as error:
+                    raise InvalidInput(
+                        f"The front matter of {self._filename(path)} {error}.", hint="Mend it in an editor first."
+                    ) from None
+            files.replace(path, files.encoded(text))
+        return self.fetch(native)
+
+    def extend(self, native: str, text: str) -> Memory:
+        self._append(self._existing(native), text)
+        return self.fetch(native)
+
+    def drop(self, native: str) -> Removed:
+        path = self._existing(native)
+        now = self.clock()
+        moved = files.trash(path, self.root, now)
+        return Removed(f"{self.name}:{self._native(path)}", "trash", Path(moved), now)
+
+    def recover(self, native: str) -> Memory:
+        path = self._path(native)
+        for name, lies, _ in files.trashed(self.root):
+            if os.path.join(self.root, name) == path:
+                files.move(lies, path)
+                return self.fetch(native)
+        raise NotFound(f"The trash has no note {native!r}.", hint="`memlane trash` lists what it has.")
+
+    def removed(self) -> Iterator[Removed]:
+        for name, lies, when in files.trashed(self.root):
+            yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(lies), when)
+
+    # -- the format
+
+    def _memory(self, path: str, front: Mapping[str, Any], body: str) -> Memory:
+        native = self._native(path)
+        if not front:
+            return Memory(
+                f"notes:{native}", "notes", body, first_heading(body) or native, path, type="journal", status="active"
+            )
+        kind, status = front.get("type"), front.get("status")
+        title = front.get("title")
+        created = front.get("created_at", front.get("created", front.get("date")))
+        return Memory(
+            id=f"notes:{native}",
+            lane="notes",
+            text=body,
+            title=str(title) if title else first_heading(body) or native,
+            file=path,
+            tags=_tags(front.get("tags")),
+            type=kind if kind in TYPES else TYPES[0],
+            status=status if status in STATUSES else STATUSES[0],
+            scope=_string(front.get("scope")),
+            project=_string(front.get("project")),
+            thread=_string(front.get("thread")),
+            created_at=moment(created),
+            fields={key: value for key, value in front.items() if key not in _OWN_KEYS},
+        )
+
+    def _front(self, draft: Draft) -> str:
+        values: dict[str, Any] = {"title": draft.title} if draft.title else {}
+        values |= {
+            "type": draft.type or TYPES[0],
+            "status": draft.fields.get("status", STATUSES[0]),
+            "tags": list(draft.tags),
+            "created_at": iso(draft.created_at or self.clock()),
+        }
+        values |= {key: value for key in ("scope", "thread") if (value := getattr(draft, key)) is not None}
+        values |= {key: _front_value(value) for key, value in draft.fields.items() if key not in ("filename", "status")}
+        return render_front(values)
+
+    # -- files
+
+    def _path(self, filename: str) -> str:
+        if not isinstance(filename, str):
+            raise InvalidInput("The filename is not a string.", hint="Give a name such as auth-plan.md.")
+        filename = filename.removeprefix("memory:")
+        if not filename.endswith(".md"):
+            filename += ".md"
+        parts = files.safe_parts(filename)
+        path = files.inside(self.root, *parts)
+        if parts[0] == "indices" or any(path.startswith(folder + os.sep) for folder in self._skip):
+            raise InvalidInput(f"The folder {parts[0]!r} is not for notes.", hint="Choose another folder.")
+        return path
+
+    def _existing(self, filename: str) -> str:
+        path = self._path(filename)
+        if not os.path.isfile(path):
+            raise NotFound(f"Memory file not found: {self._filename(path)}", hint="`memlane list` shows the ids.")
+        return path
+
+    def _filename(self, path: str) -> str:
+        return path[len(os.fspath(self.root)) + 1 :]
+
+    def _native(self, path: str) -> str:
+        return path[len(os.fspath(self.root)) + 1 : -3]
+
+    def _create(self, path: str, front: str, content: str) -> None:
+        data = files.encoded(front + content)
+        filename = self._filename(path)
+        if os.path.lexists(path):
+            raise AlreadyExists(f"Memory file already exists: {filename}", hint="Update it, or choose another name.")
+        if self._has_namesake(path):
+            raise AlreadyExists(
+                f"Memory file already exists: {files.namesake(path)} differs from {filename} only in case or "
+                "Unicode form, which some file systems cannot tell apart.",
+                hint="Choose another name.",
+            )
+        try:
+            files.create(path, data)
+        except AlreadyExists:
+            raise AlreadyExists(
+                f"Memory file already exists: {filename}", hint="Update it, or choose another name."
+            ) from None
+        self._note_name(path)
+
+    def _create_named(self, stem: str, front: str, content: str) -> str:
+        """Create under the first free name: stem, stem-2, … and, where many want the same one, a random tail."""
+        stem = stem or "note"
+        for attempt in range(100):
+            tail = "" if attempt == 0 else f"-{attempt + 1}" if attempt < 9 else f"-{os.urandom(4).hex()}"
+            try:
+                path = self._path(f"{stem}{tail}.md")
+                self._create(path, front, content)
+            except AlreadyExists:
+                continue
+            return path
+        raise AlreadyExists(f"No free name for {stem!r}.", hint="Give a title of its own.")
+
+    def _append(self, path: str, content: str) -> None:
+        with files.locked(path):
+            text = readable(path)
+            newline = newline_of(text)
+            if newline != "\n":
+                content = content.replace("\r\n", "\n").replace("\n", newline)
+            front = find_front(text)
+            keep = front.body if front else 0  # stripping must not reach into the front matter
+            files.replace(path, files.encoded(text[:keep] + text[keep:].rstrip() + newline * 2 + content))
+
+    # Case and Unicode namesakes are a courtesy to other file systems, so a listing remembered per folder will do:
+    # reading a folder of 10,000 names at every write would cost more than the write.
+
+    def _has_namesake(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        try:
+            changed = os.stat(folder).st_mtime_ns
+        except FileNotFoundError:
+            return False
+        remembered = self._namesakes.get(folder)
+        if remembered is None or remembered[0] != changed:
+            remembered = (changed, {files.folded(other) for other in os.listdir(folder)})
+            self._namesakes[folder] = remembered
+        return files.folded(name) in remembered[1]
+
+    def _note_name(self, path: str) -> None:
+        folder, name = os.path.split(path)
+        if remembered := self._namesakes.get(folder):
+            remembered[1].add(files.folded(name))
+            self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
+
+
+def human_size(size: int) -> str:
+    """`512B`, `45.2KB`, `1.3MB`."""
+    if size < 1024:
+        return f"{size}B"
+    return f"{size / 1024:.1f}KB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f}MB"
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    """Tags as people write them: a list, or one string with commas."""
+    if not value:
+        return ()
+    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
+    return tuple(dict.fromkeys(tag for item in items if item is not None and (tag := str(item).strip())))
+
+
+def _string(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _front_value(value: Any) -> Any:
+    """A value that front matter can hold. Raises InvalidInput for anything else."""
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, tuple):
+        return list(value)
+    if value is None or isinstance(value, str | int | float | bool | list | dict):
+        return value
+    raise InvalidInput(f"A {type(value).__name__} cannot be stored in front matter.", hint="Use text or numbers.")

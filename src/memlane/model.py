@@ -1,0 +1,114 @@
+"""The values that travel between lanes, bank and surfaces. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def iso(moment: datetime | None) -> str | None:
+    """ISO 8601 in UTC with a `Z`, to the second unless there is a fraction; None stays None."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One remembered thing, whatever lane it lives in.
+
+    `id` is `<lane>:<native id>`. `text` is the body alone. `fields` holds what only this lane knows
+    (a vault record's tier, a record's content_hash, a note's own front-matter keys).
+    """
+
+    id: str
+    lane: str
+    text: str
+    title: str
+    file: str  # where it is stored, as a string: a Path costs more to make than the rest of a note to parse
+    tags: tuple[str, ...] = ()
+    type: str | None = None
+    status: str | None = None
+    scope: str | None = None
+    project: str | None = None
+    thread: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.file)
+
+    @property
+    def native_id(self) -> str:
+        return self.id.partition(":")[2]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one shape for JSON on every surface."""
+        return {
+            "id": self.id,
+            "lane": self.lane,
+            "title": self.title,
+            "text": self.text,
+            "tags": list(self.tags),
+            "type": self.type,
+            "status": self.status,
+            "scope": self.scope,
+            "project": self.project,
+            "thread": self.thread,
+            "created_at": iso(self.created_at),
+            "updated_at": iso(self.updated_at),
+            "path": self.file,
+            "fields": dict(self.fields),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What somebody wants remembered, before any lane has accepted it."""
+
+    text: str
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    type: str | None = None
+    scope: str | None = None
+    thread: str | None = None
+    created_at: datetime | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Damage found while reading: reported, while everything else keeps working."""
+
+    path: Path
+    why: str
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"path": str(self.path), "line": self.line, "why": self.why}
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{where}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A deleted memory and the way back. `how` is "trash" (then `path` is where it lies) or "tombstone"."""
+
+    id: str
+    how: str
+    path: Path
+    removed_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "how": self.how, "path": str(self.path), "removed_at": iso(self.removed_at)}
