@@ -42,6 +42,7 @@ class Memory:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
 
     @property
     def path(self) -> Path:
@@ -83,6 +84,7 @@ class Draft:
     thread: str | None = None
     created_at: datetime | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

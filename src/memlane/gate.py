@@ -1,0 +1,180 @@
+"""What may be remembered: a draft passes a tuple of small functions before anything touches the disk.
+
+A check takes (draft, lane) and returns the draft, perhaps changed, or raises Refused. The first refusal wins.
+`COMMON` guards every lane; a lane's native checks stand in its own module, in its seed's order and words.
+A refusal names the kind of thing and where it stands, never the text itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memlane.errors import Refused
+from memlane.model import Draft
+
+Check = Callable[[Draft, Any], Draft]
+
+WHERE_NOT_WHAT = "Store where the secret lives and how to get it, not the secret itself."
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """How the common checks behave; the defaults are the safe ones. `allow` holds fingerprints of findings."""
+
+    secrets: str = "refuse"  # or "redact", or "off"
+    characters: str = "strip"  # or "refuse", or "keep"
+    email: bool = False
+    phone: bool = False
+    allow: tuple[str, ...] = ()
+
+
+def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
+    """Run a draft through the checks. Raises Refused; writes nothing."""
+    for check in checks:
+        draft = check(draft, lane)
+    return draft
+
+
+def common(guard: Guard = Guard()) -> tuple[Check, ...]:  # noqa: B008 - frozen
+    """The checks that guard every lane."""
+
+    def characters(draft: Draft, lane: Any) -> Draft:
+        """invisible, bidirectional and control characters are stripped (or refused)"""
+        if guard.characters == "keep":
+            return draft
+        found = 0
+
+        def strip(text: str) -> str:
+            nonlocal found
+            clean = visible(text)
+            found += len(text) - len(clean)
+            return clean
+
+        cleaned = _map_strings(draft, strip)
+        if not found:
+            return draft
+        if guard.characters == "refuse":
+            raise Refused(
+                f"The text has {found} invisible or control characters.",
+                check="characters",
+                code="invisible_characters",
+                hint='Remove them, or set gate.characters = "strip".',
+            )
+        return replace(cleaned, remarks=(*draft.remarks, f"{found} invisible or control characters were removed"))
+
+    def secrets(draft: Draft, lane: Any) -> Draft:
+        """values shaped like secrets and personal data are refused (or redacted)"""
+        if guard.secrets == "off":
+            return draft
+        from memlane import sensitive
+
+        for field, text in strings(draft):
+            found = sensitive.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+            if not found:
+                continue
+            if guard.secrets == "redact":
+                return _redacted(draft, guard)
+            first = found[0]
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            place = f"line {first.line}, column {first.column}" + ("" if field == "text" else f" of {field}")
+            raise Refused(
+                f"Not stored: it looks like it contains a secret or personal data "
+                f"({first.description}, {place}{more}).",
+                check="secrets",
+                code="sensitive",
+                hint=WHERE_NOT_WHAT,
+            )
+        return draft
+
+    return (characters, secrets)
+
+
+def _redacted(draft: Draft, guard: Guard) -> Draft:
+    from memlane import sensitive
+
+    rules: list[str] = []
+
+    def blank(text: str) -> str:
+        found = sensitive.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+        rules.extend(finding.rule for finding in found)
+        return sensitive.redact(text, found)
+
+    clean = _map_strings(draft, blank)
+    return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(dict.fromkeys(rules))}"))
+
+
+COMMON = common()
+
+
+# -- the strings of a draft
+
+
+def strings(draft: Draft) -> Iterator[tuple[str, str]]:
+    """(field, string) for everything in a draft that a caller wrote."""
+    yield "text", draft.text
+    for name in ("title", "scope", "thread"):
+        value = getattr(draft, name)
+        if value:
+            yield name, value
+    for tag in draft.tags:
+        yield "tags", tag
+    for name, value in draft.fields.items():
+        for string in _strings_in(value):
+            yield name, string
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _strings_in(key)
+            yield from _strings_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings_in(item)
+
+
+def _map_strings(draft: Draft, change: Callable[[str], str]) -> Draft:
+    def mapped(value: Any) -> Any:
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, Mapping):
+            return {mapped(key): mapped(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(mapped(item) for item in value)
+        return value
+
+    return replace(
+        draft,
+        text=change(draft.text),
+        title=mapped(draft.title),
+        scope=mapped(draft.scope),
+        thread=mapped(draft.thread),
+        tags=tuple(change(tag) for tag in draft.tags),
+        fields=mapped(draft.fields),
+    )
+
+
+# -- characters
+
+# Stripped wherever they stand: terminal colour codes, control characters, zero-width spaces, bidirectional
+# overrides, and the Unicode tag block in which text can hide. NUL is left for files.encoded to refuse.
+_ALWAYS = re.compile(
+    "\x1b\\[[0-9;?]{0,32}[ -/]{0,8}[@-~]"
+    "|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0001-\U000e007f]"
+)
+# Joiners and direction marks belong to some scripts and to emoji; between plain ASCII they only hide things.
+_NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f](?![^\x00-\x7f])")
+
+
+def visible(text: str) -> str:
+    """The text without characters that no reader sees but a model does."""
+    if text.isascii() and text.isprintable():
+        return text
+    lead = "\ufeff" * text.startswith("\ufeff")  # a byte order mark at the very start is only an encoding's habit
+    return lead + _NEEDLESS.sub("", _ALWAYS.sub("", text[len(lead) :]))
