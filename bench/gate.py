@@ -1,0 +1,199 @@
+"""Measure the secret and PII scanner: recall on public test cases, false alarms on notes, speed.
+
+    python bench/gate.py --positives kingfisher=PATH noseyparker=PATH --notes tldr=PATH dendron=PATH --json figures.json
+
+Reads the cases where they are; none are kept here. PATH is a folder or a file of
+- rule YAML with `examples` (kingfisher, noseyparker; needs PyYAML),
+- gitleaks' Go rule files (the string literals of `tps` and `fps`),
+- detect-secrets' and presidio's Python tests (`--python-tests`) are not read: convert them to JSONL first,
+- JSONL lines {"text": ..., "label": "positive"|"negative", "class": ...},
+- text files: each file of `--positives` is one case, each file of `--notes` is one note.
+Prints Markdown. File names and classes are printed, values never.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memlane.sensitive import scan
+
+TEXT = {".md", ".txt", ".markdown", ".rst", ".org"}
+
+
+class Case(NamedTuple):
+    """One text that should (or, when not `positive`, should not) be found."""
+
+    text: str
+    positive: bool
+    group: str
+    file: str
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """Every case below a path, in whatever of the known formats its files are."""
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if not file.is_file():
+            continue
+        if file.suffix in (".yml", ".yaml"):
+            yield from _yaml_cases(file)
+        elif file.suffix == ".go":
+            yield from _go_cases(file)
+        elif file.suffix == ".jsonl":
+            yield from _jsonl_cases(file)
+        elif file.suffix in TEXT:
+            yield Case(file.read_text(errors="replace"), True, file.parent.name, file.name)
+
+
+def _yaml_cases(file: Path) -> Iterator[Case]:
+    import yaml
+
+    try:
+        rules = (yaml.safe_load(file.read_text(errors="replace")) or {}).get("rules", [])
+    except (yaml.YAMLError, AttributeError):
+        print(f"not read: {file.name} is no rule file", file=sys.stderr)
+        return
+    for rule in rules:
+        if not isinstance(rule, dict):
+            continue
+        for key, positive in (("examples", True), ("negative_examples", False)):
+            for text in rule.get(key) or []:
+                yield Case(str(text), positive, str(rule.get("name") or rule.get("id")), file.name)
+
+
+def _go_cases(file: Path) -> Iterator[Case]:
+    """The plain string literals of `tps` and `fps`; those that the Go code builds at run time are out of reach."""
+    source = file.read_text(errors="replace")
+    for name, positive in (("tps", True), ("fps", False)):
+        for block in re.findall(rf"\b{name}\s*:?=\s*\[\]string\{{(.*?)\n\t\}}", source, re.S):
+            lines = "\n".join(line for line in block.split("\n") if not re.search(r"utils\.|secrets\.|\+", line))
+            for raw, plain in re.findall(r"`([^`]+)`|\"((?:[^\"\\\n]|\\.)+)\"", lines):
+                yield Case(raw or plain.encode().decode("unicode_escape"), positive, file.stem, file.name)
+
+
+def _jsonl_cases(file: Path) -> Iterator[Case]:
+    for line in file.read_text(errors="replace").splitlines():
+        if line.strip():
+            row: dict[str, Any] = json.loads(line)
+            yield Case(row["text"], row.get("label", "positive") != "negative", str(row.get("class", "")), file.name)
+
+
+def recall(cases: Iterable[Case]) -> dict[str, Any]:
+    """Found and all, by class; and which negatives raised an alarm."""
+    found: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    false_alarms = [0, 0]
+    for case in cases:
+        hit = bool(scan(case.text))
+        if case.positive:
+            total[case.group] += 1
+            found[case.group] += hit
+        else:
+            false_alarms[0] += hit
+            false_alarms[1] += 1
+    return {
+        "found": found.total(),
+        "positives": total.total(),
+        "false_alarms": false_alarms[0],
+        "negatives": false_alarms[1],
+        "classes": {group: [found[group], total[group]] for group in sorted(total)},
+    }
+
+
+def alarms(path: Path) -> dict[str, Any]:
+    """What the scanner says of a folder of notes, and how long it takes."""
+    files = [f for f in sorted(path.rglob("*")) if f.suffix in TEXT and f.is_file()]
+    texts = [(str(f.relative_to(path)), f.read_text(errors="replace")) for f in files]
+    began = time.process_time()
+    results = [(name, scan(text)) for name, text in texts]
+    spent = time.process_time() - began
+    kilobytes = sum(len(text.encode()) for _, text in texts) / 1024
+    hits = [f"{name}:{f.line}:{f.column} {f.rule}" for name, findings in results for f in findings]
+    flagged = sum(bool(findings) for _, findings in results)
+    return {
+        "notes": len(files),
+        "flagged": flagged,
+        "per_1000": round(1000 * flagged / max(len(files), 1), 2),
+        "ms_per_kb": round(1000 * spent / max(kilobytes, 1e-9), 4),
+        "findings": hits,
+    }
+
+
+def named(values: list[str]) -> Iterator[tuple[str, Path]]:
+    """`NAME=PATH` pairs whose path is there; the others are said on stderr."""
+    for value in values:
+        name, _, path = value.rpartition("=")
+        if Path(path).exists():
+            yield name or Path(path).name, Path(path)
+        else:
+            print(f"skipped {name or path}: {path} is not there", file=sys.stderr)
+
+
+def first_use() -> float:
+    """CPU milliseconds of the first import and scan in a fresh process."""
+    import subprocess
+
+    code = (
+        "import time; t=time.process_time(); from memlane.sensitive import scan; a=time.process_time();"
+        "scan('The deploy token lives in the vault, see https://example.org/a1b2 for details.');"
+        "b=time.process_time(); print((b-a)*1000)"
+    )
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def report(sets: dict[str, dict[str, Any]], notes: dict[str, dict[str, Any]], by_class: bool) -> None:
+    """Print the figures as Markdown."""
+    if sets:
+        print("| positives | found | of | recall | false alarms on its negatives |\n|---|---:|---:|---:|---:|")
+        for name, figures in sets.items():
+            share = 100 * figures["found"] / max(figures["positives"], 1)
+            print(
+                f"| {name} | {figures['found']} | {figures['positives']} | {share:.1f} % "
+                f"| {figures['false_alarms']} of {figures['negatives']} |"
+            )
+    if by_class:
+        for name, figures in sets.items():
+            print(f"\n| {name}: class | found | of |\n|---|---:|---:|")
+            for group, (found, total) in figures["classes"].items():
+                print(f"| {group} | {found} | {total} |")
+    if notes:
+        print("\n| notes | files | with an alarm | per 1,000 | ms CPU per KB |\n|---|---:|---:|---:|---:|")
+        total: dict[str, float] = defaultdict(float)
+        for name, figures in notes.items():
+            total["notes"] += figures["notes"]
+            total["flagged"] += figures["flagged"]
+            print(
+                f"| {name} | {figures['notes']} | {figures['flagged']} | {figures['per_1000']} | {figures['ms_per_kb']} |"
+            )
+        print(f"| all | {total['notes']:.0f} | {total['flagged']:.0f} "
+              f"| {1000 * total['flagged'] / max(total['notes'], 1):.2f} | |")  # fmt: skip
+        for name, figures in notes.items():
+            for line in figures["findings"]:
+                print(f"- {name}/{line}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the measurement; 0 always, because a figure is no verdict."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--positives", nargs="*", default=[], metavar="NAME=PATH", help="test cases of other scanners")
+    parser.add_argument("--notes", nargs="*", default=[], metavar="NAME=PATH", help="folders of harmless notes")
+    parser.add_argument("--classes", action="store_true", help="also print recall by class")
+    parser.add_argument("--json", metavar="FILE", help="write all figures to a file")
+    args = parser.parse_args(argv)
+    sets = {name: recall(read_cases(path)) for name, path in named(args.positives)}
+    notes = {name: alarms(path) for name, path in named(args.notes)}
+    report(sets, notes, args.classes)
+    if args.json:
+        Path(args.json).write_text(json.dumps({"positives": sets, "notes": notes}, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

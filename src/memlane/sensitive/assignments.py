@@ -1,0 +1,123 @@
+"""`name = value` in any syntax: env, YAML, JSON, TOML, code, flags, prose ("the password is …").
+
+The name must speak of a credential and the value must look like one. Names are found with plain string search and
+only then read with a pattern anchored there, so that prose without such names costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from memlane.sensitive.decoys import entropy, is_digest, is_placeholder, is_random, is_stand_in, wordiness
+
+_WORDS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "psk")
+
+# What may follow the word, up to and with the value. All repeats are bounded and most are possessive: linear time.
+_TAIL = (
+    r"(?P<name>[\w.-]{0,40}+)(?P<more>(?:[ \t]{1,2}(?!is\b|was\b)[\w.-]{1,20}){0,3}?)"
+    r"(?P<close>[\"'`\])*}]{0,4}+|\\\\?[\"'])\s{0,4}"
+    r"(?P<sep>:{1,3}=?|=>|={1,3}|->|\?=|\|\|=?|,|>|\(|\b(?:is|was)\b:?|(?<=\s))"
+    r"[\s*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"'`]|[\"'`]{1,3})(?P<quoted>[^\n\"'`\\]{1,600}+)(?P=quote)"
+    r"|(?P<bare>[^\s\"'`,;<>()\[\]{}|]{4,600}+)(?P<after>[^\n]{0,20}))"
+)
+# Names that hold such a word and are no credential.
+_OTHER_NAMES = (
+    r"public|pub[_-]?key|primary|foreign|partition|sort[_-]?key|cache|idempot|hot[_-]?key|short|keyb|key[_-]?code|keyw|keyn|keyf"
+    r"|key[_-]?(?:id|name|path|file|size|len|type|ring|map|alias|usage|pair|vault|space|up|down|press|bind|stroke|frame|chain|hash|sign)"
+    r"|keystore|keymap|monkey|turkey|hockey|donkey|jockey|whiskey|turnkey|tokeni[sz]|tokens?[_-]?(?:type|count|limit|ur[il]|endpoint|expir"
+    r"|name|len|budget|usage|per|ttl|file|path|address|contract|mint|symbol)|max[_-]?tokens|n[_-]?tokens|csrf|xsrf|\bauthor|authori[st]|authent"
+    r"|auth[_-]?(?:type|mode|ur[il]|method|provider|server|endpoint|domain|plugin|db|source|scheme|user|name)|oauth[_-]?(?:ur[il]|scope)"
+    r"|compass|bypass|passag|passeng|passiv|passion|passport|surpass|passed|passes|passing|passthr|passw[a-z]*[_-]?(?:file|path|policy"
+    r"|hash|field|reset|input|length|manager|less|protect|prompt|type|age|change|enc|command|cmd|label|hint|rule|min|max|ur[il])"
+    r"|secretar|secret[_-]?(?:name|path|file|ref|id\b|arn|version|type|manager|store|ur[il]|mount|engine|length)|secrets?[_-]?manager"
+    r"|cred(?:it|o|ib|ul|enz)|cred[a-z]*[_-]?(?:file|path|type|helper|provider|store|id\b)|accredit|sacred|incred|discred"
+    r"|finger|sha\d|hash|digest|checksum|integrity|commit|etag|uuid|guid|object[_-]?key|s3[_-]?key|file[_-]?key|translation|site[_-]?key"
+    r"|map[_-]?key|i18n|react|\bkeys?\b.{0,3}->|next[_-]?(?:page[_-]?)?token|page[_-]?token|continuation|sync[_-]?token|cancell?ation"
+)
+_PASSWORD_NAME = r"pass(?:w(?:or)?d|wort|phrase|code|wrd)?s?(?:$|[^a-z])|passw|pwd|psk"
+# Names that say by themselves that the value is a secret; a bare "key" or "auth" does not.
+_STRONG_NAME = (
+    r"secret|token|passw|passphrase|pwd|(?:api|access|auth|private|client|account|app|application|consumer|licen[cs]e|encrypt(?:ion)?|signing"
+    r"|master|subscription|service|session|webhook|shared|server|admin|root|deploy|rest|write|read|admin|security|project|integration|user|sdk"
+    r"|storage|secret|encryption|aes|hmac|jwt|bot|test|live|prod(?:uction)?|personal|vapid|ingest|ingestion|management|tenant|org|partner)"
+    r"[_. -]?key|apikey|credential"
+)
+
+
+@cache
+def _pattern(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE)
+
+
+def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield (rule, description, start, end) of each value that is assigned to a credential's name."""
+    starts = sorted({at for word in _WORDS for at in _every(lowered, word)})
+    done = 0
+    for start in starts:
+        if start < done:
+            continue
+        match = _pattern(_TAIL).match(text, start)
+        if not match:
+            continue
+        before = re.search(r"[\w.-]{0,30}\Z", text[max(0, start - 30) : start])
+        name = (before[0] if before else "") + match["name"] + match["more"]
+        group = "quoted" if match["quoted"] is not None else "bare"
+        value = match[group] if group == "quoted" else match[group].rstrip(".,:;!?*_~\\")
+        rule = _judge(name.lower(), match, value, text)
+        if rule:
+            begin = match.start(group)
+            done = begin + len(value)
+            yield *rule, begin, done
+
+
+def _every(lowered: str, word: str) -> Iterator[int]:
+    at = lowered.find(word)
+    while at >= 0:
+        yield at
+        at = lowered.find(word, at + len(word))
+
+
+def _judge(name: str, match: re.Match[str], value: str, text: str) -> tuple[str, str] | None:
+    quoted = match["quoted"] is not None
+    sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
+    if is_placeholder(value) or is_stand_in(value) or _pattern(_OTHER_NAMES).search(name):
+        return None
+    if quoted and re.search(r"\s", value):
+        return None
+    if not quoted and (match["after"][:1] in "([" and match["after"][:1] or re.match(r"[$@&{<\\/]", value)):
+        return None
+    if _pattern(_PASSWORD_NAME).search(name):
+        return ("password", "password") if _is_password(value, sep, quoted, match) else None
+    strong = bool(_pattern(_STRONG_NAME).search(name))
+    if sep in ("", ",", ">", "(", "is", "was", "->") and not (is_random(value, 16) and strong):
+        return None
+    if is_digest(value):
+        return ("assigned-secret", "secret in an assignment") if strong else None
+    if is_random(value, 16):
+        return "assigned-secret", "secret in an assignment"
+    if strong and 8 <= len(value) < 40 and _is_short_key(value):
+        return "assigned-secret", "secret in an assignment"
+    return None
+
+
+def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bool:
+    if len(value) < 5 or re.fullmatch(r"[\d.,:/-]+|[A-Za-z]+[-_/.][A-Za-z./_-]+|[A-Z_]{5,}|.*\.(?:txt|md|json|ya?ml|py|js|html?)", value):
+        return False
+    kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
+    if sep in ("", ",", ">", "(", "->"):
+        return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8
+    if kinds[2] and sum(kinds) >= 2:
+        return True
+    if kinds[3] and not re.fullmatch(r"[\w.-]+", value):
+        return len(value) >= 6 and not re.search(r"[:=]", value)
+    return False
+
+
+def _is_short_key(value: str) -> bool:
+    if not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or re.search(r"[^\w+/=.~!@#$%^&*-]", value):
+        return False
+    if re.fullmatch(r"v?\d+(?:\.\w+)+|\d+[a-z]{1,3}|[a-z]+[-_.]?\d{1,2}|\d{4}-\d\d.*|[a-z]+(?:[-_.][a-z]+)*[-_.]?\d{0,2}", value, re.I):
+        return False
+    return wordiness(value) < 0.8 and entropy(value) >= 2.5

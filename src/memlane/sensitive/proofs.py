@@ -1,0 +1,128 @@
+"""Checks of one value: checksums, decodings and shapes that the rule table names.
+
+Each takes the value and answers yes or no. Imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memlane.sensitive.decoys import entropy, is_random, is_stand_in, wordiness
+
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def crc_base62(value: str) -> bool:
+    """GitHub and npm: the last six characters are the CRC-32 of the thirty before them, in base 62."""
+    import zlib
+
+    body = value.rpartition("_")[2]
+    number, digits = zlib.crc32(body[:-6].encode()), ""
+    while number:
+        number, rest = divmod(number, 62)
+        digits = _BASE62[rest] + digits
+    return len(body) == 36 and body[-6:] == digits.rjust(6, "0")
+
+
+def not_hex(value: str) -> bool:
+    """A forty-character base64 key, where forty hex digits would be a commit."""
+    return not re.fullmatch(r"[0-9A-Fa-f]+", value) and is_random(value)
+
+
+def random_after_dash(value: str) -> bool:
+    """The part after the last `-` or `_` was chosen by a machine (`sk-…`, but not the class `sk-circle-bounce`)."""
+    return is_random(re.split(r"[-_]", value, maxsplit=1)[1])
+
+
+def basic_pair(value: str) -> bool:
+    """Base64 of `user:password`, both of printable characters."""
+    import base64
+
+    try:
+        plain = base64.b64decode(value + "=" * (-len(value) % 4)).decode()
+    except ValueError:
+        return False
+    user, colon, password = plain.partition(":")
+    return bool(colon) and plain.isprintable() and len(password) >= 3 and not is_stand_in(password)
+
+
+def jwt(value: str) -> bool:
+    """The first part decodes to a JSON header that names an algorithm or a type."""
+    import base64
+    import json
+
+    head = value.partition(".")[0]
+    try:
+        header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except ValueError:
+        return False
+    return isinstance(header, dict) and bool(header.keys() & {"alg", "typ", "enc", "kid", "zip", "cty"})
+
+
+def password_in_url(value: str) -> bool:
+    """Not a stand-in such as `user:password@host`, nor a port or a path."""
+    return not is_stand_in(value) and not re.fullmatch(r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}", value, re.I)
+
+
+def bearer(value: str) -> bool:
+    """Something a machine made after `Bearer`, not a word of prose."""
+    if is_stand_in(value) or not re.search(r"\d", value):
+        return len(value) >= 20 and is_random(value)
+    return wordiness(value) < 0.9 or len(value) >= 16 and entropy(value) > 3
+
+
+def mixed(value: str) -> bool:
+    """At least two kinds of characters and not one plain word."""
+    kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
+    return sum(kinds) >= 2 and not is_stand_in(value)
+
+
+def random(value: str) -> bool:
+    """A machine chose it."""
+    return is_random(value)
+
+
+def random_key(value: str) -> bool:
+    """A machine chose it, and it is no plain hash or id."""
+    from memlane.sensitive.decoys import is_digest
+
+    return is_random(value) and not is_digest(value)
+
+
+def random_hex_tail(value: str) -> bool:
+    """Two letters and thirty-two hex digits with both digits and letters."""
+    tail = value[2:]
+    return is_random(tail) and bool(re.search("[a-f]", tail))
+
+
+def random_after_dot(value: str) -> bool:
+    """The part after the first dot was chosen by a machine."""
+    return is_random(value.partition(".")[2])
+
+
+def has_digit_and_upper(value: str) -> bool:
+    """Both a digit and a capital, as in a base62 id."""
+    return bool(re.search(r"\d", value) and re.search("[A-Z]", value)) and wordiness(value) < 0.8
+
+
+def clickup(value: str) -> bool:
+    """`pk_` + user number + `_` + thirty-two characters."""
+    return bool(re.fullmatch(r"pk_[0-9]{6,9}_[0-9A-Za-z]{32}", value))
+
+
+def pem(value: str) -> bool:
+    """A private key with a body, or a header that stands alone; not a header with `...` for a body."""
+    head, _, body = value.partition("KEY")
+    body = body.partition("-----")[2]
+    solid = re.sub(r"\\[nr]|[\s\"'\\,]|-----END.*", "", body)
+    return len(solid) >= 24 or not solid
+
+
+def header_value(value: str) -> bool:
+    """A machine-made value in a header; `Authorization: Bearer …` and `Basic …` have rows of their own."""
+    return is_random(value, 12) and not re.match(r"(?:bearer|basic|digest|token)\b", value, re.I)
+
+
+def cli_password(value: str) -> bool:
+    """A value of at least two kinds of characters, not an option or a path."""
+    return mixed(value) and not re.match(r"[-/.=]|\d+$", value) and not re.fullmatch(r"[a-z]+[-_/.][a-z./_-]+", value)

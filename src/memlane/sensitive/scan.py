@@ -1,0 +1,138 @@
+"""Find secrets and personal numbers in a text, and take them out.
+
+No file, no network, no state. A finding says which class and where, never what: it can be logged and shown.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from memlane.sensitive import assignments, vendors
+from memlane.sensitive.decoys import entropy, is_placeholder
+from memlane.sensitive.pii import EMAIL, PHONE
+from memlane.sensitive.rule import Rule
+from memlane.sensitive.rules import RULES
+
+# A marker counts only with a reason after it, so that an allowed line explains itself.
+_ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[\s:,;(-]*[A-Za-z][^\n]{2,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One secret in a text: its class and its place (line and column count from 1). It never holds the value."""
+
+    rule: str
+    kind: str
+    description: str
+    start: int
+    end: int
+    line: int
+    column: int
+
+
+@cache
+def _compiled(rule: Rule) -> re.Pattern[str]:
+    return re.compile(rule.regex, re.IGNORECASE if rule.ignore_case else 0)
+
+
+@cache
+def _rules_by_keyword() -> tuple[tuple[str, ...], dict[str, tuple[int, ...]], tuple[int, ...]]:
+    """The distinct keywords, the rows each one wakes, and the rows that need none."""
+    rows: dict[str, tuple[int, ...]] = {}
+    for number, rule in enumerate(RULES):
+        for keyword in rule.keywords:
+            rows[keyword] = (*rows.get(keyword, ()), number)
+    return tuple(rows), rows, tuple(n for n, rule in enumerate(RULES) if not rule.keywords)
+
+
+def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = ()) -> list[Finding]:
+    """Every secret and personal number in the text, in order of place; [] when it is clean.
+
+    `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>` is
+    skipped. Addresses and phone numbers are looked for only on request: most notes hold some.
+    """
+    taken: list[tuple[int, int, str, str, str]] = []
+    for rule, kind, description, start, end in _candidates(text, email, phone):
+        if all(end <= other[0] or start >= other[1] for other in taken):
+            taken.append((start, end, rule, kind, description))
+    if not taken:
+        return []
+    taken.sort()
+    breaks = [at.start() for at in re.finditer("\n", text)]
+    findings = []
+    for start, end, rule, kind, description in taken:
+        row = bisect_right(breaks, start - 1)
+        column = start - (breaks[row - 1] + 1 if row else 0) + 1
+        finding = Finding(rule, kind, description, start, end, row + 1, column)
+        if not _allowed(text, finding, allow):
+            findings.append(finding)
+    return findings
+
+
+def _candidates(text: str, email: bool, phone: bool) -> Iterator[tuple[str, str, str, int, int]]:
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
+        lowered = "".join(c.lower() if c.isascii() else c for c in text)
+    keywords, rows, always = _rules_by_keyword()
+    woken = set(always)
+    for keyword in keywords:
+        if keyword in lowered:
+            woken.update(rows[keyword])
+    for number in sorted(woken):
+        yield from _matches(RULES[number], text)
+    for rule, description, start, end in vendors.find(text, lowered):
+        yield rule, "secret", description, start, end
+    for rule, description, start, end in assignments.find(text, lowered):
+        yield rule, "secret", description, start, end
+    for extra in (*([EMAIL] if email else ()), *([PHONE] if phone else ())):
+        yield from _matches(extra, text)
+
+
+def _matches(rule: Rule, text: str) -> Iterator[tuple[str, str, str, int, int]]:
+    for match in _compiled(rule).finditer(text):
+        if rule.starts_word and match.start() and (text[match.start() - 1].isalnum() or text[match.start() - 1] == "_"):
+            continue
+        value = match[rule.group]
+        if not (rule.proof and rule.proof(value)):
+            if rule.entropy and entropy(value) < rule.entropy:
+                continue
+            if rule.decoys and is_placeholder(value):
+                continue
+            if rule.check and not rule.check(value):
+                continue
+            if rule.allow and re.search(rule.allow, value):
+                continue
+        yield rule.id, rule.kind, rule.description, match.start(rule.group), match.end(rule.group)
+
+
+def _allowed(text: str, finding: Finding, allow: Collection[str]) -> bool:
+    if allow and fingerprint(text, finding) in allow:
+        return True
+    begin = text.rfind("\n", 0, finding.start) + 1
+    end = text.find("\n", finding.end)
+    return bool(re.search(_ALLOW_MARK, text[begin : end if end >= 0 else len(text)]))
+
+
+def fingerprint(text: str, finding: Finding) -> str:
+    """A name for this value in an allow-list, from which the value cannot be read."""
+    import hashlib
+
+    return f"{finding.rule}:{hashlib.sha256(text[finding.start : finding.end].encode()).hexdigest()[:12]}"
+
+
+def redact(text: str, findings: Iterable[Finding]) -> str:
+    """The text with `[REDACTED:rule]` in place of each value."""
+    parts, at = [], 0
+    for finding in sorted(findings, key=lambda f: f.start):
+        parts += [text[at : finding.start], f"[REDACTED:{finding.rule}]"]
+        at = finding.end
+    return "".join([*parts, text[at:]])
+
+
+def check_pii(text: str) -> list[str]:
+    """The guard of the vault: descriptions of what must not be stored, [] when the text is clean."""
+    return list(dict.fromkeys(finding.description for finding in scan(text)))
