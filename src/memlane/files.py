@@ -39,32 +39,29 @@ def safe_parts(name: str) -> tuple[str, ...]:
     """Split a relative file name into parts that are safe on every file system, in NFC.
 
     Raises InvalidInput for absolute, climbing, hidden, reserved, over-long or unprintable names: a bank
-    travels by git between Linux, macOS and Windows.
+    travels by git between Linux, macOS and Windows. The name is not echoed: it may be a secret in the wrong place.
     """
     try:
         name.encode()
     except UnicodeEncodeError:
         raise InvalidInput("The name is not valid Unicode.", hint="Use letters, digits and dashes.") from None
-    shown = ascii(name[:80])
     if not name.strip():
         raise InvalidInput("The name is empty.", hint="Give a name such as auth-plan.md.")
     if _FORBIDDEN.search(name) or _INVISIBLE.search(name):
         raise InvalidInput(
-            f"The name {shown} has characters that file systems do not allow.",
+            "The name has characters that file systems do not allow.",
             hint='Leave out control and invisible characters and < > : " | ? * \\.',
         )
     if name.startswith("/"):
-        raise InvalidInput(f"The name {shown} is an absolute path.", hint="Give a name inside the bank.")
+        raise InvalidInput("The name is an absolute path.", hint="Give a name inside the bank.")
     parts = tuple(unicodedata.normalize("NFC", name).split("/"))
     for part in parts:
         if part in ("", ".", ".."):
-            raise InvalidInput(
-                f"The name {shown} would leave the bank.", hint="Give a name inside the bank, without '..'."
-            )
+            raise InvalidInput("The name would leave the bank.", hint="Give a name inside it, without '..'.")
         if part.startswith("."):
-            raise InvalidInput(f"The name {shown} is hidden.", hint="Start it with a letter or a digit.")
+            raise InvalidInput("The name is hidden.", hint="Start it with a letter or a digit.")
         if part.endswith((" ", ".")) or part.startswith(" ") or _DEVICE.fullmatch(part):
-            raise InvalidInput(f"The name {shown} is reserved on some systems.", hint="Choose another name.")
+            raise InvalidInput("The name is reserved on some systems.", hint="Choose another name.")
         if len(part.encode()) > MAX_NAME_BYTES:
             raise InvalidInput(
                 f"The name is too long ({len(part.encode())} bytes; {MAX_NAME_BYTES} are allowed).",
@@ -79,7 +76,7 @@ def inside(root: str | Path, *parts: str) -> str:
     home = os.path.realpath(root)
     if os.path.commonpath((home, os.path.realpath(path))) != home:
         raise InvalidInput(
-            f"{ascii('/'.join(parts))} is a link that leads out of the bank.",
+            "The name is a link that leads out of the bank.",
             hint="Replace the link by the file it points to.",
         )
     return path
@@ -150,7 +147,8 @@ def encoded(text: str) -> bytes:
         raise InvalidInput("The text is not valid Unicode.", hint="Decode it as UTF-8 first.") from None
     if len(data) > MAX_BYTES:
         raise InvalidInput(
-            f"The text has {len(data):,} bytes; {MAX_BYTES:,} are allowed.", hint="Split it, or store a summary."
+            f"The text has {len(data):,} bytes; {MAX_BYTES:,} are allowed.",
+            hint="Split it, or store a summary.",
         )
     return data
 
@@ -188,9 +186,7 @@ def _create_without_links(path: str, data: bytes) -> None:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except FileExistsError:
-        raise AlreadyExists(
-            f"The file already exists: {os.path.basename(path)}", hint="Choose another name."
-        ) from None
+        raise AlreadyExists(f"The file already exists: {os.path.basename(path)}", hint="Choose another name.") from None
     os.close(fd)
     replace(path, data)
 
@@ -266,7 +262,7 @@ def locked(path: str) -> Iterator[None]:
 
 
 def move(source: str, target: str) -> None:
-    """Move a file to a name that is free. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
+    """Move a file to a free name. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
     with _storage(source):
         folder = _make_folders(os.path.dirname(target))
         try:
@@ -387,7 +383,9 @@ def _storage(path: str) -> Iterator[None]:
         name = os.path.basename(path)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageError(
-                f"The disk is full: {name} was not written.", hint="Free some space, then try again.", code="disk_full"
+                f"The disk is full: {name} was not written.",
+                hint="Free some space, then try again.",
+                code="disk_full",
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise StorageError(

@@ -31,6 +31,9 @@ class Guard:
     allow: tuple[str, ...] = ()
 
 
+DEFAULT = Guard()
+
+
 def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
     """Run a draft through the checks. Raises Refused; writes nothing."""
     for check in checks:
@@ -38,7 +41,7 @@ def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
     return draft
 
 
-def common(guard: Guard = Guard()) -> tuple[Check, ...]:  # noqa: B008 - frozen
+def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
     """The checks that guard every lane."""
 
     def characters(draft: Draft, lane: Any) -> Draft:
@@ -107,6 +110,13 @@ def _redacted(draft: Draft, guard: Guard) -> Draft:
 
 
 COMMON = common()
+
+
+def shown(text: str) -> str:
+    """A caller's own words for use in a message: what looks like a secret in them is blanked."""
+    from memlane import sensitive
+
+    return sensitive.redact(text, sensitive.scan(text))[:120]
 
 
 # -- the strings of a draft

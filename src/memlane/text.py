@@ -87,6 +87,8 @@ def edit_front(text: str, changes: Mapping[str, Any]) -> str:
     Comments, order, quoting and unknown keys of the rest survive. A text without front matter gets one.
     Raises FrontMatterError when the present YAML is broken: it is never guessed at.
     """
+    if not changes:
+        return text
     front = find_front(text)
     if front is None:
         values = {key: value for key, value in changes.items() if value is not None}
@@ -325,3 +327,28 @@ def first_line(text: str, limit: int = 200) -> str:
         if bare := line.strip().lstrip("#>*-+ \t").strip():
             return bare if len(bare) <= limit else bare[: limit - 3] + "..."
     return ""
+
+
+STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be been before being but by can could did do does doing done
+    for from get got had has have having he her here him his how i if in into is it its just let like me more most
+    my no nor not now of off on one only or other our out over own said same she should so some such than that the
+    their them then there these they this those through to too under up us use used using very was way we were what
+    when where which while who will with would you your""".split()
+)
+
+
+def keywords(text: str, limit: int = 5) -> list[str]:
+    """The words a text repeats most, in any script; stop words, numbers and very short Latin words are left out.
+
+    Never empty for a text that has any letter or digit.
+    """
+    words = re.findall(r"\w+(?:-\w+)*", unicodedata.normalize("NFC", text).lower())
+    counts: dict[str, int] = {}
+    for word in words:
+        word = word.strip("_-")[:50]
+        if word in STOP_WORDS or word.isdigit() or (len(word) < 3 and word.isascii()) or not word:
+            continue
+        counts[word] = counts.get(word, 0) + 1
+    ranked = sorted(counts, key=lambda word: -counts[word])  # stable: first mention first among equals
+    return ranked[:limit] or [word[:50] for word in words[:1]]

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from memlane import files
 from memlane.errors import InvalidInput, StorageError
 from memlane.model import Draft, Memory, Problem, Removed
+from memlane.text import FrontMatterError, edit_front
 
 NAMES = ("notes", "vault", "topics", "records", "layers")
 
@@ -71,6 +72,14 @@ def open_lane(name: str, root: Path, **options: Any) -> Lane:
         from memlane.lanes.records import RecordLane
 
         return RecordLane(root, **options)
+    if name == "vault":
+        from memlane.lanes.vault import MemoryVault
+
+        return MemoryVault(root, **options)
+    if name == "topics":
+        from memlane.lanes.topics import TopicLane
+
+        return TopicLane(root, **options)
     if name == "layers":
         from memlane.lanes.layers import MemoryStore
 
@@ -98,10 +107,16 @@ def readable(path: str) -> str:
     return found
 
 
+def edited(text: str, keys: Mapping[str, Any]) -> str:
+    """The text with these front-matter keys set. Raises InvalidInput when its front matter cannot be edited."""
+    try:
+        return edit_front(text, keys)
+    except FrontMatterError as error:
+        raise InvalidInput(f"The front matter {error}.", hint="Mend it in an editor, then try again.") from None
+
+
 def known(changes: Mapping[str, Any], allowed: frozenset[str], lane: str) -> None:
     """Raise InvalidInput for a field that the lane does not have."""
     for name in changes:
         if name not in allowed:
-            raise InvalidInput(
-                f"The {lane} lane has no field {name!r}.", hint=f"It has: {', '.join(sorted(allowed))}."
-            )
+            raise InvalidInput(f"The {lane} lane has no field {name!r}.", hint=f"It has: {', '.join(sorted(allowed))}.")

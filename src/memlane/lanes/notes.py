@@ -13,18 +13,18 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
-from memlane import files
+from memlane import files, gate
 from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotEnabled, NotFound
-from memlane.lanes import known, read_file, readable, scan
+from memlane.lanes import edited, known, read_file, readable, scan
 from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
 from memlane.text import (
     FrontMatterError,
-    edit_front,
     find_front,
     first_heading,
     first_line,
@@ -49,7 +49,7 @@ def _answers(
     """The seed's verbs never raise what a caller can mend: they answer {"error": text} and write nothing."""
 
     @wraps(verb)
-    def answer(lane: NoteLane, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+    def answer(lane: NoteLane, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         try:
             if not lane.enabled:
                 raise NotEnabled("Memory system is not enabled")
@@ -72,10 +72,12 @@ class NoteLane:
         enabled: bool = True,
         skip: Sequence[str | Path] = (),
         clock: Callable[[], datetime] = utc_now,
+        guard: gate.Guard = gate.DEFAULT,
     ) -> None:
         self.root = Path(root).absolute()
         self.enabled = enabled
         self.clock = clock
+        self.checks = gate.common(guard)
         self._skip = tuple(os.fspath(Path(folder).absolute()) for folder in skip)
         self._namesakes: dict[str, tuple[int, set[str]]] = {}
 
@@ -87,8 +89,9 @@ class NoteLane:
     ) -> dict[str, Any]:
         """Write a new note with front matter. An unknown type becomes "journal"."""
         kind = memory_type if memory_type in TYPES else TYPES[0]
-        path = self._path(filename)
-        self._create(path, self._front(Draft(content, tags=_tags(tags), type=kind)), content)
+        draft = self._admit(Draft(content, tags=_tags(tags), type=kind, fields={"filename": filename}))
+        path = self._path(draft.fields["filename"])
+        self._create(path, self._front(draft), draft.text)
         return {"status": "created", "filename": self._filename(path), "path": path}
 
     @_answers
@@ -101,8 +104,9 @@ class NoteLane:
     def update_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Replace the whole file; front matter that is not in `content` is gone."""
         path = self._existing(filename)
+        data = files.encoded(self._admit(Draft(content)).text)
         with files.locked(path):
-            files.replace(path, files.encoded(content))
+            files.replace(path, data)
         return {"status": "updated", "filename": self._filename(path), "path": path}
 
     @_answers
@@ -120,23 +124,22 @@ class NoteLane:
         return {"status": "deleted", "filename": self._filename(path), "moved_to": moved}
 
     @_answers
-    def merge_memories(
-        self, source_files: Sequence[str], target_file: str, summary_content: str
-    ) -> dict[str, Any]:
+    def merge_memories(self, source_files: Sequence[str], target_file: str, summary_content: str) -> dict[str, Any]:
         """Write exactly `summary_content` to a new file, then move the sources to the trash.
 
         Everything is checked before anything is written.
         """
         if not source_files:
             raise InvalidInput("No source files provided")
+        draft = self._admit(Draft(summary_content, fields={"filename": target_file}))
         sources = [self._path(name) for name in source_files]
         for path in sources:
             if not os.path.isfile(path):
-                raise NotFound(f"Source file not found: {self._filename(path)}")
-        target = self._path(target_file)
+                raise NotFound(f"Source file not found: {gate.shown(self._filename(path))}")
+        target = self._path(draft.fields["filename"])
         if os.path.lexists(target):
             raise AlreadyExists(f"Target file already exists: {self._filename(target)}")
-        self._create(target, "", summary_content)
+        self._create(target, "", draft.text)
         for path in dict.fromkeys(sources):
             files.trash(path, self.root, self.clock())
         return {
@@ -195,14 +198,15 @@ class NoteLane:
 
     def put(self, draft: Draft) -> Memory:
         if draft.type is not None and draft.type not in TYPES:
-            raise InvalidInput(f"There is no note type {draft.type!r}.", hint=f"Use one of: {', '.join(TYPES)}.")
+            raise InvalidInput("There is no such note type.", hint=f"Use one of: {', '.join(TYPES)}.")
+        draft = self._admit(draft)
         front = self._front(draft)
         if "filename" in draft.fields:
             path = self._path(draft.fields["filename"])
             self._create(path, front, draft.text)
         else:
             path = self._create_named(slug(draft.title or first_line(draft.text)), front, draft.text)
-        return self.fetch(self._native(path))
+        return replace(self.fetch(self._native(path)), remarks=draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
@@ -210,27 +214,22 @@ class NoteLane:
             raise InvalidInput("There is no such note type.", hint=f"Use one of: {', '.join(TYPES)}.")
         if changes.get("status") not in (None, *STATUSES):
             raise InvalidInput("There is no such status.", hint=f"Use one of: {', '.join(STATUSES)}.")
-        keys = {key: _front_value(value) for key, value in changes.items() if key != "text"}
+        draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}))
+        keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
         path = self._existing(native)
         with files.locked(path):
             text = readable(path)
             if "text" in changes:
                 front = find_front(text)
                 head = text[: front.body] if front else "\ufeff" * text.startswith("\ufeff")
-                text = head + changes["text"]
-            if keys:
-                try:
-                    text = edit_front(text, keys)
-                except FrontMatterError as error:
-                    raise InvalidInput(
-                        f"The front matter of {self._filename(path)} {error}.", hint="Mend it in an editor first."
-                    ) from None
+                text = head + draft.text
+            text = edited(text, keys)
             files.replace(path, files.encoded(text))
-        return self.fetch(native)
+        return replace(self.fetch(native), remarks=draft.remarks)
 
     def extend(self, native: str, text: str) -> Memory:
-        self._append(self._existing(native), text)
-        return self.fetch(native)
+        remarks = self._append(self._existing(native), text)
+        return replace(self.fetch(native), remarks=remarks)
 
     def drop(self, native: str) -> Removed:
         path = self._existing(native)
@@ -244,7 +243,7 @@ class NoteLane:
             if os.path.join(self.root, name) == path:
                 files.move(lies, path)
                 return self.fetch(native)
-        raise NotFound(f"The trash has no note {native!r}.", hint="`memlane trash` lists what it has.")
+        raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
         for name, lies, when in files.trashed(self.root):
@@ -256,7 +255,13 @@ class NoteLane:
         native = self._native(path)
         if not front:
             return Memory(
-                f"notes:{native}", "notes", body, first_heading(body) or native, path, type="journal", status="active"
+                f"notes:{native}",
+                "notes",
+                body,
+                first_heading(body) or native,
+                path,
+                type="journal",
+                status="active",
             )
         kind, status = front.get("type"), front.get("status")
         title = front.get("title")
@@ -291,6 +296,9 @@ class NoteLane:
 
     # -- files
 
+    def _admit(self, draft: Draft) -> Draft:
+        return gate.admit(self.checks, draft, self)
+
     def _path(self, filename: str) -> str:
         if not isinstance(filename, str):
             raise InvalidInput("The filename is not a string.", hint="Give a name such as auth-plan.md.")
@@ -306,7 +314,10 @@ class NoteLane:
     def _existing(self, filename: str) -> str:
         path = self._path(filename)
         if not os.path.isfile(path):
-            raise NotFound(f"Memory file not found: {self._filename(path)}", hint="`memlane list` shows the ids.")
+            raise NotFound(
+                f"Memory file not found: {gate.shown(self._filename(path))}",
+                hint="`memlane list` shows the ids.",
+            )
         return path
 
     def _filename(self, path: str) -> str:
@@ -347,7 +358,9 @@ class NoteLane:
             return path
         raise AlreadyExists(f"No free name for {stem!r}.", hint="Give a title of its own.")
 
-    def _append(self, path: str, content: str) -> None:
+    def _append(self, path: str, content: str) -> tuple[str, ...]:
+        draft = self._admit(Draft(content))
+        content = draft.text
         with files.locked(path):
             text = readable(path)
             newline = newline_of(text)
@@ -356,6 +369,7 @@ class NoteLane:
             front = find_front(text)
             keep = front.body if front else 0  # stripping must not reach into the front matter
             files.replace(path, files.encoded(text[:keep] + text[keep:].rstrip() + newline * 2 + content))
+        return draft.remarks
 
     # Case and Unicode namesakes are a courtesy to other file systems, so a listing remembered per folder will do:
     # reading a folder of 10,000 names at every write would cost more than the write.

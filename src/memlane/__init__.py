@@ -1,0 +1,87 @@
+"""Durable memory for AI agents, kept as plain files.
+
+    from memlane import Bank
+
+    with Bank.open() as bank:
+        bank.add("Deploys go out on Tuesdays.", tags=["release"])
+
+Names are loaded when they are first used, so that `import memlane` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AlreadyExists": "errors",
+    "Bank": "bank",
+    "ConfigError": "errors",
+    "InvalidInput": "errors",
+    "Memory": "model",
+    "MemlaneError": "errors",
+    "MemoryStore": "lanes.layers",
+    "MemoryVault": "lanes.vault",
+    "NotEnabled": "errors",
+    "NotFound": "errors",
+    "NoteLane": "lanes.notes",
+    "Problem": "model",
+    "RecordLane": "lanes.records",
+    "Refused": "errors",
+    "Removed": "model",
+    "StorageError": "errors",
+    "TopicLane": "lanes.topics",
+}
+
+__all__ = [
+    "AlreadyExists",
+    "Bank",
+    "ConfigError",
+    "InvalidInput",
+    "MemlaneError",
+    "Memory",
+    "MemoryStore",
+    "MemoryVault",
+    "NotEnabled",
+    "NotFound",
+    "NoteLane",
+    "Problem",
+    "RecordLane",
+    "Refused",
+    "Removed",
+    "StorageError",
+    "TopicLane",
+    "__version__",
+]
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+    from memlane.errors import (
+        AlreadyExists,
+        ConfigError,
+        InvalidInput,
+        MemlaneError,
+        NotEnabled,
+        NotFound,
+        Refused,
+        StorageError,
+    )
+    from memlane.lanes.layers import MemoryStore
+    from memlane.lanes.notes import NoteLane
+    from memlane.lanes.records import RecordLane
+    from memlane.lanes.topics import TopicLane
+    from memlane.lanes.vault import MemoryVault
+    from memlane.model import Memory, Problem, Removed
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'memlane' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"memlane.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,112 @@
+"""Make a folder a bank: recognise the stores that are already there and write the configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from memlane import config, files
+from memlane.errors import ConfigError, InvalidInput
+
+_LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
+_CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
+_UUID_FILE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.md")
+
+
+def stores(folder: Path) -> dict[str, str]:
+    """The lanes that already have a store at their seed's own place, with its path relative to the folder.
+
+    A folder that could be two kinds, or is full of source code, is left alone: guessing would be worse.
+    """
+    found = {}
+    if (folder / "data/memory/vault.jsonl").is_file():
+        found["vault"] = "data/memory/vault.jsonl"
+    if _has_layers(folder / "forge-plugin/memory"):
+        found["layers"] = "forge-plugin/memory"
+    elif _has_layers(folder / "memory"):
+        found["layers"] = "memory"
+    if found.get("layers") != "memory" and _has_topics(folder / "memory"):
+        found["topics"] = "memory"
+    for name in ("local-recall/memories", "local-recall/episodic-memory"):
+        if (folder / name).is_dir() and any(map(_UUID_FILE.fullmatch, os.listdir(folder / name))):
+            found["records"] = name
+            break
+    return found
+
+
+def _has_layers(root: Path) -> bool:
+    return any(next((root / name).rglob("*.md"), None) is not None for name in _LAYER_FOLDERS)
+
+
+def _has_topics(root: Path) -> bool:
+    if not root.is_dir() or any(_CODE.search(name) for _, _, names in os.walk(root) for name in names):
+        return False
+    return (root / "index.md").is_file() or next(root.glob("*/*.md"), None) is not None
+
+
+def init(folder: Path, *, user: bool = False) -> Path:
+    """Write (or complete) the configuration that makes this folder a bank; return the file. Safe to repeat.
+
+    With `user`, the user's own config.toml is written and the bank is shared by all projects that have none.
+    Other keys and comments of an existing file stay as they are.
+    """
+    if user:
+        path = config.user_file()
+        wanted: dict[str, dict[str, Any]] = {"memory": {"enabled": True, "storage_strategy": "user"}}
+    else:
+        if not folder.is_dir():
+            raise InvalidInput("There is no such folder.", hint="Make it first, or name another.")
+        path = folder / config.PROJECT_FILE
+        wanted = {"memory": {"enabled": True}}
+        if adopted := stores(folder):
+            wanted["lanes"] = adopted
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    before = config.load(folder).values if text and not user else {}
+    for table, keys in wanted.items():
+        for key, value in keys.items():
+            if key == "enabled" or not before.get(f"{table}.{key}"):
+                text = set_key(text, table, key, value, path)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        files.replace(os.fspath(path), text.encode())
+    os.makedirs(config.load(None if user else folder).root, exist_ok=True)
+    return path
+
+
+def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
+    """TOML text with one key set, everything else byte for byte as it was. Raises ConfigError when that cannot be."""
+    before = _toml(text, path)
+    if before.get(table, {}).get(key) == value:
+        return text
+    line = f"{key} = {json.dumps(value, ensure_ascii=False)}\n"
+    header = re.search(rf"^\[{table}\][ \t]*(?:#.*)?\n?", text, re.MULTILINE)
+    if header is None:
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        after = f"{text}{gap}[{table}]\n{line}"
+    else:
+        following = re.search(r"^\[", text[header.end() :], re.MULTILINE)
+        end = header.end() + following.start() if following else len(text)
+        section = text[header.end() : end]
+        present = re.search(rf"^{key}[ \t]*=.*\n?", section, re.MULTILINE)
+        if present:
+            section = section[: present.start()] + line + section[present.end() :]
+        else:
+            section = line + section
+        head = text[: header.end()]
+        after = (head if head.endswith("\n") else head + "\n") + section + text[end:]
+    expected = {**before, table: {**before.get(table, {}), key: value}}
+    if _toml(after, path) != expected:
+        raise ConfigError(
+            f"{path}: {table}.{key} cannot be set automatically.", hint=f"Write it by hand: {line.strip()}"
+        )
+    return after
+
+
+def _toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None

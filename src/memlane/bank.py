@@ -1,0 +1,315 @@
+"""The front object: one bank, all its lanes, the same verbs over them.
+
+A write goes straight to the lane, whose gate may refuse it; when the call returns, the memory is on the disk.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from memlane import adopt, config, gate, lanes
+from memlane.errors import InvalidInput, NotFound
+from memlane.lanes import NAMES, Lane
+from memlane.model import Draft, Memory, Problem, Removed
+from memlane.text import moment
+
+if TYPE_CHECKING:
+    from memlane.lanes.layers import MemoryStore
+    from memlane.lanes.notes import NoteLane
+    from memlane.lanes.records import RecordLane
+    from memlane.lanes.topics import TopicLane
+    from memlane.lanes.vault import MemoryVault
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+class Bank:
+    """A folder of memory with its configuration. Use `Bank.init` to make one and `Bank.open` to find one."""
+
+    def __init__(self, settings: config.Config) -> None:
+        config.require_enabled(settings)
+        self.config = settings
+        self.root = settings.root
+        self._lanes: dict[str, Lane] = {}
+
+    @classmethod
+    def init(cls, folder: str | Path = ".", *, user: bool = False) -> Self:
+        """Make a folder a bank and open it: writes memlane.toml and `.memories/`, adopts stores already there.
+
+        Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one.
+        """
+        adopt.init(Path(folder).expanduser().absolute(), user=user)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str | Path | None = None, **settings: Any) -> Self:
+        """Open the bank of a folder or of the nearest one above it.
+
+        Settings override the configuration, with `__` for the dot: `Bank.open(memory__storage_strategy="user")`.
+        Raises NotEnabled when there is none, ConfigError when the configuration is wrong. Writes nothing.
+        """
+        return cls(config.load(folder, {key.replace("__", "."): value for key, value in settings.items()}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything. A closed bank opens its lanes again when it is used."""
+        self._lanes.clear()
+
+    def __repr__(self) -> str:
+        return f"Bank({os.fspath(self.root)!r})"
+
+    # -- lanes
+
+    @property
+    def notes(self) -> NoteLane:
+        return cast("NoteLane", self.lane("notes"))
+
+    @property
+    def vault(self) -> MemoryVault:
+        return cast("MemoryVault", self.lane("vault"))
+
+    @property
+    def topics(self) -> TopicLane:
+        return cast("TopicLane", self.lane("topics"))
+
+    @property
+    def records(self) -> RecordLane:
+        return cast("RecordLane", self.lane("records"))
+
+    @property
+    def layers(self) -> MemoryStore:
+        return cast("MemoryStore", self.lane("layers"))
+
+    def lane(self, name: str) -> Lane:
+        """The lane of this name, opened when it is first asked for."""
+        if name not in self._lanes:
+            if name not in NAMES:
+                raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
+            self._lanes[name] = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
+        return self._lanes[name]
+
+    def _options(self, name: str) -> dict[str, Any]:
+        settings = self.config
+        options: dict[str, Any] = {
+            "guard": gate.Guard(
+                secrets=settings["gate.secrets"],
+                characters=settings["gate.characters"],
+                email=settings["gate.email"],
+                phone=settings["gate.phone"],
+                allow=settings.allow,
+            )
+        }
+        if name == "notes":
+            options["skip"] = [settings.lane_root(other) for other in NAMES if other != "notes"]
+        if name == "vault":
+            for key in ("max_active", "similarity_threshold", "token_overlap_threshold"):
+                options[key] = settings[f"vault.{key}"]
+            options["scopes"] = tuple(settings["vault.scopes"])
+        if name == "topics":
+            options["security"] = settings["topics.security"]
+        if name == "layers":
+            options["prune_timing"] = settings["layers.prune_timing"]
+        return options
+
+    # -- the verbs over all lanes
+
+    def add(
+        self,
+        text: str,
+        *,
+        lane: str = "notes",
+        title: str | None = None,
+        tags: Sequence[str] = (),
+        type: str | None = None,
+        scope: str | None = None,
+        thread: str | None = None,
+        created_at: datetime | str | None = None,
+        **fields: Any,
+    ) -> Memory:
+        """Remember a text. Durable when it returns.
+
+        `fields` are the lane's own (a vault record's `tier`, a topic's `problem`, a layer's `project`).
+        Raises Refused when the gate says no, InvalidInput, AlreadyExists, StorageError; then nothing is written.
+        """
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput("There is no text to remember.", hint="Give some text.")
+        draft = Draft(text, title or None, _words(tags), type, scope, thread, _moment(created_at, "created_at"), fields)
+        return self.lane(lane).put(draft)
+
+    def get(self, id: str) -> Memory:
+        """One memory by its id: `notes:auth-plan`, or the part after the colon where that is unambiguous."""
+        lane, native = self._locate(id)
+        return lane.fetch(native)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        lane: str | None = None,
+        tags: Sequence[str] = (),
+        type: str | None = None,
+        status: str | None = None,
+        scope: str | None = None,
+        project: str | None = None,
+        thread: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> builtins.list[Memory]:
+        """Memories, the newest first; those without a date come last. `tags` means any of them."""
+        wanted = set(_words(tags))
+        first, last = _moment(since, "since"), _moment(until, "until")
+        same = {"type": type, "status": status, "scope": scope, "project": project, "thread": thread}
+        same = {name: value for name, value in same.items() if value is not None}
+        found = [
+            memory
+            for memory in self.memories(lane)
+            if (not wanted or not wanted.isdisjoint(memory.tags))
+            and all(getattr(memory, name) == value for name, value in same.items())
+            and (first is None or (memory.created_at or _BEGINNING) >= first)
+            and (last is None or (memory.created_at is not None and memory.created_at <= last))
+        ]
+        found.sort(key=lambda memory: memory.id)
+        found.sort(key=lambda memory: memory.created_at or memory.updated_at or _BEGINNING, reverse=True)
+        return found if limit is None else found[: max(limit, 0)]
+
+    def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
+        """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""
+        lane, native = self._locate(id)
+        if text is not None:
+            changes["text"] = text
+        if not changes:
+            raise InvalidInput("There is nothing to change.", hint="Give a new text, or fields such as tags=[…].")
+        if "tags" in changes:
+            changes["tags"] = _words(changes["tags"])
+        if "created_at" in changes:
+            changes["created_at"] = _moment(changes["created_at"], "created_at")
+        return lane.revise(native, changes)
+
+    def append(self, id: str, text: str) -> Memory:
+        """Add text to the end of a memory."""
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput("There is no text to append.", hint="Give some text.")
+        lane, native = self._locate(id)
+        return lane.extend(native, text)
+
+    def delete(self, id: str) -> Removed:
+        """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it."""
+        lane, native = self._locate(id)
+        return lane.drop(native)
+
+    def restore(self, id: str) -> Memory:
+        """Bring back a deleted memory: the latest, when the id was deleted more than once."""
+        name, native = _split(id)
+        for lane in [self.lane(name)] if name else map(self.lane, NAMES):
+            if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
+                return lane.recover(native)
+        raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
+
+    def removed(self) -> builtins.list[Removed]:
+        """What `restore` can bring back, the latest deletion first."""
+        found = [removed for name in NAMES for removed in self.lane(name).removed()]
+        return sorted(found, key=lambda removed: removed.removed_at, reverse=True)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts over the whole bank and per lane."""
+        per_lane: dict[str, dict[str, int]] = {}
+        tags: Counter[str] = Counter()
+        types: Counter[str] = Counter()
+        problems = 0
+        for name in NAMES:
+            count = size = 0
+            seen: set[str] = set()
+            for item in lanes.scan(self.lane(name)):
+                if isinstance(item, Problem):
+                    problems += 1
+                    continue
+                count += 1
+                tags.update(item.tags)
+                types.update([item.type] if item.type else [])
+                if item.file not in seen:
+                    seen.add(item.file)
+                    size += os.path.getsize(item.file)
+            per_lane[name] = {"count": count, "bytes": size}
+        return {
+            "root": os.fspath(self.root),
+            "count": sum(lane["count"] for lane in per_lane.values()),
+            "lanes": per_lane,
+            "tags": dict(tags.most_common()),
+            "types": dict(types.most_common()),
+            "problems": problems,
+            "removed": len(self.removed()),
+        }
+
+    def problems(self) -> builtins.list[Problem]:
+        """All damage found on disk. Everything else keeps working meanwhile."""
+        return [item for name in NAMES for item in lanes.scan(self.lane(name)) if isinstance(item, Problem)]
+
+    def memories(self, lane: str | None = None) -> Iterator[Memory]:
+        """Every memory, lane by lane, in the order of the files."""
+        for name in (lane,) if lane else NAMES:
+            for item in lanes.scan(self.lane(name)):
+                if isinstance(item, Memory):
+                    yield item
+
+    def _locate(self, id: str) -> tuple[Lane, str]:
+        """The lane and native id of an id. Without a lane's name, the one lane that has it."""
+        name, native = _split(id)
+        if name:
+            return self.lane(name), native
+        found = [lane for lane in map(self.lane, NAMES) if _has(lane, native)]
+        if not found:
+            raise NotFound(f"There is no memory {gate.shown(id)}.", hint="`memlane list` shows the ids.")
+        if len(found) > 1:
+            raise InvalidInput(
+                f"{native} is in several lanes.",
+                hint=f"Name one: {', '.join(f'{lane.name}:{native}' for lane in found)}.",
+            )
+        return found[0], native
+
+
+def _split(id: str) -> tuple[str, str]:
+    if not isinstance(id, str) or not id.strip():
+        raise InvalidInput("There is no id.", hint="`memlane list` shows the ids.")
+    name, colon, native = id.partition(":")
+    if colon and name == "memory":  # seed 003's own form
+        return "notes", native
+    return (name, native) if colon and name in NAMES else ("", id)
+
+
+def _has(lane: Lane, native: str) -> bool:
+    try:
+        lane.fetch(native)
+    except (NotFound, InvalidInput):
+        return False
+    return True
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """Tags from a list, or from one string with commas."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, Sequence | set | frozenset) or not all(isinstance(item, str) for item in items):
+        raise InvalidInput("Tags must be text.", hint='Give them as ["auth", "plan"].')
+    return tuple(dict.fromkeys(word for item in items if (word := item.strip())))
+
+
+def _moment(value: datetime | str | None, name: str) -> datetime | None:
+    if value is None or (isinstance(value, str) and not value):
+        return None
+    found = moment(value)
+    if found is None:
+        raise InvalidInput(f"{name} is not a date.", hint="Write it like 2025-01-15 or 2025-01-15T10:30:00Z.")
+    return found

@@ -1,0 +1,292 @@
+"""Find the bank and read its settings. The only module that looks at the environment.
+
+Precedence, the first that speaks wins: flags, environment (MEMLANE_<KEY>), the project's memlane.toml, the user's
+config.toml, the defaults. Every value remembers where it came from.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from memlane.errors import ConfigError, NotEnabled
+from memlane.lanes import NAMES
+
+PROJECT_FILE = "memlane.toml"
+SEED_FILE = "config.toml"  # seed 003's own name for it; read where it has a [memory] table
+FOLDER = ".memories"
+USER_FOLDER = "mcp-markdown-ragdocs/memories"  # seed 003's user store, under the user's data folder
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the configuration. `kind` is a type, or a tuple of the allowed words."""
+
+    key: str
+    kind: Any
+    default: Any
+    least: float | None = None
+    most: float | None = None
+    what: str = ""
+
+    @property
+    def allowed(self) -> str:
+        if isinstance(self.kind, tuple):
+            return " or ".join(f'"{word}"' for word in self.kind)
+        words = {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list of text"}
+        bounds = [f"at least {self.least:g}"] if self.least is not None else []
+        bounds += [f"at most {self.most:g}"] if self.most is not None else []
+        return ", ".join([words[self.kind], *bounds])
+
+
+SETTINGS = (
+    Setting("memory.enabled", bool, False, what="whether there is a memory here"),
+    Setting("memory.storage_strategy", ("project", "user"), "project", what=".memories/ here, or the user's folder"),
+    Setting("memory.recency_boost_days", int, 7, least=0, what="how long a memory counts as recent"),
+    Setting("memory.recency_boost_factor", float, 1.2, least=1.0, what="what a recent memory's score is multiplied by"),
+    Setting("memory_configuration.external_path", str, "", what="keep the bank's folder here instead"),
+    *(Setting(f"lanes.{name}", str, "", what=f"where the {name} are, when not in the bank's folder") for name in NAMES),
+    Setting("directory_structure.memory_path", str, "", what="seed 000's key: as lanes.topics"),
+    Setting("vault.max_active", int, 100, least=1, what="how many active records the vault takes"),
+    Setting("vault.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),
+    Setting("vault.token_overlap_threshold", float, 0.60, least=0.0, most=1.0, what="word overlap of a duplicate"),
+    Setting("vault.scopes", list, ["shared", "orion", "elysia"], what="the scopes a vault record may have"),
+    Setting("topics.security", ("strict", "smart"), "strict", what="the seed's word list, or value shapes only"),
+    Setting("layers.prune_timing", ("after_append", "before_append"), "after_append", what="when append prunes"),
+    Setting("gate.secrets", ("refuse", "redact", "off"), "refuse", what="what happens to secrets and personal data"),
+    Setting("gate.characters", ("strip", "refuse", "keep"), "strip", what="what happens to invisible characters"),
+    Setting("gate.email", bool, False, what="whether e-mail addresses count as personal data"),
+    Setting("gate.phone", bool, False, what="whether telephone numbers count as personal data"),
+    Setting("profile.enabled", bool, True, what="whether prompt blocks are built"),
+    Setting("profile.scopes", list, ["shared"], what="the vault scopes a prompt block shows"),
+    Setting("profile.max_items", int, 20, least=0, what="how many memories a prompt block shows"),
+    Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="as vault.similarity_threshold"),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+_TABLES = {key.partition(".")[0] for key in _BY_KEY}
+_FREE_TABLES = {"allow", "profiles"}  # [[allow]] and [profiles.<name>] are lists, not settings
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What is in force. `project` is the folder whose memlane.toml was found, or None for a user's own bank."""
+
+    project: Path | None
+    values: Mapping[str, Any]
+    sources: Mapping[str, str]
+    allow: tuple[str, ...] = ()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    @property
+    def root(self) -> Path:
+        """The bank's folder."""
+        external = self["memory_configuration.external_path"]
+        if external:
+            return self._resolve(external)
+        if self["memory.storage_strategy"] == "user" or self.project is None:
+            return user_data() / USER_FOLDER
+        return self.project / FOLDER
+
+    def lane_root(self, lane: str) -> Path:
+        """Where a lane's files are: as configured, else at its place in the bank's folder."""
+        configured = self[f"lanes.{lane}"] or (lane == "topics" and self["directory_structure.memory_path"])
+        if configured:
+            return self._resolve(configured)
+        places = {"notes": self.root, "vault": self.root / "vault.jsonl"}
+        return places.get(lane, self.root / lane)
+
+    def _resolve(self, path: str) -> Path:
+        return ((self.project or Path.cwd()) / Path(path).expanduser()).absolute()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "project": str(self.project) if self.project else None,
+            "root": str(self.root),
+            "lanes": {name: str(self.lane_root(name)) for name in NAMES},
+            "settings": {
+                key: {"value": self.values[key], "source": self.sources[key], "what": _BY_KEY[key].what}
+                for key in sorted(self.values)
+            },
+        }
+
+
+def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> Config:
+    """The configuration that holds in a folder (default: MEMLANE_BANK, else the current one).
+
+    Raises ConfigError naming the file, the key and what is allowed. Reads only.
+    """
+    project = find_project(folder)
+    layers: list[tuple[str, dict[str, Any]]] = [("flag", dict(flags or {})), ("environment", _environment())]
+    allow: list[str] = []
+    for path in (project, user_file()):
+        if path is not None and path.is_file():
+            table = _read(path)
+            layers.append((str(path), _flatten(table, path)))
+            allow += _allowed(table, path)
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for setting in SETTINGS:
+        values[setting.key], sources[setting.key] = setting.default, "default"
+        for source, layer in layers:
+            if setting.key in layer:
+                values[setting.key] = _checked(setting, layer[setting.key], source)
+                sources[setting.key] = source
+                break
+    for source, layer in layers[:2]:
+        for key in layer:
+            if key not in _BY_KEY:
+                raise ConfigError(f"{source}: there is no setting {key!r}.", hint=_suggestion(key))
+    config = Config(project.parent if project else None, values, sources, tuple(allow))
+    _refuse_overlaps(config)
+    return config
+
+
+def require_enabled(config: Config) -> None:
+    """Raise NotEnabled unless memory is switched on."""
+    if not config["memory.enabled"]:
+        found = config.project / PROJECT_FILE if config.project else None
+        raise NotEnabled(
+            "Memory system is not enabled" + (f" in {found}" if found else " here: no memlane.toml was found"),
+            hint="Run `memlane init` in your project's folder.",
+        )
+
+
+def find_project(folder: str | Path | None = None) -> Path | None:
+    """The nearest memlane.toml (or seed-003 config.toml) in this folder or above it."""
+    start = Path(folder or os.environ.get("MEMLANE_BANK") or ".").expanduser().absolute()
+    for place in (start, *start.parents):
+        path = place / PROJECT_FILE
+        if path.is_file():
+            return path
+        seed = place / SEED_FILE
+        if seed.is_file() and seed != user_file() and "memory" in _read_leniently(seed):
+            return seed
+    return None
+
+
+def user_data() -> Path:
+    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
+
+
+def user_file() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "memlane" / "config.toml"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read.", hint="Check its permissions and encoding.") from error
+
+
+def _read_leniently(path: Path) -> dict[str, Any]:
+    """A config.toml may belong to any program: what cannot be read is not ours."""
+    try:
+        return _read(path)
+    except ConfigError:
+        return {}
+
+
+def _flatten(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    ours = path.name == PROJECT_FILE
+    for name, section in table.items():
+        if name in _FREE_TABLES:
+            continue
+        if name not in _TABLES or not isinstance(section, dict):
+            if ours:
+                hint = f"It has: {', '.join(sorted(_TABLES | _FREE_TABLES))}."
+                raise ConfigError(f"{path}: there is no table [{name}].", hint=hint)
+            continue
+        for key, value in section.items():
+            if f"{name}.{key}" not in _BY_KEY:
+                raise ConfigError(f"{path}: there is no key {key!r} in [{name}].", hint=_suggestion(f"{name}.{key}"))
+            flat[f"{name}.{key}"] = value
+    return flat
+
+
+def _allowed(table: Mapping[str, Any], path: Path) -> list[str]:
+    """Fingerprints of `[[allow]] fingerprint = …, reason = …`: findings somebody has looked at."""
+    found = []
+    for entry in table.get("allow", []):
+        if not isinstance(entry, dict) or not entry.get("fingerprint") or not entry.get("reason"):
+            raise ConfigError(
+                f"{path}: each [[allow]] needs a fingerprint and a reason.", hint="`memlane audit --json` prints them."
+            )
+        found.append(str(entry["fingerprint"]))
+    return found
+
+
+def _environment() -> dict[str, Any]:
+    """MEMLANE_STORAGE_STRATEGY for [memory] and [memory_configuration], MEMLANE_VAULT_MAX_ACTIVE for other tables."""
+    found: dict[str, Any] = {}
+    for setting in SETTINGS:
+        table, _, key = setting.key.partition(".")
+        name = f"MEMLANE_{key}" if table in ("memory", "memory_configuration") else f"MEMLANE_{table}_{key}"
+        if raw := os.environ.get(name.upper()):
+            found[setting.key] = parsed(setting.key, raw)
+    return found
+
+
+def parsed(key: str, raw: str) -> Any:
+    """A setting's value from the text of a flag or an environment variable; left as text when it does not fit."""
+    setting = _BY_KEY.get(key)
+    if setting is None or isinstance(setting.kind, tuple) or setting.kind is str:
+        return raw
+    if setting.kind is list:
+        return [item.strip() for item in raw.split(",") if item.strip()]
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    try:
+        return words.get(raw.lower(), raw) if setting.kind is bool else setting.kind(raw)
+    except ValueError:
+        return raw
+
+
+def _checked(setting: Setting, value: Any, source: str) -> Any:
+    kind = setting.kind
+    if isinstance(kind, tuple):
+        good = value in kind
+    elif kind is float:
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+    elif kind is int:
+        good = isinstance(value, int) and not isinstance(value, bool)
+    elif kind is list:
+        good = isinstance(value, list) and bool(value) and all(isinstance(item, str) and item for item in value)
+    else:
+        good = isinstance(value, kind)
+    if good and setting.least is not None:
+        good = value >= setting.least
+    if good and setting.most is not None:
+        good = value <= setting.most
+    if not good:
+        raise ConfigError(f"{source}: {setting.key} must be {setting.allowed}.", hint=f"{setting.key}: {setting.what}.")
+    return value
+
+
+def _suggestion(key: str) -> str:
+    close = get_close_matches(key, _BY_KEY, 1)
+    if close:
+        return f"Did you mean {close[0]}?"
+    siblings = [other for other in _BY_KEY if other.startswith(key.partition(".")[0] + ".")]
+    return f"There are: {', '.join(siblings or sorted(_TABLES))}."
+
+
+def _refuse_overlaps(config: Config) -> None:
+    """Two lanes in one place would read each other's files; only the notes' folder may hold the others'."""
+    roots = {name: config.lane_root(name) for name in NAMES}
+    for name, root in roots.items():
+        for other, place in roots.items():
+            if (name < other and root == place) or (name != "notes" and name != other and root in place.parents):
+                raise ConfigError(
+                    f"The lanes {name} and {other} overlap: {root} and {place}.",
+                    hint=f"Give lanes.{other} a folder of its own in {config.sources[f'lanes.{other}']}.",
+                )

@@ -1,0 +1,501 @@
+"""Records (seed 001): one captured message per file, `<uuid>.md`, with six front-matter keys and the whole content.
+
+A message is recognised again by the instant it occurred and the hash of its content. Its id is made from these two
+(in the form of a version-4 UUID), so that two processes that capture the same message meet at the same file name,
+and the file system decides who was first. Records under other ids, written by hand or by another tool, are looked
+up by reading them.
+
+Does not choose what to capture: that is `memlane.capture`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import os
+import re
+import uuid
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from memlane import files, gate
+from memlane.errors import AlreadyExists, InvalidInput, NotFound
+from memlane.lanes import edited, known, read_file, readable
+from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
+from memlane.text import (
+    FrontMatterError,
+    find_front,
+    first_line,
+    keywords,
+    load_front,
+    moment,
+    newline_of,
+    plain,
+)
+
+KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
+SCOPE = re.compile(r"global|file:.+|area:.+")
+FUZZY = 0.6
+_FIELDS = frozenset({"text", "title", "tags", "scope", "thread", "created_at"})
+_DRAFT_FIELDS = frozenset({"id", "subject", "keywords", "applies_to", "occurred_at", "content_hash"})
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A captured message with the seed's field names. `thread` is ours: the session it belongs to."""
+
+    id: str
+    subject: str
+    keywords: tuple[str, ...]
+    applies_to: str
+    occurred_at: str
+    content_hash: str
+    content: str
+    path: str
+    thread: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        shape = {name: getattr(self, name) for name in self.__slots__}
+        return {**shape, "keywords": list(self.keywords)}
+
+
+def content_hash(content: str) -> str:
+    """The first 16 hex digits of the content's SHA-256."""
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+class RecordLane:
+    """A folder of captured messages."""
+
+    name = "records"
+
+    def __init__(
+        self,
+        root: str | Path = "local-recall/memories",
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        guard: gate.Guard = gate.DEFAULT,
+    ) -> None:
+        self.root = Path(root).absolute()
+        self.clock = clock
+        self.checks = gate.common(guard)
+        self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
+
+    # -- the seed's verbs
+
+    def create(
+        self,
+        content: str,
+        *,
+        subject: str,
+        keywords: Sequence[str],
+        applies_to: str = "global",
+        occurred_at: str | datetime | None = None,
+        id: str | None = None,
+        content_hash: str | None = None,  # noqa: ARG002 - the seed's field: always computed, never taken
+        thread: str | None = None,
+    ) -> Record:
+        """Store a message, or return the record that already holds it (same instant, same content).
+
+        Writes one file. Raises InvalidInput for a field that breaks the seed's rules, Refused by the gate.
+        """
+        when = iso(occurred_at) if isinstance(occurred_at, datetime) else occurred_at
+        record, _ = self._create(
+            Draft(
+                content,
+                title=subject,
+                tags=tuple(keywords) if not isinstance(keywords, str) else (keywords,),
+                scope=applies_to,
+                thread=thread,
+                fields={"id": id, "occurred_at": when if when is not None else iso(self.clock())},
+            )
+        )
+        return record
+
+    def get(self, id: str) -> Record | None:
+        """The record of this id, or None."""
+        try:
+            return self._record(self._existing(id))
+        except NotFound:
+            return None
+
+    def list(
+        self,
+        *,
+        scope: str | None = None,
+        keyword: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> builtins.list[Record]:
+        """Records, the newest first by the instant they occurred, whatever the time zone it is written in."""
+        wanted = keyword.lower() if keyword else None
+        found = [
+            record
+            for record in self._records()
+            if (scope is None or record.applies_to == scope)
+            and (wanted is None or wanted in map(str.lower, record.keywords))
+        ]
+        found.sort(key=lambda record: (_instant(record), record.id), reverse=True)
+        return found[offset:] if limit is None else found[offset : offset + limit]
+
+    def find(self, query: str, *, limit: int = 10, scope: str | None = None) -> builtins.list[Record]:
+        """Records whose keywords match the words of the query, fuzzily; best first, then the newest."""
+        words = query.lower().split()
+        likeness: dict[tuple[str, str], float] = {}
+        scored = []
+        for record in self._records():
+            if scope is not None and record.applies_to != scope:
+                continue
+            total = 0.0
+            for word in words:
+                best = 0.0
+                for keyword in record.keywords:
+                    pair = (word, keyword.lower())
+                    if pair not in likeness:
+                        likeness[pair] = _likeness(*pair)
+                    best = max(best, likeness[pair])
+                total += best
+            if total:
+                scored.append((total / len(words), _instant(record), record.id, record))
+        return [record for *_, record in sorted(scored, key=lambda row: row[:3], reverse=True)[:limit]]
+
+    def index(self) -> dict[str, Any]:
+        """The keyword index as it stands on disk now: every keyword, lower-cased, with its record ids."""
+        by_keyword: dict[str, list[str]] = {}
+        heads: dict[str, dict[str, Any]] = {}
+        for record in self.list():
+            heads[record.id] = {key: value for key, value in record.to_dict().items() if key in KEYS}
+            for keyword in dict.fromkeys(map(str.lower, record.keywords)):
+                by_keyword.setdefault(keyword, []).append(record.id)
+        return {"version": 1, "built_at": iso(self.clock()), "keywords": by_keyword, "memories": heads}
+
+    def validate(self) -> builtins.list[Problem]:
+        """Everything the seed's rules object to, unreadable files and wrong hashes included. Writes nothing."""
+        problems: list[Problem] = []
+        for path in self.files():
+            if isinstance(path, Problem):
+                problems.append(path)
+                continue
+            record = self._parse(path)
+            if isinstance(record, Problem):
+                problems.append(record)
+            elif record is not None:
+                problems.extend(Problem(Path(path), why) for why in _objections(record))
+                if record.content_hash != content_hash(record.content):
+                    problems.append(Problem(Path(path), "content_hash is not that of the content"))
+        return problems
+
+    # -- the bank's verbs
+
+    def files(self) -> Iterator[str | Problem]:
+        return files.walk(self.root)
+
+    def parse(self, path: str) -> Iterator[Memory | Problem]:
+        record = self._parse(path)
+        if isinstance(record, Problem):
+            yield record
+        elif record is not None:
+            yield _memory(record)
+
+    def fetch(self, native: str) -> Memory:
+        return _memory(self._record(self._existing(native)))
+
+    def put(self, draft: Draft) -> Memory:
+        known(draft.fields, _DRAFT_FIELDS, self.name)
+        fields = dict(draft.fields)
+        record, remarks = self._create(
+            replace(
+                draft,
+                title=draft.title or fields.get("subject") or first_line(draft.text),
+                tags=draft.tags or tuple(fields.get("keywords", ())) or tuple(keywords(draft.text)),
+                scope=draft.scope or fields.get("applies_to") or "global",
+                fields={
+                    "id": fields.get("id"),
+                    "occurred_at": fields.get("occurred_at") or iso(draft.created_at or self.clock()),
+                },
+            )
+        )
+        return replace(_memory(record), remarks=remarks)
+
+    def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
+        known(changes, _FIELDS, self.name)
+        path = self._existing(native)
+        with files.locked(path):
+            old = self._record(path)
+            draft = gate.admit(
+                self.checks,
+                Draft(
+                    changes.get("text", old.content),
+                    title=changes.get("title", old.subject),
+                    tags=tuple(changes.get("tags", old.keywords)),
+                    scope=changes.get("scope", old.applies_to),
+                    thread=changes.get("thread", old.thread),
+                ),
+                self,
+            )
+            when = changes.get("created_at", old.occurred_at)
+            new = _checked(draft, old.id, iso(when) if isinstance(when, datetime) else when, path)
+            if new != old:
+                files.replace(path, files.encoded(_rewritten(readable(path), new)))
+        return replace(_memory(new), remarks=draft.remarks)
+
+    def extend(self, native: str, text: str) -> Memory:
+        old = self.fetch(native).text
+        return self.revise(native, {"text": f"{old.rstrip()}{newline_of(old) * 2}{text}"})
+
+    def drop(self, native: str) -> Removed:
+        path = self._existing(native)
+        now = self.clock()
+        return Removed(f"records:{_native(path)}", "trash", Path(files.trash(path, self.root, now)), now)
+
+    def recover(self, native: str) -> Memory:
+        path = self._path(native)
+        for name, lies, _ in files.trashed(self.root):
+            if os.path.join(self.root, name) == path:
+                files.move(lies, path)
+                return self.fetch(native)
+        raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
+
+    def removed(self) -> Iterator[Removed]:
+        for name, lies, when in files.trashed(self.root):
+            yield Removed(f"records:{name.removesuffix('.md')}", "trash", Path(lies), when)
+
+    # -- the format
+
+    def _parse(self, path: str) -> Record | Problem | None:
+        text = read_file(path)
+        if text is None or isinstance(text, Problem):
+            return text
+        front = find_front(text)
+        if front is None:
+            return Problem(Path(path), "has no front matter; a record begins with ---")
+        try:
+            values = load_front(text[front.start : front.end])
+        except FrontMatterError as error:
+            return Problem(Path(path), f"front matter {error}", error.line)
+        for key in KEYS[:5]:
+            if values.get(key) in (None, "", []):
+                return Problem(Path(path), f"front matter has no {key}")
+        words = values["keywords"]
+        return Record(
+            id=str(values["id"]),
+            subject=str(values["subject"]),
+            keywords=tuple(map(str, words)) if isinstance(words, list) else (str(words),),
+            applies_to=str(values["applies_to"]),
+            occurred_at=str(values["occurred_at"]),
+            content_hash=str(values.get("content_hash") or ""),
+            content=text[front.body :],
+            path=path,
+            thread=None if values.get("thread") is None else str(values["thread"]),
+        )
+
+    # -- files
+
+    def _create(self, draft: Draft) -> tuple[Record, tuple[str, ...]]:
+        id, when = draft.fields["id"], draft.fields["occurred_at"]
+        if id is not None and not _is_v4(id):
+            raise InvalidInput("The id is not a version-4 UUID.", hint="Leave it out: one is made.")
+        draft = gate.admit(self.checks, draft, self)
+        key = _key(when, content_hash(draft.text))
+        made = _made_id(key)
+        record = _checked(draft, id or made, when, self._path(id or made))
+        data = files.encoded(render(record))
+        existing = self._duplicate(key, made)
+        if existing is None:
+            try:
+                files.create(record.path, data)
+            except AlreadyExists:
+                if id is not None:
+                    raise
+                existing = self._record(record.path)  # another process was first, with the same message
+        return existing or record, draft.remarks
+
+    def _duplicate(self, key: tuple[datetime, str], made: str) -> Record | None:
+        """The record that already holds this message: under the id made from it, or under any foreign id."""
+        path = os.path.join(self.root, f"{made}.md")
+        if os.path.exists(path):
+            return self._record(path)
+        seen: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
+        found = None
+        for other in self.files():
+            if isinstance(other, Problem) or _is_made(_native(other)):
+                continue
+            info = os.stat(other)
+            stamp = (info.st_mtime_ns, info.st_size)
+            if (entry := self._foreign.get(other)) is None or entry[0] != stamp:
+                record = self._parse(other)
+                entry = (stamp, _key_of(record) if isinstance(record, Record) else None)
+            seen[other] = entry
+            if entry[1] == key:
+                found = other
+        self._foreign = seen
+        return self._record(found) if found else None
+
+    def _records(self) -> Iterator[Record]:
+        for path in self.files():
+            if isinstance(path, str) and isinstance(record := self._parse(path), Record):
+                yield record
+
+    def _record(self, path: str) -> Record:
+        record = self._parse(path)
+        if isinstance(record, Record):
+            return record
+        if record is None:
+            raise NotFound("The record is gone.", hint="`memlane list --lane records` shows the ids.")
+        raise InvalidInput(f"The record cannot be read: it {record.why}.", hint="Mend the file in an editor.")
+
+    def _path(self, id: str) -> str:
+        if not isinstance(id, str):
+            raise InvalidInput("The id is not a string.", hint="Give the record's UUID.")
+        parts = files.safe_parts(f"{id.removesuffix('.md')}.md")
+        return files.inside(self.root, *parts)
+
+    def _existing(self, id: str) -> str:
+        path = self._path(id)
+        if not os.path.isfile(path):
+            raise NotFound(f"There is no record {gate.shown(id)}.", hint="`memlane list --lane records` shows the ids.")
+        return path
+
+
+def render(record: Record) -> str:
+    """The file of a new record: the six keys in the seed's order, a blank line, the content as it is."""
+    lines = [
+        f"id: {plain(record.id)}",
+        f"subject: {plain(record.subject)}",
+        "keywords:",
+        *(f"  - {plain(keyword)}" for keyword in record.keywords),
+        f"applies_to: {plain(record.applies_to)}",
+        f"occurred_at: {plain(record.occurred_at)}",
+        f"content_hash: {plain(record.content_hash)}",
+    ]
+    if record.thread is not None:
+        lines.append(f"thread: {plain(record.thread)}")
+    return "\n".join(("---", *lines, "---", "", record.content))
+
+
+def _rewritten(text: str, record: Record) -> str:
+    """The file with a record's new values; keys that are not ours, comments and line ends stay as they were."""
+    values = record.to_dict()
+    keys = {key: values[key] for key in (*KEYS, "thread")}
+    text = edited(text, {key: value for key, value in keys.items() if value is not None})
+    front = find_front(text)
+    return text[: front.body if front else 0] + record.content
+
+
+def _memory(record: Record) -> Memory:
+    return Memory(
+        id=f"records:{_native(record.path)}",
+        lane="records",
+        text=record.content,
+        title=record.subject,
+        file=record.path,
+        tags=record.keywords,
+        scope=record.applies_to,
+        thread=record.thread,
+        created_at=moment(record.occurred_at),
+        fields={"occurred_at": record.occurred_at, "content_hash": record.content_hash},
+    )
+
+
+def _checked(draft: Draft, id: str, occurred_at: Any, path: str) -> Record:
+    """A record of a draft that has passed the gate. Raises InvalidInput naming the first rule it breaks."""
+    record = Record(
+        id=id,
+        subject=" ".join((draft.title or "").split()),
+        keywords=draft.tags,
+        applies_to=draft.scope or "",
+        occurred_at=str(occurred_at),
+        content_hash=content_hash(draft.text),
+        content=draft.text,
+        path=path,
+        thread=draft.thread,
+    )
+    for why in _objections(record):
+        raise InvalidInput(f"Not stored: {why}.", hint="docs/formats.md lists the rules of a record.")
+    return record
+
+
+def _objections(record: Record) -> Iterator[str]:
+    """The seed's validation rules, as sentences about what breaks them."""
+    if not _is_v4(record.id):
+        yield "id must be a version-4 UUID"
+    if not 1 <= len(record.subject) <= 200 or not record.subject.strip():
+        yield "subject must have 1 to 200 characters"
+    if not 1 <= len(record.keywords) <= 20:
+        yield "there must be 1 to 20 keywords"
+    if any(not isinstance(word, str) or not 1 <= len(word) <= 50 or not word.strip() for word in record.keywords):
+        yield "each keyword must have 1 to 50 characters"
+    if not SCOPE.fullmatch(record.applies_to):
+        yield "applies_to must be global, file:<path> or area:<name>"
+    if not _is_datetime(record.occurred_at):
+        yield "occurred_at must be an ISO 8601 date and time"
+    if len(record.content.strip()) < 10:
+        yield "content must have at least 10 characters"
+
+
+def _is_datetime(value: str) -> bool:
+    return len(value) > 10 and value[10] in "T " and moment(value) is not None
+
+
+def _is_v4(id: str) -> bool:
+    try:
+        return isinstance(id, str) and bool(_UUID.fullmatch(id.lower())) and uuid.UUID(id).version == 4
+    except ValueError:
+        return False
+
+
+def _key(occurred_at: str, hash: str) -> tuple[datetime, str]:
+    when = moment(occurred_at) if isinstance(occurred_at, str) and _is_datetime(occurred_at) else None
+    if when is None:
+        raise InvalidInput(
+            "Not stored: occurred_at must be an ISO 8601 date and time.",
+            hint="Write it like 2025-01-15T10:30:00Z.",
+        )
+    return when, hash
+
+
+def _key_of(record: Record) -> tuple[datetime, str] | None:
+    when = moment(record.occurred_at)
+    return (when, record.content_hash) if when else None
+
+
+def _made_id(key: tuple[datetime, str]) -> str:
+    """A version-4-shaped UUID from (instant, hash). Its last four digits check the rest: see `_is_made`."""
+    digest = hashlib.sha256(f"{key[0].isoformat()} {key[1]}".encode()).hexdigest()
+    head = (
+        f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-{'89ab'[int(digest[15], 16) & 3]}{digest[16:19]}-{digest[19:27]}"
+    )
+    return head + _check(head)
+
+
+def _is_made(id: str) -> bool:
+    return len(id) == 36 and id[32:] == _check(id[:32])
+
+
+def _check(head: str) -> str:
+    return f"{zlib.crc32(head.encode()) & 0xFFFF:04x}"
+
+
+def _native(path: str) -> str:
+    return os.path.basename(path)[:-3]
+
+
+def _instant(record: Record) -> datetime:
+    return moment(record.occurred_at) or datetime.min.replace(tzinfo=utc_now().tzinfo)
+
+
+def _likeness(word: str, keyword: str) -> float:
+    """1.0 for the same word, down to FUZZY for a misspelt one, 0 below that."""
+    if word == keyword:
+        return 1.0
+    matcher = SequenceMatcher(None, word, keyword, autojunk=False)
+    if matcher.real_quick_ratio() < FUZZY or matcher.quick_ratio() < FUZZY:
+        return 0.0
+    ratio = matcher.ratio()
+    return ratio if ratio >= FUZZY else 0.0
