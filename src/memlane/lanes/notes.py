@@ -125,29 +125,36 @@ class NoteLane:
 
     @_answers
     def merge_memories(self, source_files: Sequence[str], target_file: str, summary_content: str) -> dict[str, Any]:
-        """Write exactly `summary_content` to a new file, then move the sources to the trash.
-
-        Everything is checked before anything is written.
-        """
-        if not source_files:
-            raise InvalidInput("No source files provided")
-        draft = self._admit(Draft(summary_content, fields={"filename": target_file}))
-        sources = [self._path(name) for name in source_files]
-        for path in sources:
-            if not os.path.isfile(path):
-                raise NotFound(f"Source file not found: {gate.shown(self._filename(path))}")
-        target = self._path(draft.fields["filename"])
-        if os.path.lexists(target):
-            raise AlreadyExists(f"Target file already exists: {self._filename(target)}")
-        self._create(target, "", draft.text)
-        for path in dict.fromkeys(sources):
-            files.trash(path, self.root, self.clock())
+        """As `merge`."""
+        merged = self.merge(source_files, target_file, summary_content)
         return {
             "status": "merged",
-            "target_file": self._filename(target),
-            "sources_merged": str(len(set(sources))),
-            "target_path": target,
+            "target_file": self._filename(merged.file),
+            "sources_merged": str(len(set(source_files))),
+            "target_path": merged.file,
         }
+
+    def merge(self, sources: Sequence[str], target: str, content: str) -> Memory:
+        """Write exactly `content` to a new file, then move the sources to the trash.
+
+        Everything is checked before anything is written. Raises InvalidInput, NotFound, AlreadyExists, Refused.
+        """
+        if not sources:
+            raise InvalidInput("No source files provided", hint="Name the notes that are to be merged.")
+        draft = self._admit(Draft(content, fields={"filename": target}))
+        old = list(dict.fromkeys(map(self._path, sources)))
+        for path in old:
+            if not os.path.isfile(path):
+                raise NotFound(
+                    f"Source file not found: {gate.shown(self._filename(path))}", hint="Nothing was changed."
+                )
+        new = self._path(draft.fields["filename"])
+        if os.path.lexists(new):
+            raise AlreadyExists(f"Target file already exists: {self._filename(new)}", hint="Choose another name.")
+        self._create(new, "", draft.text)
+        for path in old:
+            files.trash(path, self.root, self.clock())
+        return replace(self.fetch(self._native(new)), remarks=draft.remarks)
 
     @_answers
     def stats(self) -> dict[str, Any]:
@@ -270,7 +277,7 @@ class NoteLane:
             id=f"notes:{native}",
             lane="notes",
             text=body,
-            title=str(title) if title else first_heading(body) or native,
+            title=str(title) if title else _title(body) or native,
             file=path,
             tags=_tags(front.get("tags")),
             type=kind if kind in TYPES else TYPES[0],
@@ -391,6 +398,11 @@ class NoteLane:
         if remembered := self._namesakes.get(folder):
             remembered[1].add(files.folded(name))
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
+
+
+def _title(body: str) -> str:
+    """What a note without a title is called: its first heading, else the first line that says something."""
+    return first_heading(body) or first_line(body[:400], 80)
 
 
 def human_size(size: int) -> str:

@@ -1,0 +1,128 @@
+"""The command line: parse, one call on the bank, print. stdout is data, stderr is talk.
+
+Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 refused by the gate, 5 conflict, 6 problems found, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from memlane import __version__
+from memlane.errors import MemlaneError
+
+COMMANDS = {  # where each command lives; its module is imported only when it is used
+    "init": "bank",
+    "check-config": "bank",
+    "add": "bank",
+    "get": "bank",
+    "list": "bank.list_",
+    "update": "bank",
+    "append": "bank",
+    "rm": "bank",
+    "restore": "bank",
+    "trash": "bank",
+    "stats": "bank",
+    "problems": "bank",
+    "merge": "bank",
+    "vault": "vault",
+    "topics": "topics",
+    "records": "records",
+    "layers": "layers",
+    "gate": "gate",
+    "audit": "gate",
+}
+
+
+class App(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(".")
+        found: click.Command = getattr(import_module(f"memlane.cli.{module}"), name or cmd_name.replace("-", "_"))
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, 1)
+            if close:
+                error.message += f" Did you mean '{close[0]}'?"
+            raise
+
+
+@click.group(cls=App, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="memlane", message="%(prog)s %(version)s")
+@click.option("--bank", "folder", metavar="DIR", help="Use the bank of this folder instead of the current one's.")
+@click.option("--set", "flags", metavar="KEY=VALUE", multiple=True, help="Override a setting for this call.")
+@click.pass_context
+def app(ctx: click.Context, folder: str | None, flags: tuple[str, ...]) -> None:
+    """Durable memory for AI agents, kept as plain files in your project.
+
+    \b
+    $ memlane init
+    $ memlane add "Deploys go out on Tuesdays" --tag release
+    $ memlane list
+    """
+    ctx.obj = (folder, _flags(flags))
+    if ctx.invoked_subcommand is None:
+        from memlane.cli.bank import welcome
+
+        welcome(*ctx.obj)
+
+
+def _flags(pairs: tuple[str, ...]) -> dict[str, Any]:
+    from memlane.config import parsed
+
+    flags = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise click.UsageError("--set takes KEY=VALUE, for example --set memory.storage_strategy=user")
+        flags[key] = parsed(key, value)
+    return flags
+
+
+def main() -> None:
+    """The `memlane` command. Ends the process with an exit code."""
+    try:
+        app.main(prog_name="memlane", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(1)
+    except MemlaneError as error:
+        _complain(error)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has seen enough
+        sys.exit(0)
+
+
+def _complain(error: MemlaneError) -> None:
+    if "--json" in sys.argv:
+        import json
+
+        click.echo(json.dumps({"error": error.to_dict()}, ensure_ascii=False), err=True)
+        return
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+    if error.hint:
+        click.echo(f"{click.style('next:', fg='cyan', bold=True)} {error.hint}", err=True)

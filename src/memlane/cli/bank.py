@@ -1,0 +1,322 @@
+"""The verbs over all lanes: init, add, get, list, update, append, rm, restore, trash, stats, problems, merge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memlane import adopt, config
+from memlane.bank import Bank
+from memlane.cli.output import (
+    as_json,
+    print_json,
+    print_memories,
+    print_rows,
+    print_written,
+    say,
+    take_text,
+    with_bank,
+)
+from memlane.errors import InvalidInput, NotEnabled
+from memlane.lanes import NAMES
+from memlane.model import iso
+
+
+def welcome(folder: str | None, flags: dict[str, Any]) -> None:
+    """What `memlane` alone prints: where you are, and the three commands you want next."""
+    try:
+        bank = Bank(config.load(folder, flags))
+    except NotEnabled:
+        click.echo("There is no memory bank here yet.\n")
+        steps = [("memlane init", "make this folder a bank"), ("memlane --help", "see all commands")]
+    else:
+        stats = bank.stats()
+        click.echo(f"Bank {bank.root}: {stats['count']} memories, {stats['problems']} problems.\n")
+        steps = [
+            ('memlane add "…" --tag x', "remember something"),
+            ("memlane list", "see what is there, the newest first"),
+            ("memlane get ID", "read one"),
+        ]
+    for command, what in steps:
+        click.echo(f"  {command:<26} {what}")
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--user", is_flag=True, help="Make your own bank instead, for all projects that have none.")
+@as_json
+def init(folder: Path, user: bool, as_json: bool) -> None:
+    """Make FOLDER a bank. Adopts stores that are already there; safe to repeat.
+
+    \b
+    $ memlane init
+    """
+    folder = folder.expanduser().absolute()
+    file = adopt.init(folder, user=user)
+    settings = config.load(None if user else folder)
+    adopted = {name: settings[f"lanes.{name}"] for name in NAMES if settings[f"lanes.{name}"]}
+    if as_json:
+        print_json({"config": str(file), "root": str(settings.root), "adopted": adopted})
+        return
+    for lane, place in adopted.items():
+        say(f"adopted {place} as the {lane} lane")
+    say(f"memory is enabled by {file}")
+    click.echo(settings.root)
+
+
+@click.command("check-config")
+@click.pass_context
+@as_json
+def check_config(ctx: click.Context, as_json: bool) -> None:
+    """Print the settings in force and where each came from.
+
+    \b
+    $ memlane check-config
+    """
+    settings = config.load(*ctx.find_root().obj)
+    if as_json:
+        print_json(settings.to_dict())
+        return
+    enabled = settings["memory.enabled"]
+    say(
+        f"memory is {'enabled' if enabled else 'not enabled: run `memlane init`'}; the bank's folder is {settings.root}"
+    )
+    print_rows(
+        (key, json.dumps(value, ensure_ascii=False), settings.sources[key]) for key, value in settings.values.items()
+    )
+
+
+def _fields(pairs: tuple[str, ...]) -> dict[str, str]:
+    fields = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise InvalidInput("A field is written NAME=VALUE.", hint="For example --field tier=register.")
+        fields[name] = value
+    return fields
+
+
+field_option = click.option(
+    "--field", "pairs", metavar="NAME=VALUE", multiple=True, help="One of the lane's own fields."
+)
+tag_option = click.option("--tag", "-t", "tags", multiple=True, help="A tag; may be repeated.")
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--lane", type=click.Choice(NAMES), default="notes", show_default=True)
+@click.option("--title", help="A title; else the first line.")
+@tag_option
+@click.option("--type", help="journal, plan, fact, observation or reflection; a vault record's category.")
+@click.option("--scope", help="What it applies to: a vault scope, file:PATH, area:NAME.")
+@click.option("--thread", help="The conversation or session it belongs to.")
+@click.option("--created-at", metavar="WHEN", help="When it was so, if not now: 2025-01-15T10:30:00Z.")
+@field_option
+@as_json
+@with_bank
+def add(
+    bank: Bank, text: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], as_json: bool, **options: Any
+) -> None:
+    """Remember TEXT (or what is piped in).
+
+    \b
+    $ memlane add "Deploys go out on Tuesdays" --tag release
+    $ git log -1 --format=%B | memlane add - --type journal
+    """
+    memory = bank.add(take_text(text), tags=tags, **options, **_fields(pairs))
+    print_written(memory, as_json, "stored in")
+
+
+@click.command()
+@click.argument("id")
+@click.option("--raw", is_flag=True, help="Print the whole file, front matter included.")
+@as_json
+@with_bank
+def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
+    """Print one memory.
+
+    \b
+    $ memlane get notes:deploy-day
+    """
+    memory = bank.get(id)
+    if as_json:
+        print_json(memory.to_dict())
+    elif raw:
+        click.echo(memory.path.read_bytes(), nl=False)
+    else:
+        facts = [memory.title, (iso(memory.created_at) or "")[:10], ", ".join(memory.tags), str(memory.path)]
+        say(" · ".join(fact for fact in facts if fact))
+        click.echo(memory.text, nl=not memory.text.endswith("\n"))
+
+
+@click.command("list")
+@click.option("--limit", "-n", type=click.IntRange(min=0), help="At most this many.")
+@click.option("--lane", type=click.Choice(NAMES))
+@tag_option
+@click.option("--type")
+@click.option("--status")
+@click.option("--scope")
+@click.option("--project")
+@click.option("--thread")
+@click.option("--since", metavar="DATE")
+@click.option("--until", metavar="DATE")
+@as_json
+@with_bank
+def list_(bank: Bank, as_json: bool, **filters: Any) -> None:
+    """List memories, the newest first.
+
+    \b
+    $ memlane list --tag release --since 2025-01-01 -n 10
+    """
+    print_memories(bank.list(**filters), as_json)
+
+
+@click.command()
+@click.argument("id")
+@click.argument("text", required=False)
+@click.option("--title")
+@tag_option
+@click.option("--type")
+@click.option("--status")
+@click.option("--scope")
+@click.option("--thread")
+@field_option
+@as_json
+@with_bank
+def update(
+    bank: Bank, id: str, text: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], as_json: bool, **changes: Any
+) -> None:
+    """Change a memory's TEXT or fields; what is not named stays as it is.
+
+    \b
+    $ memlane update notes:deploy-day "Deploys go out on Wednesdays." --tag release
+    """
+    changes = {name: value for name, value in changes.items() if value is not None} | _fields(pairs)
+    if tags:
+        changes["tags"] = tags
+    memory = bank.update(id, take_text(text) if text is not None else None, **changes)
+    print_written(memory, as_json, "updated")
+
+
+@click.command()
+@click.argument("id")
+@click.argument("text", required=False)
+@as_json
+@with_bank
+def append(bank: Bank, id: str, text: str | None, as_json: bool) -> None:
+    """Add TEXT to the end of a memory.
+
+    \b
+    $ memlane append notes:deploy-day "Not before holidays."
+    """
+    print_written(bank.append(id, take_text(text)), as_json, "appended to")
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@as_json
+@with_bank
+def rm(bank: Bank, ids: tuple[str, ...], as_json: bool) -> None:
+    """Delete memories; `memlane restore ID` brings one back.
+
+    \b
+    $ memlane rm notes:deploy-day
+    """
+    removed = []
+    try:
+        for id in ids:
+            removed.append(bank.delete(id))
+    finally:
+        if as_json:
+            print_json([item.to_dict() for item in removed])
+        else:
+            for item in removed:
+                say(f"moved to {item.path}" if item.how == "trash" else f"marked as deleted in {item.path}")
+                click.echo(item.id)
+
+
+@click.command()
+@click.argument("id")
+@as_json
+@with_bank
+def restore(bank: Bank, id: str, as_json: bool) -> None:
+    """Bring back a deleted memory.
+
+    \b
+    $ memlane restore notes:deploy-day
+    """
+    print_written(bank.restore(id), as_json, "restored to")
+
+
+@click.command()
+@as_json
+@with_bank
+def trash(bank: Bank, as_json: bool) -> None:
+    """List what `restore` can bring back.
+
+    \b
+    $ memlane trash
+    """
+    removed = bank.removed()
+    if as_json:
+        print_json([item.to_dict() for item in removed])
+    else:
+        print_rows((item.id, iso(item.removed_at) or "", str(item.path)) for item in removed)
+
+
+@click.command()
+@as_json
+@with_bank
+def stats(bank: Bank, as_json: bool) -> None:
+    """Count what the bank holds.
+
+    \b
+    $ memlane stats
+    """
+    counts = bank.stats()
+    if as_json:
+        print_json(counts)
+        return
+    from memlane.lanes.notes import human_size
+
+    say(f"{counts['root']}: {counts['count']} memories, {counts['problems']} problems, {counts['removed']} deleted")
+    print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())
+
+
+@click.command()
+@click.pass_context
+@as_json
+@with_bank
+def problems(bank: Bank, ctx: click.Context, as_json: bool) -> None:
+    """List damaged files and lines; everything else keeps working. Exit code 6 when there are any.
+
+    \b
+    $ memlane problems
+    """
+    found = bank.problems()
+    if as_json:
+        print_json([problem.to_dict() for problem in found])
+    else:
+        for problem in found:
+            click.echo(str(problem))
+    if found:
+        ctx.exit(6)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="ID...")
+@click.option("--into", required=True, metavar="NAME", help="The file name of the new note.")
+@click.option("--text", "text", help="Its whole content; else what is piped in.")
+@as_json
+@with_bank
+def merge(bank: Bank, sources: tuple[str, ...], into: str, text: str | None, as_json: bool) -> None:
+    """Replace several notes by one; the old ones go to the trash.
+
+    \b
+    $ memlane merge auth-1 auth-2 --into auth --text "What both say: …"
+    """
+    names = [source.removeprefix("notes:") for source in sources]
+    print_written(bank.notes.merge(names, into, take_text(text)), as_json, "merged into")

@@ -1,0 +1,53 @@
+"""Real files in temporary folders, a clock that stands still, and nothing from the user's own environment."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "memlane", deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("memlane")
+
+
+class Clock:
+    """A clock that moves only when told to."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(datetime(2025, 1, 10, 14, 30, 22, tzinfo=UTC))
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the settings of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("MEMLANE_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+
+
+@pytest.fixture
+def home(_own_home: None) -> Path:
+    return Path(os.environ["HOME"])
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file below a folder with its bytes: to show that nothing was written."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
