@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 MAX_FRONT = 64 * 1024  # bytes of YAML; more is data, not front matter
+MAX_FRONT_DEPTH = 50
 MAX_FRONT_VALUES = 10_000  # after aliases are followed: a "billion laughs" stops here
 
 
@@ -70,8 +71,7 @@ def load_front(source: str) -> dict[str, Any]:
         return {}
     if not isinstance(found, dict):
         raise FrontMatterError("is not a mapping of keys to values")
-    if "*" in source and "&" in source and _count(found) > MAX_FRONT_VALUES:
-        raise FrontMatterError("grows too large when its aliases are followed")
+    _measure(found)
     return found
 
 
@@ -182,15 +182,19 @@ def _loader() -> Any:
     return Loader
 
 
-def _count(value: Any, seen: int = 0) -> int:
-    """How many values there are once aliases are followed; stops soon after the limit."""
-    seen += 1
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            if seen > MAX_FRONT_VALUES:
-                return seen
-            seen = _count(item, seen)
-    return seen
+def _measure(found: dict[str, Any]) -> None:
+    """Raise FrontMatterError for data that is deep, endless (an alias to itself) or huge once aliases are followed."""
+    pending: list[tuple[Any, int]] = [(found, 0)]
+    seen = 0
+    while pending:
+        value, depth = pending.pop()
+        seen += 1
+        if seen > MAX_FRONT_VALUES or depth > MAX_FRONT_DEPTH:
+            raise FrontMatterError("is too deep or too large when its aliases are followed")
+        if isinstance(value, dict):
+            pending.extend((item, depth + 1) for item in value.values())
+        elif isinstance(value, list):
+            pending.extend((item, depth + 1) for item in value)
 
 
 def _flow(value: Any) -> str:
