@@ -10,17 +10,17 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memlane.sensitive.decoys import entropy, is_digest, is_placeholder, is_random, is_stand_in, wordiness
+from memlane.sensitive.decoys import entropy, is_digest, is_marked, is_placeholder, is_random, is_stand_in, wordiness
 
 _WORDS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "psk")
 
 # What may follow the word, up to and with the value. All repeats are bounded and most are possessive: linear time.
 _TAIL = (
     r"(?P<name>[\w.-]{0,40}+)(?P<more>(?:[ \t]{1,2}(?!is\b|was\b)[\w.-]{1,20}){0,3}?)"
-    r"(?P<close>[\"'`\])*}]{0,4}+|\\\\?[\"'])\s{0,4}"
+    r"(?P<close>[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}"
     r"(?P<sep>:{1,3}=?|=>|={1,3}|->|\?=|\|\|=?|,|>|\(|\b(?:is|was)\b:?|(?<=\s))"
-    r"[\s*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"'`]|[\"'`]{1,3})(?P<quoted>[^\n\"'`\\]{1,600}+)(?P=quote)"
-    r"|(?P<bare>[^\s\"'`,;<>()\[\]{}|]{4,600}+)(?P<after>[^\n]{0,20}))"
+    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"'`]|[\"'`]{1,3})(?P<quoted>[^\n\"'`\\]{1,600}+)(?P=quote)"
+    r"|(?P<bare>[^\s\"'`,;<>()\[\]{}|&]{4,600}+)(?P<after>[^\n]{0,20}))"
 )
 # Names that hold such a word and are no credential.
 _OTHER_NAMES = (
@@ -34,7 +34,7 @@ _OTHER_NAMES = (
     r"|secretar|secret[_-]?(?:name|path|file|ref|id\b|arn|version|type|manager|store|ur[il]|mount|engine|length)|secrets?[_-]?manager"
     r"|cred(?:it|o|ib|ul|enz)|cred[a-z]*[_-]?(?:file|path|type|helper|provider|store|id\b)|accredit|sacred|incred|discred"
     r"|finger|sha\d|hash|digest|checksum|integrity|commit|etag|uuid|guid|object[_-]?key|s3[_-]?key|file[_-]?key|translation|site[_-]?key"
-    r"|map[_-]?key|i18n|react|\bkeys?\b.{0,3}->|next[_-]?(?:page[_-]?)?token|page[_-]?token|continuation|sync[_-]?token|cancell?ation"
+    r"|map[_-]?key|i18n|\bkeys?\b.{0,3}->|next[_-]?(?:page[_-]?)?token|page[_-]?token|continuation|alphabet|charset|key[_-]?(?:chars|str\b)|audience|issuer|keying|secretsid|webtoken|access(?:ib|or|[_-]?(?:id|level|mode|type|point|control|log))|sync[_-]?token|cancell?ation"
 )
 _PASSWORD_NAME = r"pass(?:w(?:or)?d|wort|phrase|code|wrd)?s?(?:$|[^a-z])|passw|pwd|psk"
 # Names that say by themselves that the value is a secret; a bare "key" or "auth" does not.
@@ -44,11 +44,22 @@ _STRONG_NAME = (
     r"|storage|secret|encryption|aes|hmac|jwt|bot|test|live|prod(?:uction)?|personal|vapid|ingest|ingestion|management|tenant|org|partner)"
     r"[_. -]?key|apikey|credential"
 )
+# Numbers, paths, dotted names, constants and file names.
+_NO_PASSWORD = (
+    r"[\d.,:/-]+|[A-Za-z]+[-/.][A-Za-z./_-]+|(?-i:[A-Z][A-Z_]*)\d{0,2}(?::(?-i:[A-Z_]+)\d{0,2})?"
+    r"|.*\.(?:txt|md|json|ya?ml|py|js|html?|key|pem|crt)"
+)
+_LOGIN = r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t](?=[\"']))[ \t]{0,10}[^\s=]{2}"
 
 
 @cache
 def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source, re.IGNORECASE)
+
+
+def is_other_name(name: str) -> bool:
+    """True for names that hold "key" or "token" and are no credential's: `primary_key`, `keyboard`, `max_tokens`."""
+    return bool(_pattern(_OTHER_NAMES).search(name))
 
 
 def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
@@ -61,7 +72,7 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
         match = _pattern(_TAIL).match(text, start)
         if not match:
             continue
-        before = re.search(r"[\w.-]{0,30}\Z", text[max(0, start - 30) : start])
+        before = re.search(r"(?:[\w.-]{1,20} )?[\w.-]{0,30}\Z|\Z", text[max(0, start - 40) : start])
         name = (before[0] if before else "") + match["name"] + match["more"]
         group = "quoted" if match["quoted"] is not None else "bare"
         value = match[group] if group == "quoted" else match[group].rstrip(".,:;!?*_~\\")
@@ -82,36 +93,48 @@ def _every(lowered: str, word: str) -> Iterator[int]:
 def _judge(name: str, match: re.Match[str], value: str, text: str) -> tuple[str, str] | None:
     quoted = match["quoted"] is not None
     sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
-    if is_placeholder(value) or is_stand_in(value) or _pattern(_OTHER_NAMES).search(name):
+    if is_other_name(name) or (is_marked(value) if quoted else is_placeholder(value)):
         return None
-    if quoted and re.search(r"\s", value):
-        return None
-    if not quoted and (match["after"][:1] in "([" and match["after"][:1] or re.match(r"[$@&{<\\/]", value)):
+    if not quoted and (match["after"][:1] in ("(", "[") or re.match(r"[$@&{<\\/?^%-]", value)):
         return None
     if _pattern(_PASSWORD_NAME).search(name):
         return ("password", "password") if _is_password(value, sep, quoted, match) else None
+    if is_stand_in(value) or re.search(r"\s", value):
+        return None
     strong = bool(_pattern(_STRONG_NAME).search(name))
     if sep in ("", ",", ">", "(", "is", "was", "->") and not (is_random(value, 16) and strong):
         return None
+    secret = "assigned-secret", "secret in an assignment"
+    if strong and sep and re.fullmatch(r"\d{20,}", value) and len(set(value)) > 4:
+        return secret
     if is_digest(value):
-        return ("assigned-secret", "secret in an assignment") if strong else None
-    if is_random(value, 16):
-        return "assigned-secret", "secret in an assignment"
-    if strong and 8 <= len(value) < 40 and _is_short_key(value):
-        return "assigned-secret", "secret in an assignment"
+        return secret if strong and is_random(value) else None
+    if is_random(value, 16) or (strong and 8 <= len(value) < 40 and _is_short_key(value)):
+        return secret
+    if strong and quoted and len(value) >= 20 and re.search(r"[^\w\s.:/-]", value) and entropy(value) > 3.5:
+        return secret  # a framework's SECRET_KEY, full of signs
     return None
 
 
 def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bool:
-    if len(value) < 5 or re.fullmatch(r"[\d.,:/-]+|[A-Za-z]+[-_/.][A-Za-z./_-]+|[A-Z_]{5,}|.*\.(?:txt|md|json|ya?ml|py|js|html?)", value):
+    if len(value) < 4 or _pattern(_NO_PASSWORD).fullmatch(value):
+        return False
+    login = _pattern(_LOGIN).search(match.string, max(0, match.start() - 200), match.start())
+    if login and (sep in ("=", "==", ":", "=>", ":=", "") and (quoted or sep)):
+        # Next to a user's name even a weak word is the password.
+        return not is_stand_in(value) and (quoted or not match["after"].strip()[:1].isalpha())
+    if is_stand_in(value) or re.search(r"\s", value) or len(value) < 5:
         return False
     kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
     if sep in ("", ",", ">", "(", "->"):
-        return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8
+        flag = match.string[: match.start()].endswith(("--", " -", "_", "set", "set_"))
+        return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8 and (flag or sep != "")
     if kinds[2] and sum(kinds) >= 2:
         return True
     if kinds[3] and not re.fullmatch(r"[\w.-]+", value):
         return len(value) >= 6 and not re.search(r"[:=]", value)
+    if quoted or (sep == "=" and match[0][:1].isupper()):
+        return len(value) >= 6 and not _pattern(r"pass|secret|pw|user|admin|login|key|token|test").search(value)
     return False
 
 

@@ -75,11 +75,16 @@ def wordiness(value: str) -> float:
     return sum(pair in _pairs() for pair in seen) / len(seen) if seen else 0.0
 
 
-def is_placeholder(value: str) -> bool:
-    """True for stand-ins, variables and references to where a secret is kept."""
+def is_marked(value: str) -> bool:
+    """True for a value that says itself that it is none: `<your-token>`, `xxxxxx`, `${VAR}`, `$VAR`."""
     if len(set(value)) <= 3:
         return True
-    return bool(_pattern(_PLACEHOLDER).search(value) or _pattern(_REFERENCE).fullmatch(value))
+    return bool(_pattern(_PLACEHOLDER).search(value) or _pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
+
+
+def is_placeholder(value: str) -> bool:
+    """True for marked values and, outside quotes, for expressions of code that fetch the value."""
+    return is_marked(value) or bool(_pattern(_REFERENCE).fullmatch(value))
 
 
 def is_stand_in(value: str) -> bool:
@@ -91,6 +96,8 @@ def is_digest(value: str) -> bool:
     """True for a bare hash or id: hex of a digest's length, or a UUID. Nothing in it says secret."""
     if len(value) in (32, 40, 56, 64, 96, 128):
         return bool(re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value))
+    if re.search(r"[-_.:][0-9a-f]{32,128}(?:\.\w{1,5})?\Z", value):
+        return True  # a name with its hash: a cache key, a built file, `sha256:…`
     return len(value) == 36 and bool(re.fullmatch(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", value))
 
 

@@ -9,8 +9,9 @@ import re
 
 from memlane.sensitive.rule import Rule
 
-# Digits with at most one space or hyphen between them, and no digit, letter or decimal around them.
-_CARD = r"(?<![\w.+/=#&?-])[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\w/=-]|\.\d)|(?<![\w.+/=#&?-])3\d{3}[ -]?\d{6}[ -]?\d{4,5}(?![\w/=-]|\.\d)"
+# A number after one of these is part of a longer one, of an address or of a name.
+_INSIDE = "_.+/=#&?-"
+_CARD = r"(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}|3\d{3}[ -]?\d{6}[ -]?\d{4,5})(?![\w/=-]|\.\d)"
 _IBAN = r"[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 _EMAIL = r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,18}(?![A-Za-z0-9@])"
 _PHONE = (
@@ -86,13 +87,13 @@ def phone(value: str) -> bool:
 
 
 PII = (
-    Rule("ssn", "US social security number", (), r"(?<![\w.-])\d{3}([- ])\d{2}\1\d{4}(?![\w-]|\.\d)", check=ssn, kind="pii",
-         decoys=False),
+    Rule("ssn", "US social security number", (), r"\d{3}([- ])\d{2}\1\d{4}(?![\w-]|\.\d)", check=ssn, kind="pii",
+         decoys=False, not_after=_INSIDE),
     Rule("ssn", "US social security number", ("ssn", "social security"),
          r"(?:\bssns?\b|social security)[^\n\d]{0,40}(\d{9}|\d{3}[ .]\d{2}[ .]\d{4})(?![\w-])", group=1, check=ssn, ignore_case=True, kind="pii",
-         decoys=False, starts_word=False),
-    Rule("card", "payment card number", (), _CARD, check=card, kind="pii", decoys=False),
+         decoys=False, starts_word=False, wide=True),
+    Rule("card", "payment card number", (), _CARD, check=card, kind="pii", decoys=False, not_after=_INSIDE),
     Rule("iban", "bank account number (IBAN)", (), _IBAN, check=iban, kind="pii", decoys=False),
 )
-EMAIL = Rule("email", "e-mail address", ("@",), _EMAIL, kind="pii", decoys=False)
+EMAIL = Rule("email", "e-mail address", ("@",), _EMAIL, kind="pii", decoys=False, wide=True)
 PHONE = Rule("phone", "phone number", (), _PHONE, check=phone, kind="pii", decoys=False, starts_word=False)

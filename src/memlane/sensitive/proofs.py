@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from memlane.sensitive.decoys import entropy, is_random, is_stand_in, wordiness
+from memlane.sensitive.decoys import entropy, is_marked, is_random, is_stand_in, wordiness
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -59,9 +59,25 @@ def jwt(value: str) -> bool:
     return isinstance(header, dict) and bool(header.keys() & {"alg", "typ", "enc", "kid", "zip", "cty"})
 
 
+def not_stand_in(value: str) -> bool:
+    """No word that only stands where the password would be."""
+    return not is_stand_in(value)
+
+
+def not_marked(value: str) -> bool:
+    """Nothing in it says that it is no real value."""
+    return not is_marked(value)
+
+
 def password_in_url(value: str) -> bool:
     """Not a stand-in such as `user:password@host`, nor a port or a path."""
-    return not is_stand_in(value) and not re.fullmatch(r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}", value, re.I)
+    stand_in = r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}|.*\]"
+    return not is_stand_in(value) and not re.fullmatch(stand_in, value, re.I)
+
+
+def password_on_localhost(value: str) -> bool:
+    """More than the short word of an example (`scott:tiger@localhost`)."""
+    return password_in_url(value) and not (value.isalpha() and value.islower() and wordiness(value) > 0.8)
 
 
 def bearer(value: str) -> bool:
@@ -100,6 +116,16 @@ def random_after_dot(value: str) -> bool:
     return is_random(value.partition(".")[2])
 
 
+def letters_at_random(value: str) -> bool:
+    """The part after the first `_` is no identifier (`hf_…`, whose keys may hold letters only)."""
+    return wordiness(value.partition("_")[2]) < 0.72
+
+
+def many_digits(value: str) -> bool:
+    """At least four digits, as in `xoxb-12345…`, unlike the word `xoxo-festival`."""
+    return sum(map(str.isdigit, value)) >= 4
+
+
 def has_digit_and_upper(value: str) -> bool:
     """Both a digit and a capital, as in a base62 id."""
     return bool(re.search(r"\d", value) and re.search("[A-Z]", value)) and wordiness(value) < 0.8
@@ -110,14 +136,6 @@ def clickup(value: str) -> bool:
     return bool(re.fullmatch(r"pk_[0-9]{6,9}_[0-9A-Za-z]{32}", value))
 
 
-def pem(value: str) -> bool:
-    """A private key with a body, or a header that stands alone; not a header with `...` for a body."""
-    head, _, body = value.partition("KEY")
-    body = body.partition("-----")[2]
-    solid = re.sub(r"\\[nr]|[\s\"'\\,]|-----END.*", "", body)
-    return len(solid) >= 24 or not solid
-
-
 def header_value(value: str) -> bool:
     """A machine-made value in a header; `Authorization: Bearer …` and `Basic …` have rows of their own."""
     return is_random(value, 12) and not re.match(r"(?:bearer|basic|digest|token)\b", value, re.I)
@@ -126,3 +144,16 @@ def header_value(value: str) -> bool:
 def cli_password(value: str) -> bool:
     """A value of at least two kinds of characters, not an option or a path."""
     return mixed(value) and not re.match(r"[-/.=]|\d+$", value) and not re.fullmatch(r"[a-z]+[-_/.][a-z./_-]+", value)
+
+
+def base64_pem(value: str) -> bool:
+    """Base64 of a PEM block that is a private key."""
+    import base64
+
+    return b"PRIVATE KEY" in base64.b64decode(value[:80])
+
+
+def prefixed(value: str) -> bool:
+    """`acme_live_…`: the last part was chosen by a machine and mixes digits with letters throughout."""
+    tail = re.split(r"[-_]", value)[-1]
+    return is_random(tail, 20) and wordiness(tail) < 0.75

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One class of secret.
 
-    `keywords` are lower-case; one of them must be in the text for `regex` to be tried. `group` is the part that is the
-    secret. `check` has the last word on a value; `proof` overrides every filter when a checksum holds.
+    `keywords` are lower-case; one of them must be there for `regex` to be tried: in a long word with a digit, or anywhere
+    in the text for a `wide` rule. A rule without keywords waits for a long number. `group` is the part that is the secret.
+    `check` has the last word on a value; `proof` overrides every filter when a checksum holds.
     """
 
     id: str
@@ -25,8 +27,10 @@ class Rule:
     proof: Callable[[str], bool] | None = None
     allow: str = ""
     ignore_case: bool = False
-    # A token does not begin in the middle of a word ("risk-based" is no `sk-` key).
+    wide: bool = False
+    # A token does not begin in the middle of a word ("risk-based" is no `sk-` key), nor after one of these.
     starts_word: bool = True
+    not_after: str = "_"
     # Placeholder words are looked for in the value unless the whole form is proof enough.
     decoys: bool = True
     kind: str = "secret"
@@ -53,6 +57,8 @@ def token(
     entropy: float = 2.8,
     check: Callable[[str], bool] | None = None,
     proof: Callable[[str], bool] | None = None,
+    wide: bool = False,
+    not_after: str = "_",
 ) -> Rule:
     """A row for the commonest form, `prefix` + random characters; `prefixes` are separated by spaces."""
     heads = prefixes.split()
@@ -67,9 +73,11 @@ def token(
         entropy=entropy,
         check=check,
         proof=proof,
+        wide=wide,
+        not_after=not_after,
     )
 
 
-def form(id: str, description: str, keywords: str, regex: str, **more: object) -> Rule:
-    """A row whose form is more than a prefix; `keywords` are separated by spaces."""
-    return Rule(id, description, tuple(keywords.split()), regex, **more)  # type: ignore[arg-type]
+def form(id: str, description: str, keywords: str, regex: str, **more: Any) -> Rule:
+    """A row whose form is more than a prefix; `keywords` are separated by spaces, and `+_` stands for one in a keyword."""
+    return Rule(id, description, tuple(k.replace("+_", " ") for k in keywords.split()), regex, **more)

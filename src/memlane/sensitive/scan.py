@@ -17,6 +17,8 @@ from memlane.sensitive.pii import EMAIL, PHONE
 from memlane.sensitive.rule import Rule
 from memlane.sensitive.rules import RULES
 
+_DIGIT = re.compile(r"\d")
+_LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
 # A marker counts only with a reason after it, so that an allowed line explains itself.
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[\s:,;(-]*[A-Za-z][^\n]{2,}"
 
@@ -40,13 +42,13 @@ def _compiled(rule: Rule) -> re.Pattern[str]:
 
 
 @cache
-def _rules_by_keyword() -> tuple[tuple[str, ...], dict[str, tuple[int, ...]], tuple[int, ...]]:
-    """The distinct keywords, the rows each one wakes, and the rows that need none."""
+def _waking(wide: bool) -> dict[str, tuple[int, ...]]:
+    """The rows that each keyword wakes: those of wide rules, or those of the others."""
     rows: dict[str, tuple[int, ...]] = {}
     for number, rule in enumerate(RULES):
-        for keyword in rule.keywords:
+        for keyword in rule.keywords if rule.wide == wide else ():
             rows[keyword] = (*rows.get(keyword, ()), number)
-    return tuple(rows), rows, tuple(n for n, rule in enumerate(RULES) if not rule.keywords)
+    return rows
 
 
 def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = ()) -> list[Finding]:
@@ -77,14 +79,16 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[tuple[str, str,
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
-    keywords, rows, always = _rules_by_keyword()
-    woken = set(always)
-    for keyword in keywords:
-        if keyword in lowered:
-            woken.update(rows[keyword])
+    words = _long_words(text)
+    woken = {n for keyword, rows in _waking(True).items() if keyword in lowered for n in rows}
+    if words:
+        dense = "\n".join(word for _, word in words).lower()
+        woken.update(n for keyword, rows in _waking(False).items() if keyword in dense for n in rows)
+    if _LONG_NUMBER.search(text):
+        woken.update(n for n, rule in enumerate(RULES) if not rule.keywords)
     for number in sorted(woken):
         yield from _matches(RULES[number], text)
-    for rule, description, start, end in vendors.find(text, lowered):
+    for rule, description, start, end in vendors.find(text, lowered, words):
         yield rule, "secret", description, start, end
     for rule, description, start, end in assignments.find(text, lowered):
         yield rule, "secret", description, start, end
@@ -92,9 +96,21 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[tuple[str, str,
         yield from _matches(extra, text)
 
 
+def _long_words(text: str) -> list[tuple[int, str]]:
+    """Place and text of each word that is long enough for a key and holds a digit: about one byte of prose in twenty."""
+    words, at = [], 0
+    for word in text.split():
+        if len(word) >= 14 and _DIGIT.search(word):
+            at = text.index(word, at)
+            words.append((at, word))
+            at += len(word)
+    return words
+
+
 def _matches(rule: Rule, text: str) -> Iterator[tuple[str, str, str, int, int]]:
     for match in _compiled(rule).finditer(text):
-        if rule.starts_word and match.start() and (text[match.start() - 1].isalnum() or text[match.start() - 1] == "_"):
+        before = text[match.start() - 1] if match.start() and rule.starts_word else " "
+        if before.isalnum() or before in rule.not_after:
             continue
         value = match[rule.group]
         if not (rule.proof and rule.proof(value)):

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memlane.sensitive import proofs
 from memlane.sensitive.rule import Rule, form
 
+
+
+def wide(*rows: Rule) -> tuple[Rule, ...]:
+    """The same rows with their keywords looked for in the whole text: these words stand apart from the value."""
+    return tuple(replace(row, wide=True) for row in rows)
+
+
 # fmt: off
 
-_PEM_BODY = r"(?:\\n|\\r|\s|[A-Za-z0-9+/=:,.\"'\\-]){0,20000}?"
-
-KEYS: tuple[Rule, ...] = (
+KEYS: tuple[Rule, ...] = wide(
     form("private-key", "private key", "-----begin",
-         r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----(?:[\s\"'\\nr+,]*+(?:[\w-]{1,20}:[^\n]{0,200}\n\s*)*+"
-         r"[A-Za-z0-9+/=\s\\\"',]{0,20000}+(?:-----END[ A-Z0-9_-]{0,60}-----)?)", check=proofs.pem, decoys=False,
+         r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----(?![\s\\nr\"'+]{0,20}(?:\.\.|…|<|\[|\*|[xX]{3}|[yY]our|-----END))"
+         r"(?:\s{0,4}(?:[\w-]{1,20}:[^\n]{0,200}\n\s{0,4}){0,8}[A-Za-z0-9+/=\s\\\"',]{0,20000}+(?:-----END[ A-Z0-9_-]{0,60}-----)?)", decoys=False,
          starts_word=False),
-    form("private-key", "private key", "ssh2 encrypted", r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----[^-]{0,20000}+",
+    form("private-key", "private key", "ssh2+_encrypted", r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----[^-]{0,20000}+",
          starts_word=False, decoys=False),
+    form("private-key", "private key in base64", "ls0tls1crudjti",
+         r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{40,20000}+", check=proofs.base64_pem, decoys=False),
     form("putty-key", "PuTTY private key", "putty-user-key", r"PuTTY-User-Key-File-\d:[^\n]{1,60}\n(?:[^\n]{0,200}\n){1,200}?Private-Lines",
          decoys=False),
     form("age-key", "age private key", "age-secret-key", r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
@@ -34,10 +43,13 @@ KEYS: tuple[Rule, ...] = (
          r"ZXlK(?:aGJHY2lPaU|MGVYQWlPaU|cmFXUWlPaU|aGJHY2lPa|hGJHY2lPaU)[A-Za-z0-9+/]{60,8000}+={0,2}", starts_word=True),
 )
 
-LOGINS: tuple[Rule, ...] = (
+LOGINS: tuple[Rule, ...] = wide(
     form("url-password", "password in an address", "://",
-         r"://(?:[^\s/:@\"'<>`|]{0,100}):([^\s/@\"'<>`|]{3,200})@(?=[\w\[$.{-])", group=1, starts_word=False,
-         check=proofs.password_in_url),
+         r"://[^\s/:@\"'<>`|\[]{0,100}:([^\s/@\"'<>`|]{3,200})@(?!localhost|127\.|example\.|host)[\w\[$.{-]", group=1,
+         starts_word=False, check=proofs.password_in_url),
+    form("url-password", "password in an address", "://",
+         r"://[^\s/:@\"'<>`|\[]{0,100}:([^\s/@\"'<>`|]{3,200})@(?:localhost|127\.|example\.|host)", group=1, starts_word=False,
+         check=proofs.password_on_localhost),
     form("url-password", "password in an address", "://",
          r"://([0-9a-f]{40}|[A-Za-z0-9_]{30,100})(?:@|:x-oauth-basic@|:@)[\w.-]{3,100}", group=1, starts_word=False,
          check=proofs.random),
@@ -50,21 +62,29 @@ LOGINS: tuple[Rule, ...] = (
          r"\\?[\"']?\s{0,2}[:=]\s{0,3}\\?[\"'`]?(?:(?:token|apikey|api-key|key|sso-key|negotiate|splunk|klaviyo-api-key|genie"
          r"key|discogs|oauth|apitoken|bot|secret|snowflake token=)[ =:]{1,2}[\"']?)?([A-Za-z0-9_.~+/=:-]{10,2000}+)", group=1,
          ignore_case=True, check=proofs.header_value),
-    form("curl-login", "login on a curl command", "curl wget http",
-         r"(?:curl|https?|wget)\s[^\n|;]{0,300}?(?:\s-u|--user(?!-agent)|--proxy-user)[ =]{0,2}[\"']?[^\s:\"'$<{]{1,80}:([^\s\"'$<{}]{3,200}+)",
+    form("curl-login", "login on a curl command", "curl+_ wget+_ http+_ https+_",
+         r"(?:curl|https?|wget)\s(?:[^\n|;]|\\\n){0,300}?(?:\s-u|--user(?!-agent)|--proxy-user)[ =]{0,2}[\"']?[^\s:\"'$<{]{0,80}[\"']?:[\"']?([^\s\"'$<{}]{3,200}+)",
          group=1, check=proofs.password_in_url),
-    form("cli-password", "password on a command line", "sshpass mysql --password -passw mysqldump net use",
+    form("cli-password", "password on a command line", "sshpass mysql+_ mysqldump -passw",
          r"(?:sshpass\s{1,3}-p\s{0,3}|mysql(?:dump|admin)?\s[^\n|;]{0,120}?\s-p|\s-passw(?:ord)?[ :=])[\"']?([^\s\"'$<{}-][^\s\"'$<{}]{3,100}+)",
          group=1, check=proofs.cli_password),
-    form("netrc-password", "netrc password", "machine login",
+    form("psexec-password", "password on a PsExec command", "psexec",
+         r"psexec(?:\.exe)?\s[^\n]{0,200}?\s-p\s{1,2}[\"']?([^\s\"'$<%-][^\s\"'$<%]{3,100}+)", group=1, ignore_case=True,
+         check=proofs.not_stand_in),
+    form("netrc-password", "netrc password", "login+_",
          r"(?:machine\s{1,3}\S{1,200}|default)\s{1,4}login\s{1,3}\S{1,200}\s{1,4}password\s{1,3}(\S{3,200}+)", group=1,
          check=proofs.password_in_url),
-    form("odbc-password", "password in a connection string", "password= pwd=",
-         r";\s{0,2}(?:password|pwd)\s{0,2}=\s{0,2}([^\s;\"'<>${}]{3,100}+)", group=1, ignore_case=True, starts_word=False,
-         check=proofs.password_in_url),
-    form("windows-password", "password on a net command", "net use net.exe net user /p:",
+    # A connection string is evidence enough for a weak word.
+    form("odbc-password", "password in a connection string", "password= pwd= password+_= pwd+_=",
+         r"(?:user(?:[ _]?id|name)?|uid|server|data source|database|host|driver)\s{0,2}=[^\n]{1,200}?(?:password|pwd)\s{0,2}=\s{0,2}"
+         r"([^\s;\"'<>${}#*][^\s;\"'<>${}]{2,100}+)", group=1, ignore_case=True, starts_word=False, decoys=False,
+         check=proofs.not_marked),
+    form("windows-password", "password on a net command", "net+_use net+_user net.exe",
          r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?([^\s/\"'<]{6,60})(?=\s{1,3}/(?:add|user|delete|persistent|y))",
          group=1, ignore_case=True, check=proofs.mixed),
+    form("dotnet-login", "password in a .NET or PowerShell login", "networkcredential directoryentry viserver",
+         r"(?:NetworkCredential\(\s{0,4}\"[^\"\n]{1,100}\"\s{0,4},\s{0,4}\"|DirectoryEntry\([^\n]{1,200}?,\s{0,4}\"[^\"\n]{1,100}\"\s{0,4},\s{0,4}\""
+         r"|Connect-VIServer[^\n]{1,200}?-Password\s{1,3}[\"']?)([^\s\"'$<>;,]{3,100}+)", group=1, ignore_case=True, check=proofs.not_stand_in),
     form("secure-string", "password in PowerShell", "convertto-securestring",
          r"ConvertTo-SecureString\s{1,3}(?:-String\s{1,3})?[\"']([^\"'$\n]{4,100}+)[\"']", group=1, ignore_case=True,
          check=proofs.password_in_url),
@@ -75,19 +95,26 @@ LOGINS: tuple[Rule, ...] = (
          group=1, ignore_case=True, check=proofs.mixed),
 )
 
-HASHES: tuple[Rule, ...] = (
-    form("password-hash", "password hash", "$1$ $2 $5$ $6$ $apr1$ $y$ $7$ $argon2 $p$ $h$ $pbkdf2 $s$ $scrypt $sha1$",
+UNKNOWN: tuple[Rule, ...] = (
+    # Vendors keep inventing `prefix_random`; the prefix says it is a key, whoever's it is.
+    form("prefixed-key", "key with a prefix", "_live_ _test_ _prod_ _sk_ _pat_ _key_ _secret_ _token_ _api_ key_ pat_ tok_ sk_ token_ secret_",
+         r"[A-Za-z][A-Za-z0-9]{1,15}(?:[_-][A-Za-z0-9]{1,12}){0,4}?_[A-Za-z0-9]{24,200}+", check=proofs.prefixed, entropy=3.3,
+         not_after="_/.-"),
+)
+
+HASHES: tuple[Rule, ...] = wide(
+    form("password-hash", "password hash", "$1$ $2 $5$ $6$ $apr1$ $y$ $7$ $argon2 $p$ $h$ $pbkdf2 $s$ $scrypt $sha1$ $krb5 $8$ $9$ $14$",
          r"\$(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}|(?:1|apr1)\$[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{22}|5\$(?:rounds=\d{1,9}\$)?"
          r"[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{43}|6\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{86}"
          r"|(?:y|7|gy)\$[./A-Za-z0-9$]{20,150}|argon2(?:id|i|d)\$[^\s\"']{30,300}|[PHS]\$[./A-Za-z0-9]{31,55}"
-         r"|pbkdf2[\w-]{0,12}\$[^\s\"']{30,300}|scrypt\$[^\s\"']{30,300}|sha1\$\w{1,10}\$[./\w]{1,64}\$[./\w]{28})",
+         r"|pbkdf2[\w-]{0,12}\$[^\s\"']{30,300}|scrypt\$[^\s\"']{30,300}|krb5\w{1,8}\$[^\s\"']{30,4000}|[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}|sha1\$\w{1,10}\$[./\w]{1,64}\$[./\w]{28})",
          starts_word=False, decoys=False),
     form("password-hash", "password hash", "pbkdf2_sha pbkdf2: pbkdf2-sha {ssha {sha} {md5} bcrypt_sha scrypt: argon2$",
          r"(?:pbkdf2_sha(?:1|256|512)\$\d{2,8}\$[^\s$\"']{1,64}\$[A-Za-z0-9+/=]{20,100}|(?:pbkdf2|scrypt):[\w:]{1,40}\$[^\s$\"']{1,64}\$[0-9a-f]{32,256}"
          r"|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{24,120}|\{MD5\}[A-Za-z0-9+/=]{24}|bcrypt_sha256\$\$?2[abxy]\$\d\d\$[./A-Za-z0-9]{53})"),
     form("netntlm-hash", "Windows password hash", ":::",
          r"[^\s:]{1,60}:\d{1,10}:[0-9a-f]{32}:([0-9a-f]{32}):::", group=1, ignore_case=True),
-    form("cisco-secret", "Cisco password", "secret password enable",
-         r"(?:enable|username\s{1,2}\S{1,40}(?:\s{1,2}privilege\s\d{1,2})?)\s{1,2}(?:secret|password)\s{1,2}(?:[05789]\s{1,2})?(\S{4,120}+)", group=1,
+    form("cisco-secret", "Cisco password", "username+_ enable+_",
+         r"(?:enable|username\s{1,2}\S{1,40}(?:\s{1,2}privilege\s\d{1,2})?)\s{1,2}(?:secret|password)\s{1,2}[05789]\s{1,2}(\S{4,120}+)", group=1,
          check=proofs.mixed),
 )

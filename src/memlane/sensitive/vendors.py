@@ -1,7 +1,7 @@
-"""Keys without a form of their own: a random value that is assigned right after a vendor's name.
+"""Keys without a form of their own: a random value right after a vendor's or a credential's name.
 
-Works from the value: a run of key characters that no person typed, an assignment sign before it, and a vendor's name
-within forty characters before that. Prose holds few such runs, so the table of names is seldom consulted.
+Works from the value: a run of key characters that no person typed, and a name within forty characters before it.
+Prose holds few such runs, so the table of names is seldom consulted.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from memlane.sensitive.assignments import is_other_name
 from memlane.sensitive.decoys import is_digest, is_random
 
 # Vendor words and the shapes of their keys: h hex, l lower-case letters and digits, a letters and digits, w also _ and -,
@@ -78,14 +79,21 @@ _COMMON = frozenset(
     segment slack square stripe sumo swell tomorrow travis wiz zoom google azure github youtube facebook moderation cisco adobe redis""".split()
 )
 _RUN = r"[A-Za-z0-9][\w.+/~:|-]{13,600}+={0,2}"
-_BEFORE = r"(?:=>|:=|->|[=:>,(]|\b(?:is|key|token|secret|password|id))[\s\"'`*(\[{\\]{0,6}\Z"
-_GAP = r"[\w .\[\]\"'`()*/{}$@!-]{0,44}?(?:=>|:=|->|[=:>,(]|\b(?:is|key|token|secret|password|id))[\s\"'`*(\[{\\:=]{0,8}"
+# A credential's name glued to its value by a hyphen or dot, as people write it in notes: `acme-SECRET-1f3a…`.
+_GLUED = r"[\w.-]{0,60}(?:key|token|secret|private|access|apikey)[a-z]{0,12}[-.:]+(?=[A-Za-z0-9])"
+_SIGN = r"(?:=>|:=|->|[=:>,(]|\b(?:is|key|token|secret|password|id))[\s\"'`*(\[{\\:=]{0,8}"
+_GAP = r"[\w .\[\]\"'`()*/{}$@!-]{0,44}?"
+# A credential's name right before the value, with or without a sign between them.
+_NAME = (
+    r"(?P<name>[\w.-]{0,30}?(?P<word>key|token|secret|private|access|auth|password|passwd|pwd|cred(?:ential)?s?|sid|psk)"
+    r"[\w.]{0,12})(?P<sign>[\s\"'`*\])}]{0,4}(?:=>|:=|->|=|:|>|,|\()?[\s\"'`*(\[{\\:=-]{1,6})\Z"
+)
 _CHARS = {"h": "[0-9a-fA-F]", "l": "[a-z0-9]", "a": "[A-Za-z0-9]", "w": r"[\w.-]", "b": r"[\w+/=-]", "d": "[0-9]"}
 
 
 @cache
 def _pattern(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+    return re.compile(source, re.IGNORECASE)
 
 
 @cache
@@ -95,31 +103,55 @@ def _shapes(vendor: str) -> re.Pattern[str]:
     return re.compile("|".join(forms))
 
 
-def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield (rule, description, start, end) of each key that is assigned right after a vendor's name."""
+def find(text: str, lowered: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, int, int]]:
+    """Yield (rule, description, start, end) of each key that stands right after a vendor's or a credential's name."""
     present: list[str] | None = None
-    for run in _pattern(_RUN).finditer(text):
-        start, value = run.start(), run[0].rstrip(".:-/|")
-        if not any(map(str.isdigit, value)):
-            continue
-        before = lowered[max(0, start - 72) : start].rpartition("\n")[2]
-        if not _pattern(_BEFORE).search(before) or not is_random(value, 14):
-            continue
-        if present is None:
-            present = [word for word in VENDORS if word in lowered]
-        for vendor in present:
-            if _is_key_of(vendor, value, before):
+    for at, word in words:
+        for run in _pattern(_RUN).finditer(word):
+            start, value = at + run.start(), run[0].rstrip(".:-/|~")
+            glued = _pattern(_GLUED).match(value)
+            if glued and len(value) - glued.end() >= 14:
+                start, value = start + glued.end(), value[glued.end() :]
+            before = text[max(0, start - 72) : start].rpartition("\n")[2]
+            if not before or before[-1] in "/_+%?&" or not is_random(value, 14):
+                continue
+            if present is None:
+                present = [vendor for vendor in VENDORS if vendor in lowered]
+            vendor = next((v for v in present if _is_key_of(v, value, before)), None)
+            if vendor:
                 yield f"{vendor.replace('.', '')}-key", f"{vendor} key", start, start + len(value)
-                break
+            elif _is_named(value, before):
+                yield "named-secret", "secret after a credential's name", start, start + len(value)
 
 
 def _is_key_of(vendor: str, value: str, before: str) -> bool:
-    at = before.rfind(vendor)
+    at = before.lower().rfind(vendor)
     if at < 0:
         return False
-    gap = before[at + len(vendor) :]
-    if vendor in _COMMON and (before[:at][-1:].isalpha() or gap[:1].isalpha()):
+    # The name starts a word or a camelCase part ("CameraKit:" holds no "meraki").
+    if at and before[at - 1].isalpha() and not (before[at - 1].islower() and before[at].isupper()):
         return False
-    if not _pattern(_GAP).fullmatch(gap):
+    gap = before[at + len(vendor) :].lower()
+    if vendor in _COMMON and gap[:1].isalpha() or re.search(r"commit|sha\d*\b|hash|digest|checksum|rev\b|md5", gap):
         return False
-    return bool(_shapes(vendor).fullmatch(value)) or (len(value) >= 20 and not is_digest(value) and "/" not in value)
+    shaped = bool(_shapes(vendor).fullmatch(value))
+    if not _pattern(_GAP + _SIGN).fullmatch(gap):
+        return shaped and vendor not in _COMMON and gap.isspace()
+    if re.search(r"(?<!key)[_ .-]?id\W*\Z", gap):
+        return False
+    return shaped or (len(value) >= 20 and not is_digest(value) and "/" not in value)
+
+
+def _is_named(value: str, before: str) -> bool:
+    match = _pattern(_NAME).search(before)
+    if not match or value.count("/") > 2:
+        return False
+    earlier = before[max(0, match.start() - 12) : match.start()]  # "public " of "public key:"
+    if is_other_name(earlier + match["name"]):
+        return False
+    if not re.search(r"[=:>,(]", match["sign"]):
+        # Only blanks or a hyphen between them: prose has "key" and "access" before many things.
+        if len(value) < 20 and not match["word"].isupper():
+            return False
+    compound = len(match["name"].rstrip("s")) > len(match["word"]) or match["word"].isupper()
+    return compound or (not is_digest(value) and match["word"].lower() not in ("access", "private", "auth"))
