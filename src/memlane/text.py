@@ -240,6 +240,14 @@ def newline_of(text: str) -> str:
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
+def joined(text: str, addition: str) -> str:
+    """The text, two line ends, the addition; in the line ends of the text."""
+    newline = newline_of(text)
+    if newline != "\n":
+        addition = addition.replace("\r\n", "\n").replace("\n", newline)
+    return text.rstrip() + newline * 2 + addition
+
+
 def lines_with_code(text: str) -> Iterator[tuple[str, bool]]:
     """Each line with its line end, and whether it is part of a fenced code block (fences included)."""
     fence = ""

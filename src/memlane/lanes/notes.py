@@ -28,6 +28,7 @@ from memlane.text import (
     find_front,
     first_heading,
     first_line,
+    joined,
     load_front,
     moment,
     newline_of,
@@ -367,15 +368,11 @@ class NoteLane:
 
     def _append(self, path: str, content: str) -> tuple[str, ...]:
         draft = self._admit(Draft(content))
-        content = draft.text
         with files.locked(path):
             text = readable(path)
-            newline = newline_of(text)
-            if newline != "\n":
-                content = content.replace("\r\n", "\n").replace("\n", newline)
             front = find_front(text)
-            keep = front.body if front else 0  # stripping must not reach into the front matter
-            files.replace(path, files.encoded(text[:keep] + text[keep:].rstrip() + newline * 2 + content))
+            body = front.body if front else 0  # trailing space of the front matter is not ours to strip
+            files.replace(path, files.encoded(text[:body] + joined(text[body:] or newline_of(text), draft.text)))
         return draft.remarks
 
     # Case and Unicode namesakes are a courtesy to other file systems, so a listing remembered per folder will do:
@@ -385,11 +382,12 @@ class NoteLane:
         folder, name = os.path.split(path)
         try:
             changed = os.stat(folder).st_mtime_ns
-        except FileNotFoundError:
-            return False
+        except OSError:
+            return False  # no such folder; whatever else is wrong with it, writing will say
         remembered = self._namesakes.get(folder)
         if remembered is None or remembered[0] != changed:
-            remembered = (changed, {files.folded(other) for other in os.listdir(folder)})
+            names = os.listdir(folder) if os.path.isdir(folder) else []
+            remembered = (changed, {files.folded(other) for other in names})
             self._namesakes[folder] = remembered
         return files.folded(name) in remembered[1]
 

@@ -31,10 +31,10 @@ from memlane.text import (
     FrontMatterError,
     find_front,
     first_line,
+    joined,
     keywords,
     load_front,
     moment,
-    newline_of,
     plain,
 )
 
@@ -43,6 +43,7 @@ SCOPE = re.compile(r"global|file:.+|area:.+")
 FUZZY = 0.6
 _FIELDS = frozenset({"text", "title", "tags", "scope", "thread", "created_at"})
 _DRAFT_FIELDS = frozenset({"id", "subject", "keywords", "applies_to", "occurred_at", "content_hash"})
+_ANY_ID = "00000000-0000-4000-8000-000000000000"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -98,7 +99,7 @@ class RecordLane:
         applies_to: str = "global",
         occurred_at: str | datetime | None = None,
         id: str | None = None,
-        content_hash: str | None = None,  # noqa: ARG002 - the seed's field: always computed, never taken
+        content_hash: str | None = None,
         thread: str | None = None,
     ) -> Record:
         """Store a message, or return the record that already holds it (same instant, same content).
@@ -225,29 +226,10 @@ class RecordLane:
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
-        path = self._existing(native)
-        with files.locked(path):
-            old = self._record(path)
-            draft = gate.admit(
-                self.checks,
-                Draft(
-                    changes.get("text", old.content),
-                    title=changes.get("title", old.subject),
-                    tags=tuple(changes.get("tags", old.keywords)),
-                    scope=changes.get("scope", old.applies_to),
-                    thread=changes.get("thread", old.thread),
-                ),
-                self,
-            )
-            when = changes.get("created_at", old.occurred_at)
-            new = _checked(draft, old.id, iso(when) if isinstance(when, datetime) else when, path)
-            if new != old:
-                files.replace(path, files.encoded(_rewritten(readable(path), new)))
-        return replace(_memory(new), remarks=draft.remarks)
+        return self._change(native, lambda _: changes)
 
     def extend(self, native: str, text: str) -> Memory:
-        old = self.fetch(native).text
-        return self.revise(native, {"text": f"{old.rstrip()}{newline_of(old) * 2}{text}"})
+        return self._change(native, lambda old: {"text": joined(old.content, text)})
 
     def drop(self, native: str) -> Removed:
         path = self._existing(native)
@@ -301,6 +283,7 @@ class RecordLane:
         id, when = draft.fields["id"], draft.fields["occurred_at"]
         if id is not None and not _is_v4(id):
             raise InvalidInput("The id is not a version-4 UUID.", hint="Leave it out: one is made.")
+        files.encoded(draft.text)
         draft = gate.admit(self.checks, draft, self)
         key = _key(when, content_hash(draft.text))
         made = _made_id(key)
@@ -315,6 +298,27 @@ class RecordLane:
                     raise
                 existing = self._record(record.path)  # another process was first, with the same message
         return existing or record, draft.remarks
+
+    def _change(self, native: str, changes_to: Callable[[Record], Mapping[str, Any]]) -> Memory:
+        """Read, change and write one record under its lock. The whole new record passes the gate and the rules."""
+        path = self._existing(native)
+        with files.locked(path):
+            old = self._record(path)
+            changes = changes_to(old)
+            draft = Draft(
+                changes.get("text", old.content),
+                title=changes.get("title", old.subject),
+                tags=tuple(changes.get("tags", old.keywords)),
+                scope=changes.get("scope", old.applies_to),
+                thread=changes.get("thread", old.thread),
+            )
+            draft = gate.admit(self.checks, draft, self)
+            when = changes.get("created_at", old.occurred_at)
+            new = _checked(draft, _ANY_ID, iso(when) if isinstance(when, datetime) else when, path)
+            new = replace(new, id=old.id)  # one that is no version-4 UUID may stay what it is
+            if new != old:
+                files.replace(path, files.encoded(_rewritten(readable(path), new)))
+        return replace(_memory(new), remarks=draft.remarks)
 
     def _duplicate(self, key: tuple[datetime, str], made: str) -> Record | None:
         """The record that already holds this message: under the id made from it, or under any foreign id."""

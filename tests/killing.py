@@ -1,0 +1,103 @@
+"""Kill writers at random points and see what is left. Run by test_survival.py as a program of its own:
+
+    python killing.py LANE FOLDER KILLS SEED
+
+A writer says on a pipe what it is about to do and what is done; this program kills it with SIGKILL at a random
+moment, again and again on the same lane, and then compares. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import sys
+from pathlib import Path
+
+from memlane import Memory, Problem
+from memlane.lanes import scan
+from samples import draft, make_lane, root_of, words
+
+
+def write_until_killed(name: str, folder: Path, pipe: int, start: int) -> None:
+    """Put, extend and drop for ever. One line a step: `try NUMBER VERB`, then `done NUMBER VERB`."""
+    lane = make_lane(name, folder)
+
+    def say(*parts: object) -> None:
+        os.write(pipe, (" ".join(map(str, parts)) + "\n").encode())
+
+    for number in range(start, start + 1_000_000):
+        say("try", number, "put")
+        native = lane.put(draft(name, number)).native_id
+        say("done", number, "put")
+        if number % 3 == 1:
+            say("try", number, "extend")
+            native = lane.extend(native, words(f"more {number}")).native_id
+            say("done", number, "extend")
+        if number % 5 == 2:
+            say("try", number, "drop")
+            lane.drop(native)
+            say("done", number, "drop")
+
+
+def kill_one(name: str, folder: Path, dice: random.Random, start: int) -> list[list[str]]:
+    """Start a writer, kill it after a random number of steps and a random moment more; return what it said."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reading)
+            write_until_killed(name, folder, writing, start)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    said, steps = b"", dice.randint(1, 12)
+    while said.count(b"\n") < steps:
+        chunk = os.read(reading, 65536)
+        if not chunk:
+            break
+        said += chunk
+    select.select([], [], [], dice.random() * 0.002)
+    os.kill(child, signal.SIGKILL)
+    while chunk := os.read(reading, 65536):
+        said += chunk
+    os.close(reading)
+    os.waitpid(child, 0)
+    return [line.split() for line in said.decode().splitlines()]
+
+
+def main() -> None:
+    name, folder, kills, seed = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    dice = random.Random(seed)
+    done: dict[int, set[str]] = {}
+    tried: dict[int, set[str]] = {}
+    start = 0
+    for _ in range(kills):
+        for state, number, verb in kill_one(name, folder, dice, start):
+            (tried if state == "try" else done).setdefault(int(number), set()).add(verb)
+        start = max(tried, default=-1) + 1
+
+    items = list(scan(make_lane(name, folder)))
+    problems = [str(item) for item in items if isinstance(item, Problem)]
+    alive = "\n".join(item.text for item in items if isinstance(item, Memory))
+    base = root_of(name, folder)
+    stored = [path for path in (base.rglob("*") if base.is_dir() else [base]) if path.is_file()]
+    stored = [path for path in stored if not path.name.endswith(".tmp") and ".trash" not in path.parts]
+    archived = "\n".join(path.read_text() for path in stored)
+    lost = []
+    for number, verbs in done.items():
+        text, more = words(number), words(f"more {number}")
+        if "drop" in verbs:
+            lost += [f"{number} came back"] if text in alive else []
+        elif "drop" not in tried[number]:
+            lost += [] if "put" not in verbs or text in alive or text in archived else [f"{number} is gone"]
+            lost += [] if "extend" not in verbs or more in alive or more in archived else [f"{number} lost its end"]
+    print(
+        json.dumps({"kills": kills, "acknowledged": sum(map(len, done.values())), "lost": lost, "problems": problems})
+    )
+
+
+if __name__ == "__main__":
+    main()

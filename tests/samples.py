@@ -1,0 +1,42 @@
+"""Drafts that every lane accepts: distinct texts, so that no duplicate check objects, and no forbidden words."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memlane.lanes import NAMES, Lane, open_lane
+from memlane.model import Draft
+
+LANES = NAMES
+_SYLLABLES = "ba ce di fo gu ha ji lo mu na pe qui ro sa ti vo wu xa yo zu bra cle dri flo gru".split()
+START = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def root_of(name: str, folder: Path) -> Path:
+    return folder / "vault.jsonl" if name == "vault" else folder / name
+
+
+def make_lane(name: str, folder: Path, **options: Any) -> Lane:
+    if name == "vault":
+        options = {"max_active": 100_000, **options}
+    return open_lane(name, root_of(name, folder), **options)
+
+
+def words(seed: object, count: int = 8) -> str:
+    """A sentence of invented words that is the same for the same seed and unlike that of any other."""
+    dice = random.Random(f"words {seed}")
+    return " ".join("".join(dice.choice(_SYLLABLES) for _ in range(4)) for _ in range(count))
+
+
+def draft(name: str, number: int, text: str | None = None) -> Draft:
+    text = words(number) if text is None else text
+    fields: dict[str, Any] = {}
+    if name == "topics":
+        fields = {"topic": "area", "subtopic": f"part{number % 7}"}
+    if name == "layers":
+        fields = {"project": f"project{number}", "file_type": "common_patterns"}
+    title = f"Title {words(number, 2)}" if name in ("notes", "topics", "records") else None
+    return Draft(text, title=title, created_at=START + timedelta(minutes=number), fields=fields)
