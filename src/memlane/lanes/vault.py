@@ -1,0 +1,961 @@
+"""The vault (seed 002): an append-only JSONL log, one JSON object per line, the highest version of an id is the memory.
+
+    .memories/vault.jsonl            {"id":"3f9a1c0b7d2e","version":1, … ,"text":"Mission: keep the runtime stable"}
+    .memories/vault.jsonl.rejected   malformed lines that `compact` moved out of the way
+
+Adds, updates and deletions each append a line and need no lock; only `compact` rewrites the file. The seed's verbs
+raise Refused (a ValueError) and NotFound (a KeyError) and answer with Records. Gates are best effort between
+processes: a near-duplicate that slips through a race is found by `find_consolidation_candidates`.
+Does not search with the index: search_memories is the seed's own scoring.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
+from pathlib import Path
+from threading import RLock
+from typing import Any
+from uuid import uuid4
+
+from memlane import files, gate
+from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, Refused, StorageError
+from memlane.gate import Check
+from memlane.lanes import known
+from memlane.lanes.log import Position, read_new, read_old, rewrite
+from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
+from memlane.similar import Lookalikes, overlap, ratio, ratio_bound, tokens
+from memlane.text import first_line, moment
+
+SCOPES = ("shared", "orion", "elysia")
+TIERS = ("canon", "register")
+SOURCES = ("chat", "manual", "tool", "operator", "promotion")
+CATEGORIES = (
+    "bio", "identity", "mission", "constraint", "governance", "preference", "project", "goal", "health",
+    "self_state", "capability", "plan", "meta", "other",
+)  # fmt: skip
+NOISE = (
+    "tick marker", "runtime snapshot", "check-in", "heartbeat", "burst tick", "no changes", "nothing to report",
+    "status unchanged", "routine scan", "ephemeral",
+)  # fmt: skip
+MAX_TEXT = 1200
+MAX_LABEL = 200  # characters of a category, topic or tag
+MAX_TAGS = 100
+SHORT_TEXT = 20
+STALE_AFTER = timedelta(days=90)
+FLOOR = 0.50
+_KEYS = (
+    "id", "version", "created_at", "updated_at", "tier", "topic_id", "source", "scope", "category", "tags",
+    "deleted_at", "text",
+)  # fmt: skip
+_NATIVE = frozenset({"category", "tier", "topic_id", "source"})
+_FIELDS = frozenset({"text", "title", "tags", "type", "scope", "thread", *_NATIVE})
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of the vault. Times are ISO strings as they stand in the file; `extra` holds keys we do not know."""
+
+    id: str
+    text: str
+    scope: str = "shared"
+    category: str = "other"
+    tier: str = "canon"
+    topic_id: str | None = None
+    tags: list[str] = field(default_factory=list, hash=False)
+    created_at: str = ""
+    updated_at: str | None = None
+    source: str | None = None
+    deleted_at: str | None = None
+    version: int = 1
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of a line in their order on disk; `topic_id` is left out when there is none."""
+        values = {key: getattr(self, key) for key in _KEYS if key != "topic_id" or self.topic_id is not None}
+        return {**values, **self.extra}
+
+
+def render_line(record: Record) -> str:
+    """The record as one compact JSON line, without the line end."""
+    return json.dumps(record.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+
+def parse_line(line: str) -> Record:
+    """The record that a line holds. Raises ValueError that says what is wrong with it, never quoting it."""
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError("is not JSON") from None
+    if not isinstance(values, dict):
+        raise ValueError("is not a JSON object")
+    if "\\u" in line:
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("is not valid Unicode") from None
+    for key in ("id", "text"):
+        if not isinstance(values.get(key), str) or not values[key]:
+            raise ValueError(f"has no {key}" if values.get(key) is None else f"has a wrong {key}: text is expected")
+    version = values.get("version", 1)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError("has a wrong version: a whole number from 1 is expected")
+    tags = values.get("tags") or []
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise ValueError("has wrong tags: a list of text is expected")
+    for key in ("scope", "category", "tier", "topic_id", "created_at", "updated_at", "source", "deleted_at"):
+        if not isinstance(values.get(key), str | None):
+            raise ValueError(f"has a wrong {key}: text is expected")
+    return Record(
+        id=values["id"],
+        text=values["text"],
+        scope=values.get("scope") or "shared",
+        category=values.get("category") or "other",
+        tier=values.get("tier") or "canon",
+        topic_id=values.get("topic_id"),
+        tags=tags,
+        created_at=values.get("created_at") or "",
+        updated_at=values.get("updated_at"),
+        source=values.get("source"),
+        deleted_at=values.get("deleted_at"),
+        version=version,
+        extra={key: value for key, value in values.items() if key not in _KEYS},
+    )
+
+
+# -- the gate: the seed's eight steps, emptiness first
+
+
+def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
+    """empty text"""
+    text = draft.text.strip()
+    if not text:
+        raise _refusal("not_empty", "empty", "Not stored: the text is empty.", "Say what is to be remembered.")
+    return replace(draft, text=text)
+
+
+def noise(draft: Draft, lane: MemoryVault) -> Draft:
+    """journal-only signals such as tick markers and heartbeats"""
+    if signal := _signal(draft.text):
+        raise _refusal(
+            "noise",
+            "noise",
+            f"Not stored: the text contains the journal-only signal {signal!r}.",
+            "Keep it in the journal; store what was learned from it, in other words.",
+        )
+    return draft
+
+
+def log_tier(draft: Draft, lane: MemoryVault) -> Draft:
+    """tier "log\""""
+    if draft.fields.get("tier") == "log":
+        raise _refusal(
+            "log_tier",
+            "log_tier",
+            'Not stored: tier "log" is journal-only.',
+            "Keep it in the journal, or use tier canon or register for what should last.",
+        )
+    return draft
+
+
+def length(draft: Draft, lane: MemoryVault) -> Draft:
+    """text over 1200 characters"""
+    if len(draft.text) > MAX_TEXT:
+        raise _refusal(
+            "length",
+            "too_long",
+            f"Not stored: the text is too long ({len(draft.text)} characters; {MAX_TEXT} are allowed).",
+            "Compress it, or split it into several memories.",
+        )
+    return draft
+
+
+def known_words(draft: Draft, lane: MemoryVault) -> Draft:
+    """unknown scope, tier or source"""
+    given = {"scope": draft.scope, "tier": draft.fields.get("tier"), "source": draft.fields.get("source")}
+    for name, allowed in (("scope", lane.scopes), ("tier", TIERS), ("source", SOURCES)):
+        if given[name] is not None and given[name] not in allowed:
+            raise _refusal(
+                "known_words",
+                f"unknown_{name}",
+                f"Not stored: there is no such {name}.",
+                f"Use one of: {', '.join(allowed)}.",
+            )
+    return draft
+
+
+def pii(draft: Draft, lane: MemoryVault) -> Draft:
+    """PII: social security and card numbers, passwords, API keys"""
+    from memlane import sensitive
+
+    if lane.guard.secrets == "redact":
+        return draft  # the scanner after this step blanks them
+    if lane.guard.allow:
+        found = [finding.description for finding in sensitive.scan(draft.text, allow=lane.guard.allow)]
+    else:
+        found = sensitive.check_pii(draft.text)
+    if found:
+        kinds = ", ".join(dict.fromkeys(found))
+        raise _refusal("pii", "sensitive", f"Not stored: the text contains PII ({kinds}).", gate.WHERE_NOT_WHAT)
+    return draft
+
+
+def upsert(draft: Draft, lane: MemoryVault) -> Draft:
+    """a register whose topic exists in the scope becomes its next version"""
+    topic = draft.fields.get("topic_id")
+    if draft.fields.get("tier") == "register" and topic and (old := lane._register(draft.scope, topic)):
+        return replace(draft, fields={**draft.fields, "upsert_of": old.id})
+    return draft
+
+
+def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
+    """near-duplicates of an active memory in the scope"""
+    if "upsert_of" not in draft.fields and (found := lane._lookalikes(draft.scope or SCOPES[0]).find(draft.text)):
+        raise _refusal(
+            "duplicate",
+            "duplicate",
+            f"Not stored: Duplicate of {found[0]} (similarity {found[1]:.2f}).",
+            f"Update {found[0]} instead, or say what is new.",
+        )
+    return draft
+
+
+def capacity(draft: Draft, lane: MemoryVault) -> Draft:
+    """a vault that is full"""
+    if "upsert_of" not in draft.fields and (active := len(lane._state().active)) >= lane.max_active:
+        raise _refusal(
+            "capacity",
+            "full",
+            f"Not stored: the vault is full ({active} of {lane.max_active} active memories).",
+            "Delete or merge some first: propose_deletions and find_consolidation_candidates list them.",
+        )
+    return draft
+
+
+CHECKS: tuple[Check, ...] = (
+    not_empty, noise, log_tier, length, known_words, pii, upsert, duplicate, capacity,
+)  # fmt: skip
+UPDATE_CHECKS: tuple[Check, ...] = (not_empty, noise, log_tier, length, known_words, pii)
+
+
+def guarded(checks: Sequence[Check], guard: gate.Guard = gate.DEFAULT) -> tuple[Check, ...]:
+    """The vault's checks with those that guard every lane: characters first, the scanner right after the PII step."""
+    characters, secrets = gate.common(guard)
+    after = checks.index(pii) + 1
+    return (characters, *checks[:after], secrets, *checks[after:])
+
+
+def _refusal(check: str, code: str, message: str, hint: str) -> Refused:
+    return Refused(message, check=check, code=code, hint=hint)
+
+
+def _signal(text: str) -> str | None:
+    lowered = text.lower()
+    return next((signal for signal in NOISE if signal in lowered), None)
+
+
+class MemoryVault:
+    """A vault file. Nothing is created before the first write.
+
+    `checks` replaces the gate of new memories (default: `guarded(CHECKS)`); those of them that look at other
+    memories (upsert, duplicate, capacity) are left out for changes of existing ones.
+    """
+
+    name = "vault"
+
+    def __init__(
+        self,
+        path: str | Path = "data/memory/vault.jsonl",
+        similarity_threshold: float = 0.70,
+        max_active: int = 100,
+        token_overlap_threshold: float = 0.60,
+        *,
+        scopes: Sequence[str] = SCOPES,
+        clock: Callable[[], datetime] = utc_now,
+        guard: gate.Guard = gate.DEFAULT,
+        checks: Sequence[Check] | None = None,
+    ) -> None:
+        self.root = self.path = Path(path).absolute()
+        self.similarity_threshold = similarity_threshold
+        self.max_active = max_active
+        self.token_overlap_threshold = token_overlap_threshold
+        self.scopes = tuple(scope.lower() for scope in scopes)
+        self.clock = clock
+        self.guard = guard
+        self.checks = guarded(CHECKS, guard) if checks is None else tuple(checks)
+        self._file = os.fspath(self.path)
+        self._lock = RLock()
+        self._known = _State()
+        self._alike: dict[str, Lookalikes] = {}
+
+    # -- the seed's verbs
+
+    def add_memory(
+        self,
+        text: str,
+        scope: str,
+        category: str,
+        tags: Sequence[str] | None = None,
+        source: str | None = "manual",
+        tier: str = "canon",
+        topic_id: str | None = None,
+    ) -> str:
+        """Append a memory and return its id; a register whose topic exists becomes its next version.
+
+        Raises Refused by the gate and InvalidInput for a value of the wrong type; then nothing is written.
+        """
+        return self._add(_draft(text, scope, category, tags, source, tier, topic_id)).id
+
+    def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+        """Add many in one append. What the gate refuses is reported with its place in `items`; the rest is stored."""
+        stored: list[dict[str, Any]] = []
+        errors: list[dict[str, Any]] = []
+        lines: list[Record] = []
+        with self._lock:
+            state = self._state()
+            for index, item in enumerate(items):
+                try:
+                    record = self._admitted(_draft_of(item))
+                except MemlaneError as error:
+                    errors.append({"index": index, "message": str(error)})
+                else:
+                    lines.append(record)
+                    stored.append({"index": index, "id": record.id})
+                    self._take(state, record)  # so that the next item of the batch is compared with this one
+            try:
+                self._append(*lines)
+            except BaseException:
+                self._forget()
+                raise
+        return {"stored": stored, "errors": errors}
+
+    def update_memory(
+        self,
+        id: str,
+        text: str | None = None,
+        category: str | None = None,
+        tags: Sequence[str] | None = None,
+        source: str | None = None,
+        tier: str | None = None,
+        topic_id: str | None = None,
+    ) -> Record:
+        """Append the next version; what is not given stays. Raises NotFound (unknown or deleted), Refused."""
+        changes = {
+            "text": text, "category": category, "tags": tags, "source": source, "tier": tier, "topic_id": topic_id,
+        }  # fmt: skip
+        return self._change(id, {name: value for name, value in changes.items() if value is not None})
+
+    def update_by_topic(
+        self,
+        topic_id: str,
+        scope: str,
+        text: str,
+        category: str | None = None,
+        tags: Sequence[str] | None = None,
+        source: str | None = "manual",
+    ) -> Record:
+        """Append the next version of this topic's register, or its first. Raises Refused."""
+        if not isinstance(topic_id, str) or not topic_id.strip():
+            raise InvalidInput("The topic is empty.", hint="Give a stable key such as current_projects.")
+        return self._add(_draft(text, scope, category, tags, source, "register", topic_id))
+
+    def delete_memory(self, id: str) -> bool:
+        """Append a tombstone. False when the id is unknown or already deleted."""
+        return bool(self.bulk_delete([id])["deleted"])
+
+    def bulk_delete(self, ids: Iterable[str]) -> dict[str, list[str]]:
+        """Append tombstones for all ids that are active, in one append."""
+        active = self._state().active
+        found: dict[str, Record] = {}
+        missing: list[str] = []
+        for id in ids:
+            if id in active and id not in found:
+                found[id] = replace(active[id], version=active[id].version + 1, deleted_at=self._now())
+            else:
+                missing.append(id)
+        self._append(*found.values())
+        return {"deleted": list(found), "not_found": missing}
+
+    def recall_memories(
+        self,
+        scope: str | Sequence[str] | None = None,
+        category: str | None = None,
+        tags: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[Record]:
+        """Active memories, the newest first; `tags` means any of them."""
+        wanted = set(_tags(tags))
+        found = [
+            record
+            for record in self._active(scope)
+            if (category is None or record.category == category.lower())
+            and (not wanted or not wanted.isdisjoint(record.tags))
+        ]
+        found.sort(key=_newest)
+        return found if limit is None else found[: max(limit, 0)]
+
+    def search_memories(
+        self, query: str, scope: str | Sequence[str] | None = None, limit: int | None = None
+    ) -> list[Record]:
+        """Active memories that share a word with the query, by the seed's score (`search_score`), best first."""
+        scored = [(score, record) for record in self._active(scope) if (score := search_score(query, record.text))]
+        scored.sort(key=lambda pair: (-pair[0], _newest(pair[1])))
+        found = [record for _, record in scored]
+        return found if limit is None else found[: max(limit, 0)]
+
+    def find_consolidation_candidates(
+        self,
+        scope: str | Sequence[str] | None = None,
+        floor: float = FLOOR,
+        *,
+        similarity_floor: float | None = None,
+    ) -> list[tuple[Record, Record, float]]:
+        """(newer, older, score) of similar active memories in the same scope, best first. Writes nothing.
+
+        The score is the larger of word overlap and sequence ratio. `similarity_floor` is another name for `floor`.
+        """
+        least = floor if similarity_floor is None else similarity_floor
+        records = [(record, tokens(record.text)) for record in sorted(self._active(scope), key=_newest)]
+        pairs = []
+        for place, (new, words) in enumerate(records):
+            for old, old_words in records[place + 1 :]:
+                if new.scope != old.scope:
+                    continue
+                score = overlap(words, old_words)
+                if ratio_bound(new.text, old.text) >= max(score, least):
+                    score = max(score, ratio(new.text, old.text))
+                if score >= least:
+                    pairs.append((new, old, score))
+        pairs.sort(key=lambda pair: (-pair[2], _newest(pair[0]), _newest(pair[1])))
+        return pairs
+
+    def propose_deletions(self, scope: str | Sequence[str] | None = None, floor: float = FLOOR) -> list[dict[str, Any]]:
+        """What could go, one dictionary with `reason` and `detail` per memory. Deletes nothing, writes nothing."""
+        found: dict[str, tuple[Record, str, str]] = {}
+        topics: dict[tuple[str, str | None], Record] = {}
+        for record in self.recall_memories(scope):
+            if record.tier != "register":
+                continue
+            if record.topic_id and (newer := topics.setdefault((record.scope, record.topic_id), record)) != record:
+                found[record.id] = (record, "duplicate_topic", f"{newer.id} is a newer register of the same topic")
+            elif signal := _signal(record.text):
+                found[record.id] = (record, "noise", f"contains the journal-only signal {signal!r}")
+            elif len(record.text) < SHORT_TEXT:
+                found[record.id] = (record, "short_text", f"{len(record.text)} characters say little")
+        for newer, older, score in self.find_consolidation_candidates(scope, floor):
+            if newer.id not in found:
+                found.setdefault(older.id, (older, "near_duplicate", f"similar to {newer.id} ({score:.2f})"))
+        for record in self.recall_memories(scope):
+            if record.tier == "register" and not record.topic_id:
+                age = self.clock() - _time(record.updated_at or record.created_at)
+                if age > STALE_AFTER:
+                    detail = f"has no topic and was not updated for {age.days} days"
+                    found.setdefault(record.id, (record, "stale_register", detail))
+        return [
+            {"id": record.id, "scope": record.scope, "tier": record.tier, "text": record.text} | {
+                "reason": reason, "detail": detail,
+            }
+            for record, reason, detail in found.values()
+        ]  # fmt: skip
+
+    def promote_to_canon(self, id: str, canonical_text: str, tags: Sequence[str] | None = None) -> Record:
+        """Append a canon version of a register; its topic is cleared, so that no upsert overwrites it.
+
+        Raises NotFound, InvalidInput when it is canon already, Refused.
+        """
+        if self._existing(id).tier == "canon":
+            raise InvalidInput("The memory is canon already.", hint="Use update_memory to change it.")
+        changes: dict[str, Any] = {"text": canonical_text, "tier": "canon", "source": "promotion", "topic_id": None}
+        return self._change(id, changes | ({} if tags is None else {"tags": tags}))
+
+    def build_snapshot(self, scope: str | Sequence[str] | None = None) -> str:
+        """Canon and the registers with a topic as Markdown, "" when there are none."""
+        records = sorted(self._active(scope), key=lambda record: (record.category, _time(record.created_at), record.id))
+        canon = [f"- {_bullet(record.text)}" for record in records if record.tier == "canon"]
+        registers = [
+            f"- **{_bullet(record.topic_id)}**: {_bullet(record.text)}"
+            for record in records
+            if record.tier == "register" and record.topic_id
+        ]
+        parts = [
+            "\n".join((f"### {title}", "", *lines))
+            for title, lines in (("Canon", canon), ("Active Registers", registers))
+            if lines
+        ]
+        return "\n\n".join(("## Memory Snapshot", *parts)) + "\n" if parts else ""
+
+    def vault_stats(self) -> dict[str, Any]:
+        """Counts of what is active, deleted, raw and damaged."""
+        state = self._state()
+        active = list(state.active.values())
+        categories = Counter(record.category for record in active)
+        return {
+            "active_count": len(active),
+            "max_active": self.max_active,
+            "utilization_pct": round(100 * len(active) / self.max_active, 1) if self.max_active else 100.0,
+            "deleted_count": len(state.latest) - len(active),
+            "raw_lines": state.raw,
+            "compactable_lines": state.raw - len(active),
+            "bloat_ratio": round(state.raw / len(active), 2) if active else float(state.raw or 1),
+            "by_scope": dict(Counter(record.scope for record in active)),
+            "by_tier": dict(Counter(record.tier for record in active)),
+            "by_category": dict(categories),
+            "register_topics": sum(1 for record in active if record.tier == "register" and record.topic_id),
+            "unknown_categories": sum(count for name, count in categories.items() if name not in CATEGORIES),
+            "malformed_lines": state.malformed,
+        }
+
+    def compact(self) -> dict[str, int]:
+        """Rewrite the file with the latest active versions only, by category and age. Not reversible.
+
+        Others may write meanwhile; nothing of theirs is lost. Malformed lines go to `<file>.rejected`.
+        """
+        counts = {"lines_before": 0, "lines_after": 0}
+
+        def change(data: bytes) -> tuple[bytes, bytes]:
+            latest: dict[str, Record] = {}
+            rejected = []
+            lines = [line for line in data.split(b"\n") if line.strip()]
+            for line in lines:
+                record = _read_line(line)
+                if isinstance(record, str):
+                    rejected.append(line)
+                elif _supersedes(record, latest.get(record.id)):
+                    latest[record.id] = record
+            kept = [record for record in latest.values() if record.deleted_at is None]
+            kept.sort(key=lambda record: (record.category, _time(record.created_at)))
+            counts.update(lines_before=len(lines), lines_after=len(kept))
+            return _data(kept), b"".join(line + b"\n" for line in rejected)
+
+        if os.path.exists(self._file):
+            rewrite(self._file, change, lambda line: isinstance(_read_line(line), Record))
+        return {**counts, "lines_removed": counts["lines_before"] - counts["lines_after"]}
+
+    def get_memory(self, id: str) -> Record:
+        """One active record. Raises NotFound."""
+        return self._existing(id)
+
+    def history(self, id: str) -> list[Record]:
+        """All versions of an id that the file still has, oldest first, tombstones included."""
+        data, _ = read_new(self._file, Position())
+        quoted = json.dumps(id, ensure_ascii=False).encode()
+        found = [_read_line(line) for line in (read_old(self._file) + b"\n" + data).split(b"\n") if quoted in line]
+        versions = {record: None for record in found if isinstance(record, Record) and record.id == id}
+        return sorted(versions, key=lambda record: record.version)
+
+    # -- the bank's verbs
+
+    def files(self) -> Iterator[str | Problem]:
+        if os.path.isfile(self._file):
+            yield self._file
+        elif os.path.lexists(self._file):
+            yield Problem(self.path, "is not a file")
+
+    def parse(self, path: str) -> Iterator[Memory | Problem]:
+        if os.fspath(path) != self._file:
+            return
+        try:
+            state = self._state()
+        except StorageError as error:
+            yield Problem(self.path, str(error))
+            return
+        yield from state.problems
+        if state.pending.strip():
+            yield Problem(self.path, "is torn: the last line is incomplete", state.lines + 1)
+        for record in list(state.active.values()):
+            yield self._memory(record)
+
+    def fetch(self, native: str) -> Memory:
+        return self._memory(self._existing(native))
+
+    def put(self, draft: Draft) -> Memory:
+        known(draft.fields, _NATIVE, self.name)
+        fields = dict(draft.fields)
+        if draft.type is not None:
+            fields["category"] = draft.type
+        draft = replace(
+            _draft(
+                draft.text, draft.scope or self.scopes[0], fields.get("category"), draft.tags,
+                fields.get("source", "manual"), fields.get("tier") or "canon", fields.get("topic_id"),
+            ),
+            title=draft.title, thread=draft.thread, created_at=draft.created_at,
+        )  # fmt: skip
+        remarks: list[str] = []
+        return replace(self._memory(self._add(draft, remarks)), remarks=tuple(remarks))
+
+    def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
+        known(changes, _FIELDS, self.name)
+        changes = dict(changes)
+        if "type" in changes:
+            changes["category"] = changes.pop("type")
+        remarks: list[str] = []
+        return replace(self._memory(self._change(native, changes, remarks)), remarks=tuple(remarks))
+
+    def extend(self, native: str, text: str) -> Memory:
+        return self.revise(native, {"text": f"{self._existing(native).text}\n\n{text}"})
+
+    def drop(self, native: str) -> Removed:
+        record = self._existing(native)
+        now = self.clock()
+        self._append(replace(record, version=record.version + 1, deleted_at=iso(now)))
+        return Removed(f"vault:{native}", "tombstone", self.path, now)
+
+    def recover(self, native: str) -> Memory:
+        record = self._state().latest.get(native)
+        if record is None:
+            raise NotFound(f"The vault has no deleted memory {gate.shown(native)}.", hint="`memlane trash` lists them.")
+        if record.deleted_at is None:
+            raise AlreadyExists("The memory is not deleted.", hint="There is nothing to restore.")
+        record = replace(record, version=record.version + 1, deleted_at=None, updated_at=self._now())
+        self._append(record)
+        return self._memory(record)
+
+    def removed(self) -> Iterator[Removed]:
+        deleted = [record for record in list(self._state().latest.values()) if record.deleted_at is not None]
+        for record in sorted(deleted, key=lambda record: _time(record.deleted_at), reverse=True):
+            yield Removed(f"vault:{record.id}", "tombstone", self.path, _time(record.deleted_at))
+
+    # -- the format
+
+    def _memory(self, record: Record) -> Memory:
+        title, thread = record.extra.get("title"), record.extra.get("thread")
+        own = {"tier": record.tier, "topic_id": record.topic_id, "source": record.source}
+        more = {key: value for key, value in record.extra.items() if key not in ("title", "thread")}
+        return Memory(
+            id=f"vault:{record.id}",
+            lane="vault",
+            text=record.text,
+            title=title if isinstance(title, str) and title else first_line(record.text, 80) or record.id,
+            file=self._file,
+            tags=tuple(record.tags),
+            type=record.category,
+            status="active",
+            scope=record.scope,
+            thread=thread if isinstance(thread, str) else None,
+            created_at=moment(record.created_at),
+            updated_at=moment(record.updated_at),
+            fields={**more, **own, "version": record.version, "category": record.category},
+        )
+
+    # -- writing
+
+    def _add(self, draft: Draft, remarks: list[str] | None = None) -> Record:
+        record = self._admitted(draft, remarks)
+        self._append(record)
+        return record
+
+    def _admitted(self, draft: Draft, remarks: list[str] | None = None) -> Record:
+        """The record that a draft becomes. Raises Refused; writes nothing."""
+        state = self._state()
+        draft = gate.admit(self.checks, draft, self)
+        if remarks is not None:
+            remarks.extend(draft.remarks)
+        fields = draft.fields
+        old = state.active.get(fields["upsert_of"]) if "upsert_of" in fields else None
+        extra = {name: value for name in ("title", "thread") if (value := getattr(draft, name)) is not None}
+        if old is not None:
+            return _storable(
+                replace(
+                    old,
+                    text=draft.text.strip(),
+                    category=fields["category"] or old.category,
+                    tags=old.tags if fields["tags"] is None else list(draft.tags),
+                    source=fields["source"],
+                    updated_at=self._now(),
+                    version=old.version + 1,
+                    extra={**old.extra, **extra},
+                )
+            )
+        return _storable(
+            Record(
+                id=self._new_id(),
+                text=draft.text.strip(),
+                scope=draft.scope or self.scopes[0],
+                category=fields["category"] or "other",
+                tier=fields["tier"],
+                topic_id=fields["topic_id"],
+                tags=list(draft.tags),
+                created_at=iso(draft.created_at) or self._now(),
+                source=fields["source"],
+                extra=extra,
+            )
+        )
+
+    def _change(self, id: str, changes: Mapping[str, Any], remarks: list[str] | None = None) -> Record:
+        """Append the next version of a record. What is given passes the gate; what stays does not."""
+        old = self._existing(id)
+        text = changes.get("text", old.text)
+        fields = {name: _lowered(changes[name]) for name in ("category", "tier") if name in changes}
+        fields |= {name: changes[name] for name in ("source", "topic_id") if name in changes}
+        draft = Draft(
+            _text(text),
+            changes.get("title"),
+            _tags(changes.get("tags")),
+            scope=_lowered(changes.get("scope")),
+            thread=changes.get("thread"),
+            fields=fields,
+        )
+        checks = [check for check in self.checks if check not in (upsert, duplicate, capacity)]
+        draft = gate.admit(checks, draft, self)
+        if remarks is not None:
+            remarks.extend(draft.remarks)
+        extra = {**old.extra, **{name: getattr(draft, name) for name in ("title", "thread") if name in changes}}
+        record = replace(
+            old,
+            text=draft.text.strip() if "text" in changes else old.text,
+            scope=draft.scope or old.scope,
+            category=draft.fields.get("category") or old.category,
+            tier=draft.fields.get("tier") or old.tier,
+            topic_id=draft.fields["topic_id"] if "topic_id" in changes else old.topic_id,
+            tags=list(draft.tags) if "tags" in changes else old.tags,
+            source=draft.fields.get("source") or old.source,
+            updated_at=self._now(),
+            version=old.version + 1,
+            extra={name: value for name, value in extra.items() if value is not None},
+        )
+        self._append(_storable(record))
+        return record
+
+    def _append(self, *records: Record) -> None:
+        if records:
+            files.append_lines(self._file, _data(records))
+
+    def _now(self) -> str:
+        return iso(self.clock()) or ""
+
+    def _new_id(self) -> str:
+        while (id := uuid4().hex[:12]) in self._known.latest:
+            pass
+        return id
+
+    # -- reading
+
+    def _state(self) -> _State:
+        """What the file says now. Reads only what was appended since the last call."""
+        with self._lock:
+            state = self._known
+            try:
+                data, anew = read_new(self._file, state.position)
+                if anew:
+                    state = self._forget(state.position)
+                    for line in read_old(self._file).split(b"\n"):
+                        if isinstance(record := _read_line(line), Record):
+                            self._take(state, record)
+            except OSError as error:
+                self._forget()
+                why = files.unreadable(self._file, error).why
+                raise StorageError(
+                    f"{self.path.name} cannot be read: {why}.", hint="Check the file's owner and mode."
+                ) from error
+            if data:
+                self._read(state, data)
+            return state
+
+    def _read(self, state: _State, data: bytes) -> None:
+        *lines, last = (state.pending + data).split(b"\n")
+        whole = isinstance(_read_line(last), Record)  # editors leave out the last line end
+        state.pending = b"" if whole else last
+        for line in (*lines, last) if whole else lines:
+            state.lines += 1
+            if not line.strip():
+                continue
+            state.raw += 1
+            record = _read_line(line.removeprefix(b"\xef\xbb\xbf") if state.lines == 1 else line)
+            if isinstance(record, str):
+                state.malformed += 1
+                state.problems.append(Problem(self.path, record, state.lines))
+                continue
+            twin = state.latest.get(record.id)
+            if twin is not None and twin.version == record.version and twin != record:
+                why = "has the same id and version as another line; the later one counts"
+                state.problems.append(Problem(self.path, why, state.lines))
+            self._take(state, record)
+        if whole:
+            state.lines -= 1  # its line end is still to come
+
+    def _take(self, state: _State, record: Record) -> None:
+        """Let a record count if it is newer than what is known of its id."""
+        old = state.latest.get(record.id)
+        if not _supersedes(record, old):
+            return
+        state.latest[record.id] = record
+        was, now = (None if entry is None or entry.deleted_at else entry for entry in (old, record))
+        if was and was.topic_id:
+            state.topics.get((was.scope, was.topic_id), {}).pop(was.id, None)
+        if now and now.topic_id and now.tier == "register":
+            state.topics.setdefault((now.scope, now.topic_id), {})[now.id] = now
+        if now:
+            state.active[now.id] = now
+        else:
+            state.active.pop(record.id, None)
+        if was and now and (was.scope, was.text) == (now.scope, now.text):
+            return
+        if was and was.scope in self._alike:
+            self._alike[was.scope].remove(was.id)
+        if now and now.scope in self._alike:
+            self._alike[now.scope].add(now.id, now.text)
+
+    def _forget(self, position: Position | None = None) -> _State:
+        self._known = _State() if position is None else _State(position)
+        self._alike = {}
+        return self._known
+
+    def _lookalikes(self, scope: str) -> Lookalikes:
+        """The scope's active texts, ready to be compared with; kept up to date by `_take`."""
+        with self._lock:
+            state = self._state()
+            if scope not in self._alike:
+                found = Lookalikes(self.similarity_threshold, self.token_overlap_threshold)
+                found.fill((record.id, record.text) for record in state.active.values() if record.scope == scope)
+                self._alike[scope] = found
+            return self._alike[scope]
+
+    def _register(self, scope: str | None, topic: str) -> Record | None:
+        """The active register of a topic; the newest, should a race have made two."""
+        found = self._state().topics.get((scope or self.scopes[0], topic), {})
+        return min(found.values(), key=_newest, default=None)
+
+    def _existing(self, id: str) -> Record:
+        record = self._state().active.get(id)
+        if record is None:
+            raise NotFound(f"The vault has no memory {gate.shown(str(id))}.", hint="`memlane list` shows the ids.")
+        return record
+
+    def _active(self, scope: str | Sequence[str] | None) -> list[Record]:
+        records = list(self._state().active.values())
+        if scope is None:
+            return records
+        wanted = {scope.lower()} if isinstance(scope, str) else {name.lower() for name in scope}
+        return [record for record in records if record.scope in wanted]
+
+
+@dataclass(slots=True)
+class _State:
+    """What has been read of the file. `lines` counts all, `raw` those that are not blank."""
+
+    position: Position = field(default_factory=Position)
+    lines: int = 0
+    raw: int = 0
+    malformed: int = 0
+    pending: bytes = b""  # a last line that does not end yet
+    problems: list[Problem] = field(default_factory=list)
+    latest: dict[str, Record] = field(default_factory=dict)
+    active: dict[str, Record] = field(default_factory=dict)
+    topics: dict[tuple[str, str], dict[str, Record]] = field(default_factory=dict)
+
+
+def search_score(query: str, text: str) -> float:
+    """Share of the query's words, + 0.3 when the query is a substring, + 0.4 × ratio; 0 when no word is shared."""
+    wanted = tokens(query)
+    shared = wanted & tokens(text)
+    if not shared:
+        return 0.0
+    low_query, low_text = query.lower(), text.lower()
+    bonus = 0.3 if low_query.strip() in low_text else 0.0
+    return len(shared) / len(wanted) + bonus + 0.4 * SequenceMatcher(None, low_query, low_text).ratio()
+
+
+def _read_line(line: bytes) -> Record | str:
+    """The record of a line, or what is wrong with it."""
+    try:
+        return parse_line(line.decode())
+    except UnicodeDecodeError:
+        return "is not UTF-8 text"
+    except ValueError as error:
+        return str(error)
+
+
+def _data(records: Iterable[Record]) -> bytes:
+    return "".join(render_line(record) + "\n" for record in records).encode()
+
+
+def _supersedes(new: Record, old: Record | None) -> bool:
+    """Whether a line read later counts: higher version; then later in time; then later in the file."""
+    if old is None or new.version != old.version:
+        return old is None or new.version > old.version
+    return _changed(new) >= _changed(old)
+
+
+def _changed(record: Record) -> datetime:
+    return max(_time(record.updated_at), _time(record.deleted_at))
+
+
+def _time(value: str | None) -> datetime:
+    return moment(value) or _EARLIEST
+
+
+def _newest(record: Record) -> tuple[float, str]:
+    """Sort key: newest first. The id breaks ties, so that compaction changes no order."""
+    return -(_time(record.created_at) - _EARLIEST).total_seconds(), record.id
+
+
+def _bullet(text: str | None) -> str:
+    """A text as one Markdown list item: invisible characters removed, further lines indented."""
+    return gate.visible(text or "").strip().replace("\n", "\n  ")
+
+
+def _draft(text: Any, scope: Any, category: Any, tags: Any, source: Any, tier: Any, topic_id: Any) -> Draft:
+    """A draft with the seed's normal forms: stripped text, lower-case scope, category and tier."""
+    if topic_id is not None and not isinstance(topic_id, str):
+        raise InvalidInput("The topic_id is not text.", hint="Give a stable key such as current_projects.")
+    fields = {
+        "category": _lowered(category),
+        "tier": _lowered(tier),
+        "topic_id": (topic_id or "").strip() or None,
+        "source": source,
+        "tags": None if tags is None else "given",
+    }
+    return Draft(_text(text), tags=_tags(tags), scope=_lowered(scope), fields=fields)
+
+
+def _draft_of(item: Mapping[str, Any]) -> Draft:
+    if not isinstance(item, Mapping):
+        raise InvalidInput("The item is not a mapping.", hint="Give text, scope and category.")
+    known(item, frozenset({"text", "scope", "category", "tags", "source", "tier", "topic_id"}), "vault")
+    return _draft(
+        item.get("text"),
+        item.get("scope"),
+        item.get("category"),
+        item.get("tags"),
+        item.get("source", "manual"),
+        item.get("tier", "canon"),
+        item.get("topic_id"),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput("The text is not text.", hint="Give a string.")
+    return value.strip()
+
+
+def _lowered(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput("Scope, category and tier are text.", hint="Give strings.")
+    return value.strip().lower() if value else None
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value or ()
+    if not isinstance(items, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in items):
+        raise InvalidInput("Tags are a list of text.", hint='Give tags such as ["infra", "deploy"].')
+    return tuple(dict.fromkeys(tag for item in items if (tag := item.strip())))
+
+
+def _storable(record: Record) -> Record:
+    """The record, if a line can hold it. Raises InvalidInput for NUL, lone surrogates and over-long labels."""
+    labels = [record.category, record.topic_id or "", *record.tags]
+    if len(record.tags) > MAX_TAGS or any(len(label) > MAX_LABEL for label in labels):
+        raise InvalidInput(
+            f"A category, topic or tag has at most {MAX_LABEL} characters, and a memory {MAX_TAGS} tags.",
+            hint="Put what is longer into the text.",
+        )
+    for text in (record.text, *labels, *(str(value) for value in record.extra.values())):
+        files.encoded(text)
+    return record
