@@ -284,13 +284,27 @@ def move(source: str, target: str) -> None:
         _sync_folder(os.path.dirname(source))
 
 
+def remove(path: str) -> None:
+    """Delete a file whose content is safe elsewhere. One that is gone already is no error."""
+    with _storage(path), suppress(FileNotFoundError):
+        os.unlink(path)
+        _sync_folder(os.path.dirname(path))
+
+
+def make_folder(path: str) -> None:
+    """mkdir -p, on stable storage when it returns."""
+    with _storage(path):
+        _make_folders(path)
+
+
 # -- trash
 
 
-def trash(path: str, root: str | Path, now: datetime) -> str:
+def trash(path: str, root: str | Path, now: datetime, *, copy: bytes | None = None) -> str:
     """Move a file into root/.trash under its own sub-folder and a stamped name; return where it lies.
 
     `<stem>_<YYYYMMDD>_<HHMMSS>.md` in UTC; a second one within the second gets `-1`, so nothing is overwritten.
+    With `copy`, the file stays and these bytes are put into the trash in its name.
     """
     relative = os.path.relpath(path, root)
     stem, suffix = os.path.splitext(relative)
@@ -300,7 +314,10 @@ def trash(path: str, root: str | Path, now: datetime) -> str:
         unique = f"-{number}" if number else ""
         target = os.path.join(root, TRASH, f"{stem}_{stamp}{unique}{suffix}")
         try:
-            move(path, target)
+            if copy is None:
+                move(path, target)
+            else:
+                create(target, copy)
         except AlreadyExists:
             number += 1
         else:
