@@ -425,6 +425,20 @@ def test_upsert_creates_then_updates(store: MemoryStore) -> None:
     assert store.upsert(PROFILE, "b") == {"id": PROFILE, "updated": True, "lineCount": 3}
 
 
+@pytest.mark.parametrize("taken", ["folder", "link", "case"])
+def test_upsert_under_a_name_that_is_taken_is_an_error(store: MemoryStore, taken: str) -> None:
+    """S004-08"""
+    folder = place(store, "projects/my-api/other.md", "x").parent
+    if taken == "folder":
+        (folder / "project_profile.md").mkdir()
+    elif taken == "link":
+        (folder / "project_profile.md").symlink_to("nowhere.md")
+    else:
+        (folder / "Project_Profile.md").write_text("x")
+    with pytest.raises(AlreadyExists):
+        store.upsert(PROFILE, "new")
+
+
 @given(text=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=200))
 @settings(max_examples=60)
 def test_content_comes_back_as_it_was_given(text: str) -> None:
@@ -478,7 +492,7 @@ def test_append_prunes_by_file_type_and_says_so(store: MemoryStore) -> None:
         "appended": True,
         "pruned": True,
         "lineCount": 3,
-        "pruneDetails": "removed: resolved 30 or more days ago: Old",
+        "pruneDetails": "removed: resolved 30 or more days ago (a copy of the file is in .trash): Old",
     }
 
 
@@ -749,6 +763,15 @@ def test_a_kill_between_archive_and_file_archives_nothing_twice(store: MemorySto
         "skills/python-code-review/my-api/review_history.md": (STAMP + reviews(4, 13)).encode(),
         "skills/python-code-review/my-api/review_history_archive.md": (STAMP + reviews(1, 3)).encode(),
     }
+
+
+def test_an_archive_that_cannot_be_written_stops_the_append(store: MemoryStore) -> None:
+    """S004-44: the review history is as it was."""
+    store.create(entry(REVIEWS, reviews(1, 10)))
+    (store.root / "skills/python-code-review/my-api/review_history_archive.md").mkdir()
+    with pytest.raises(StorageError):
+        store.append(REVIEWS, review(11))
+    assert memories(store) == {"skills/python-code-review/my-api/review_history.md": (STAMP + reviews(1, 10)).encode()}
 
 
 def test_before_an_issue_is_removed_the_file_is_copied_to_the_trash(store: MemoryStore) -> None:
@@ -1025,7 +1048,11 @@ def test_pattern_3_a_skill_updates_its_memory(store: MemoryStore, clock: Clock) 
     assert store.append(REVIEWS, review(11))["pruned"] is True
     assert store.update(ISSUES, "### It\n**Status**: Resolved (2026-01-05)\n")["updated"] is True
     assert store.prune()["pruned"] == [
-        {"id": ISSUES, "action": "removed", "reason": "resolved 30 or more days ago: It"}
+        {
+            "id": ISSUES,
+            "action": "removed",
+            "reason": "resolved 30 or more days ago (a copy of the file is in .trash): It",
+        }
     ]
 
 
@@ -1165,7 +1192,7 @@ def test_revise_extend_drop_and_recover(store: MemoryStore, clock: Clock) -> Non
     with pytest.raises(NotFound):
         store.fetch(id)
     assert store.recover(id).text == "two\nthree"
-    with pytest.raises(NotFound):
+    with pytest.raises(AlreadyExists):
         store.recover(id)
 
 

@@ -207,7 +207,7 @@ def test_the_seeds_three_issues() -> None:
         + issue("Old Singleton Issue [VERIFY STATUS]", "Investigating (2025-10-15)")
     )
     assert result.actions == (
-        Action("removed", "resolved 30 or more days ago: N+1 Query in Order History"),
+        Action("removed", "resolved 30 or more days ago (a copy of the file is in .trash): N+1 Query in Order History"),
         Action("flagged", "no status update for 90 or more days: Old Singleton Issue"),
     )
     assert result.removed == (issue("N+1 Query in Order History", "Resolved (2026-01-05)"),)

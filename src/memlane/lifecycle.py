@@ -273,7 +273,9 @@ def _issues(text: str, today: date) -> Pruned:
     actions = []
     if removed:
         names = "; ".join(part.title for part in removed)
-        actions.append(Action("removed", f"resolved {RESOLVED_DAYS} or more days ago: {names}"))
+        actions.append(
+            Action("removed", f"resolved {RESOLVED_DAYS} or more days ago (a copy of the file is in .trash): {names}")
+        )
     if flagged:
         actions.append(Action("flagged", f"no status update for {VERIFY_DAYS} or more days: {'; '.join(flagged)}"))
     return Pruned("".join(kept), tuple(actions), removed=tuple(part.text for part in removed))

@@ -17,67 +17,38 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from memlane import files, gate, lifecycle
 from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.lanes import known, read_file, readable
+from memlane.lanes.layer_entries import (
+    ALIASES,
+    LAYER_OF,
+    LAYERS,
+    NAME,
+    MemoryEntry,
+    checked,
+    entry_values,
+    id_for,
+    id_of,
+    layer_named,
+    names_of,
+    path_of,
+    policy_values,
+    type_of,
+)
 from memlane.model import Draft, Memory, Problem, Removed, utc_now
 from memlane.text import first_heading, moment, slug
 
-
-class Layer(NamedTuple):
-    folder: str
-    names: tuple[str, ...]  # what makes the path below the folder
-
-
-LAYERS = {
-    "shared-project": Layer("projects", ("project_name",)),
-    "skill-specific": Layer("skills", ("skill_name", "project_name")),
-    "command": Layer("commands", ("project_name",)),
-    "agent": Layer("agents", ("agent_name",)),
-}
 TIMINGS = ("after_append", "before_append")
-SCOPES = ("project", "skill", "all")
 STRUCTURAL = frozenset({"index", "lifecycle", "quality_guidance"})
 STATS = ".stats.json"
 MAX_PATTERN = 1000
 CONTEXT = 2
-_HISTORY = 10
-_LAYER_OF = {layer.folder: name for name, layer in LAYERS.items()}
-_DEPTH = {name: len(layer.names) + 2 for name, layer in LAYERS.items()}
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
-_NAMED = ("project_name", "skill_name", "command_name", "agent_name")
-_ALIASES = {"layer": "layer", "file_type": "file_type", "fileType": "file_type"} | {
-    alias: name for name in _NAMED for alias in (name, name[:-5], f"{name[:-5]}Name")
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryEntry:
-    """One memory with the seed's fields. Dates are `YYYY-MM-DD`; created_at is None where nobody noted it."""
-
-    id: str = ""
-    layer: str
-    project_name: str | None = None
-    skill_name: str | None = None
-    command_name: str | None = None
-    agent_name: str | None = None
-    file_type: str
-    content: str = ""
-    created_at: str | None = None
-    updated_at: str | None = None
-    staleness: str = "fresh"
-    line_count: int = 0
-    advisory: str | None = field(default=None, compare=False)  # not part of the seed's schema
-
-    def to_dict(self) -> dict[str, Any]:
-        """The seed's shape; names that the layer does not use are left out."""
-        shape = {_camel(item.name): getattr(self, item.name) for item in fields(self) if item.name != "advisory"}
-        return {key: value for key, value in shape.items() if value is not None or key.endswith("At")}
 
 
 class MemoryStore:
@@ -100,18 +71,21 @@ class MemoryStore:
         self.prune_timing = prune_timing
         self.clock = clock
         self.checks = gate.common(guard) if checks is None else tuple(checks)
+        self._home = os.fspath(self.root)
         self._stats_seen: tuple[tuple[int, int, int] | None, dict[str, Any]] = (None, {})
 
     # -- the seed's verbs
 
     def create(self, entry: Mapping[str, Any] | MemoryEntry) -> dict[str, Any]:
         """Write a new memory below today's Last Updated line. Raises AlreadyExists, InvalidInput, Refused."""
-        values = _entry_values(entry)
-        id = _id(values)
+        values = entry_values(entry)
+        id = id_for(values)
         if values.get("id") not in (None, "", id):
-            raise _invalid_id("The id does not fit the layer and the names.", hint="Leave the id out.")
+            raise InvalidInput(
+                "The id does not fit the layer and the names.", code="invalid_id", hint="Leave the id out."
+            )
         self._create(id, self._admit(id, values.get("content")).text)
-        return {"id": id, "path": _relative(id), "created": True}
+        return {"id": id, "path": path_of(id), "created": True}
 
     def read(
         self,
@@ -123,7 +97,7 @@ class MemoryStore:
         agent_name: str | None = None,
     ) -> MemoryEntry | None:
         """One memory with its staleness as of today, or None. Writes nothing."""
-        id = _id(
+        id = id_for(
             {
                 "layer": layer,
                 "project_name": project_name,
@@ -157,7 +131,7 @@ class MemoryStore:
         with files.locked(path):
             old = readable(path)
             whole = old if before else lifecycle.joined(old, content)
-            pruned = lifecycle.prune(_file_type(id), whole, today)
+            pruned = lifecycle.prune(type_of(id), whole, today)
             text = lifecycle.stamped(lifecycle.joined(pruned.text, content) if before else pruned.text, today)
             self._write(path, old, text, whole, pruned)
         answer = {"id": id, "appended": True, "pruned": bool(pruned.actions), **self._measured(id, text)}
@@ -167,13 +141,15 @@ class MemoryStore:
 
     def upsert(self, id: str, content: str) -> dict[str, Any]:
         """Update, or create where there is nothing yet: the answer is the one of what was done."""
-        while True:
-            try:
-                return self.update(id, content)
-            except NotFound:
-                with suppress(AlreadyExists):  # somebody else created it just now
-                    self._create(id, self._admit(id, content).text)
-                    return {"id": id, "path": _relative(id), "created": True}
+        with suppress(NotFound):
+            return self.update(id, content)
+        try:
+            self._create(id, self._admit(id, content).text)
+        except AlreadyExists:
+            if not os.path.isfile(self._path(id)):  # the name is taken by something else
+                raise
+            return self.update(id, content)  # somebody else created it just now
+        return {"id": id, "path": path_of(id), "created": True}
 
     def delete(self, id: str) -> dict[str, Any]:
         """Move the file into `.trash/`; its folders stay."""
@@ -208,12 +184,11 @@ class MemoryStore:
         """{shared, skills: {skill: […]}, commands} of one project."""
         shared = self._entries("shared-project", project_name, archives=include_archives)
         commands = self._entries("command", project_name, archives=include_archives)
-        skills = {
-            skill: entries
-            for skill in self._listing(os.path.join(self.root, LAYERS["skill-specific"].folder))
-            if _NAME.fullmatch(skill)
-            and (entries := self._entries("skill-specific", skill, project_name, archives=include_archives))
-        }
+        skills: dict[str, list[MemoryEntry]] = {}
+        for skill in filter(NAME.fullmatch, self._listing(os.path.join(self.root, LAYERS["skill-specific"].folder))):
+            with suppress(InvalidInput):  # a link out of the store
+                if entries := self._entries("skill-specific", skill, project_name, archives=include_archives):
+                    skills[skill] = entries
         self._count([*shared, *commands, *(entry for entries in skills.values() for entry in entries)])
         return {"shared": shared, "skills": skills, "commands": commands}
 
@@ -223,7 +198,7 @@ class MemoryStore:
         Old reviews and sessions go to the archive beside their file; before resolved issues are removed, the file is
         copied into `.trash/`.
         """
-        wanted = _policy({**(policy or {}), **options})
+        wanted = policy_values({**(policy or {}), **options})
         pruned: list[dict[str, str]] = []
         warnings: list[str] = []
         for path in self.files():
@@ -231,7 +206,7 @@ class MemoryStore:
                 warnings.append(f"{os.path.basename(path.path)} {path.why}")
                 continue
             id = self._native(path)
-            names = _names(id)
+            names = names_of(id)
             if any(names.get(name) != wanted[name] for name in ("project_name", "skill_name") if wanted[name]):
                 continue
             try:
@@ -242,7 +217,7 @@ class MemoryStore:
                 warnings.append(f"{id}: {error}")
                 continue
             pruned += [{"id": id, "action": action, "reason": reason} for action, reason in actions]
-            if warning := lifecycle.size_warning(_file_type(id), lines):
+            if warning := lifecycle.size_warning(type_of(id), lines):
                 warnings.append(f"{id}: {warning}")
         return {"pruned": pruned, "warnings": warnings}
 
@@ -252,7 +227,7 @@ class MemoryStore:
         stats = _record(self._stats().get(id))
         return {
             "id": id,
-            **lifecycle.quality(_file_type(id), text, self._today(), stats["invocations"], stats["lines"]),
+            **lifecycle.quality(type_of(id), text, self._today(), stats["invocations"], stats["lines"]),
         }
 
     def get_staleness_report(self) -> dict[str, list[dict[str, Any]]]:
@@ -276,7 +251,7 @@ class MemoryStore:
         if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
             raise InvalidInput(f"The pattern must be text of at most {MAX_PATTERN} characters.")
         if layer is not None:
-            _layer(layer)
+            layer_named(layer)
         try:
             expression = re.compile(pattern)
         except (re.error, OverflowError, RecursionError):
@@ -286,7 +261,7 @@ class MemoryStore:
         matches = []
         for path in self._walk(frozenset({"index"})):
             id = self._native(path)
-            names = _names(id)
+            names = names_of(id)
             if (layer and names.get("layer") != layer) or (project_name and names.get("project_name") != project_name):
                 continue
             with suppress(OSError, StorageError):
@@ -311,12 +286,12 @@ class MemoryStore:
         for path in files.walk(self.root):
             relative = self._below(os.fspath(path.path) if isinstance(path, Problem) else path)
             folder, _, _ = relative.partition(os.sep)
-            if folder not in _LAYER_OF:
+            if folder not in LAYER_OF:
                 continue
             if isinstance(path, Problem):
                 yield path
             elif os.path.basename(path)[:-3] not in STRUCTURAL:
-                if _id_of(relative):
+                if id_of(relative):
                     yield path
                 else:
                     yield Problem(Path(path), f"is not named as memories in {folder} are; move or rename it")
@@ -325,7 +300,7 @@ class MemoryStore:
         text = read_file(path)
         if isinstance(text, Problem):
             yield text
-        elif text is not None and (id := _id_of(self._below(path))):
+        elif text is not None and (id := id_of(self._below(path))):
             yield self._memory(path, id, text)
 
     def fetch(self, native: str) -> Memory:
@@ -333,12 +308,12 @@ class MemoryStore:
         return self._memory(path, native, readable(path))
 
     def put(self, draft: Draft) -> Memory:
-        known(draft.fields, frozenset(_ALIASES), self.name)
-        values = {_ALIASES[name]: value for name, value in draft.fields.items()}
-        values.setdefault("layer", draft.scope or "shared-project")
-        values.setdefault("file_type", draft.type or slug(draft.title or "").replace("-", "_"))
+        known(draft.fields, frozenset(ALIASES), self.name)
+        values = {ALIASES[name]: value for name, value in draft.fields.items()}
+        values["layer"] = values.get("layer") or draft.scope or "shared-project"
+        values["file_type"] = values.get("file_type") or draft.type or slug(draft.title or "").replace("-", "_")
         draft = gate.admit(self.checks, draft, self)
-        id = _id(values)
+        id = id_for(values)
         self._create(id, draft.text, draft.created_at)
         lost = [name for name in ("tags", "thread") if getattr(draft, name)]
         remarks = (f"the layers lane keeps no {' and no '.join(lost)}",) if lost else ()
@@ -362,6 +337,11 @@ class MemoryStore:
 
     def recover(self, native: str) -> Memory:
         path = self._path(native)
+        if os.path.lexists(path):
+            raise AlreadyExists(
+                f"The memory exists: {gate.shown(native)}",
+                hint="Delete it first, or copy what you need from the one in .trash.",
+            )
         for name, lies, _ in files.trashed(self.root):
             if os.path.join(self.root, name) == path:
                 files.move(lies, path)
@@ -370,7 +350,7 @@ class MemoryStore:
 
     def removed(self) -> Iterator[Removed]:
         for name, lies, when in files.trashed(self.root):
-            if id := _id_of(name):
+            if id := id_of(name):
                 yield Removed(f"{self.name}:{id}", "trash", Path(lies), when)
 
     # -- the format
@@ -380,7 +360,7 @@ class MemoryStore:
         staleness = lifecycle.staleness(updated, self._today())
         return MemoryEntry(
             id=id,
-            **_names(id),
+            **names_of(id),
             content=lifecycle.body(text),
             created_at=_record(self._stats().get(id))["createdAt"],
             updated_at=str(updated) if updated else None,
@@ -421,7 +401,7 @@ class MemoryStore:
     # -- files
 
     def _path(self, id: str) -> str:
-        return files.inside(self.root, *_relative(id).split("/"))
+        return files.inside(self.root, *path_of(id).split("/"))
 
     def _existing(self, id: str) -> str:
         path = self._path(id)
@@ -430,11 +410,11 @@ class MemoryStore:
         return path
 
     def _below(self, path: str) -> str:
-        return path[len(os.fspath(self.root)) + 1 :]
+        return path[len(self._home) + 1 :]
 
     def _native(self, path: str) -> str:
         """The id of a file; one outside the four layers goes by its place."""
-        return _id_of(self._below(path)) or self._below(path)[:-3]
+        return id_of(self._below(path)) or self._below(path)[:-3]
 
     def _walk(self, without: frozenset[str]) -> Iterator[str]:
         for path in files.walk(self.root):
@@ -450,12 +430,12 @@ class MemoryStore:
             raise StorageError(f"{os.path.basename(folder)}: {error.strerror}.", hint="Check the folder.") from error
 
     def _entries(self, layer: str, *names: str, archives: bool) -> list[MemoryEntry]:
-        """The memories of one folder. A file that cannot be read is left out; `memlane check` reports it."""
-        folder = files.inside(self.root, LAYERS[layer].folder, *map(_checked, names))
+        """The memories of one folder. A file that cannot be read is left out; scan() reports it."""
+        folder = files.inside(self.root, LAYERS[layer].folder, *map(checked, names))
         entries = []
         for name in self._listing(folder):
             stem, suffix = os.path.splitext(name)
-            if suffix != ".md" or stem == "index" or not _NAME.fullmatch(stem):
+            if suffix != ".md" or stem == "index" or not NAME.fullmatch(stem):
                 continue
             if stem.endswith(lifecycle.ARCHIVE) and not archives:
                 continue
@@ -469,14 +449,14 @@ class MemoryStore:
     def _admit(self, id: str, content: Any) -> Draft:
         if not isinstance(content, str):
             raise InvalidInput("There is no content, or it is not text.", hint="Give the content as text.")
-        return gate.admit(self.checks, Draft(content, fields=_names(id)), self)
+        return gate.admit(self.checks, Draft(content, fields=names_of(id)), self)
 
     def _create(self, id: str, content: str, created_at: datetime | None = None) -> None:
         path = self._path(id)
         today = self._today()
         data = files.encoded(lifecycle.page(content, today))
-        files.safe_parts(_relative(id))
-        if "indices" in id.split("/") or _file_type(id) in STRUCTURAL:  # files.walk and the seed pass these over
+        files.safe_parts(path_of(id))
+        if "indices" in id.split("/") or type_of(id) in STRUCTURAL:  # files.walk and the seed pass these over
             raise InvalidInput("That name is not for memories.", hint="Choose another file type or name.")
         if taken := self._namesake(path):
             raise AlreadyExists(
@@ -490,13 +470,13 @@ class MemoryStore:
                 f"The memory already exists: {gate.shown(id)}", hint="Use update() or append()."
             ) from None
         created = created_at.astimezone(UTC).date() if created_at else today
-        self._note({id: {"createdAt": str(created), "invocations": 0, "lines": []}})
+        self._note({id: {"createdAt": str(created)}})
 
     def _namesake(self, path: str) -> str | None:
         """The name that stands in the way of the first new one on this path."""
-        while not os.path.isdir(os.path.dirname(path)) and path != os.fspath(self.root):
+        while not os.path.isdir(os.path.dirname(path)):
             path = os.path.dirname(path)
-        return files.namesake(path)
+        return files.namesake(path) if path.startswith(self._home + os.sep) else None
 
     def _write(self, path: str, old: str, text: str, before: str = "", pruned: lifecycle.Pruned | None = None) -> None:
         """Replace a file's text; what pruning takes out of `before` is made durable elsewhere first.
@@ -514,30 +494,29 @@ class MemoryStore:
     def _archive(self, path: str, sections: Sequence[str]) -> None:
         today = self._today()
         files.inside(self.root, *self._below(path).split(os.sep))
-        while True:
-            try:
-                with files.locked(path):
-                    old = readable(path)
-                    text = lifecycle.with_archived(old, sections)
-                    self._write(path, old, lifecycle.stamped(text, today))
-            except NotFound:
-                with suppress(AlreadyExists):
-                    files.create(path, files.encoded(lifecycle.page(lifecycle.with_archived("", sections), today)))
-                    return
-            else:
+        if not os.path.lexists(path):
+            with suppress(AlreadyExists):  # somebody else created it just now
+                text = lifecycle.page(lifecycle.with_archived("", sections), today)
+                files.create(path, files.encoded(text))
                 return
+        with files.locked(path):
+            old = readable(path)
+            self._write(path, old, lifecycle.stamped(lifecycle.with_archived(old, sections), today))
 
     def _prune_file(self, id: str, path: str, *, dry_run: bool) -> tuple[list[lifecycle.Action], int]:
         today = self._today()
-        with files.locked(path):
-            old = readable(path)
-            pruned = lifecycle.prune(_file_type(id), old, today)
-            text = lifecycle.stamped(pruned.text, today) if pruned.actions else old
-            if not dry_run:
-                self._write(path, old, text, old, pruned)
+        old = readable(path)
+        pruned = lifecycle.prune(type_of(id), old, today)
+        if pruned.actions and not dry_run:
+            with files.locked(path):
+                old = readable(path)  # somebody may have changed it meanwhile
+                pruned = lifecycle.prune(type_of(id), old, today)
+                if pruned.actions:
+                    self._write(path, old, lifecycle.stamped(pruned.text, today), old, pruned)
+        text = lifecycle.stamped(pruned.text, today) if pruned.actions else old
         actions = list(pruned.actions)
         count = _record(self._stats().get(id))["invocations"]
-        if _file_type(id) == "common_patterns" and lifecycle.due(count):
+        if type_of(id) == "common_patterns" and lifecycle.due(count):
             actions.append(lifecycle.Action("flagged", f"loaded {count} times: verify that its patterns still hold"))
         return actions, lifecycle.line_count(text)
 
@@ -547,7 +526,7 @@ class MemoryStore:
         """A written file's lineCount and, when it is too long, the warning."""
         lines = lifecycle.line_count(text)
         self._note({id: {"lines": [lines]}})
-        warning = lifecycle.size_warning(_file_type(id), lines)
+        warning = lifecycle.size_warning(type_of(id), lines)
         return {"lineCount": lines, **({"warning": warning} if warning else {})}
 
     def _count(self, loaded: list[MemoryEntry]) -> list[MemoryEntry]:
@@ -571,14 +550,14 @@ class MemoryStore:
                 for id, new in news.items():
                     old = _record(stats.get(id))
                     if "createdAt" not in new:
-                        lines = [*old["lines"], *new["lines"]][-_HISTORY:]
+                        lines = [*old["lines"], *new["lines"]][-lifecycle.EVERY :]
                         new = {**old, "invocations": old["invocations"] + 1, "lines": lines}
                     stats[id] = new
-                files.replace(path, json.dumps(stats, sort_keys=True).encode() + b"\n")
+                files.replace(path, json.dumps(stats).encode() + b"\n")
 
     def _stats(self) -> dict[str, Any]:
         """The side file, read again only when it has changed."""
-        path = os.path.join(self.root, STATS)
+        path = f"{self._home}{os.sep}{STATS}"
         try:
             info = os.stat(path)
         except OSError:
@@ -606,125 +585,6 @@ def _record(value: Any) -> dict[str, Any]:
         "invocations": count if isinstance(count, int) else 0,
         "lines": [line for line in lines if isinstance(line, int)] if isinstance(lines, list) else [],
     }
-
-
-# -- names and ids
-
-
-def _layer(name: Any) -> Layer:
-    if not isinstance(name, str) or name not in LAYERS:
-        raise InvalidInput("There is no such layer.", hint=f"Use one of: {', '.join(LAYERS)}.")
-    return LAYERS[name]
-
-
-def _checked(name: Any) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidInput(
-            "A name of a project, skill, agent or file type is empty or has characters that it may not have.",
-            hint="Use letters, digits, '.', '_' and '-', and start with a letter or digit.",
-        )
-    return name
-
-
-def _id(values: Mapping[str, Any]) -> str:
-    """The id of a layer, names and file type. Raises InvalidInput, also for a bad name that the layer does not use."""
-    layer = _layer(values.get("layer"))
-    for name in _NAMED:
-        if values.get(name) or (name in layer.names and values.get(name) is not None):
-            _checked(values[name])
-        elif name in layer.names:
-            raise InvalidInput(
-                f"The layer {values['layer']} needs a {name}.", hint=f"Give {name}, such as {_SAMPLES[name]}."
-            )
-    if not values.get("file_type"):
-        raise InvalidInput("The memory needs a file type.", hint="Give file_type, such as known_issues.")
-    return "/".join((values["layer"], *(values[name] for name in layer.names), _checked(values["file_type"])))
-
-
-_SAMPLES = {"project_name": "my-api", "skill_name": "python-code-review", "agent_name": "hephaestus"}
-
-
-def _relative(id: Any) -> str:
-    """The path of an id below the root. Raises InvalidInput (invalid_id)."""
-    parts = id.split("/") if isinstance(id, str) else [""]
-    if len(parts) != _DEPTH.get(parts[0]) or not all(map(_NAME.fullmatch, parts)):
-        raise _invalid_id(
-            "That is not the id of a memory in a layer.",
-            hint="Ids look like shared-project/my-api/project_profile or skill-specific/review/my-api/known_issues.",
-        )
-    return "/".join((LAYERS[parts[0]].folder, *parts[1:])) + ".md"
-
-
-def _id_of(relative: str) -> str | None:
-    """The id of a path below the root, when it is where a memory can be."""
-    folder, *names = relative[:-3].split(os.sep)
-    layer = _LAYER_OF.get(folder)
-    if layer is None or len(names) + 1 != _DEPTH[layer] or not all(map(_NAME.fullmatch, names)):
-        return None
-    return "/".join((layer, *names))
-
-
-def _invalid_id(message: str, hint: str) -> InvalidInput:
-    return InvalidInput(message, hint=hint, code="invalid_id")
-
-
-def _file_type(id: str) -> str:
-    return id.rpartition("/")[2]
-
-
-def _names(id: str) -> dict[str, str]:
-    """layer, project_name …, file_type of an id; {} for the id of a file outside the layers."""
-    layer, *names, file_type = id.split("/")
-    if len(names) + 2 != _DEPTH.get(layer):
-        return {}
-    return {"layer": layer, **dict(zip(LAYERS[layer].names, names, strict=True)), "file_type": file_type}
-
-
-# -- the seed's shapes
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-_ENTRY_KEYS = {
-    **_ALIASES,
-    **{key: item.name for item in fields(MemoryEntry) for key in (item.name, _camel(item.name))},
-    "qualityChecks": "quality_checks",
-}
-
-
-def _entry_values(entry: Mapping[str, Any] | MemoryEntry) -> dict[str, Any]:
-    """An entry's fields in snake_case. What the store computes itself (dates, counts) is accepted and not used."""
-    if isinstance(entry, MemoryEntry):
-        return {item.name: getattr(entry, item.name) for item in fields(entry)}
-    if not isinstance(entry, Mapping):
-        raise InvalidInput("The entry is not a mapping.", hint="Give layer, projectName, fileType and content.")
-    if unknown := [key for key in entry if key not in _ENTRY_KEYS]:
-        raise InvalidInput(
-            f"The entry has {len(unknown)} unknown fields.", hint="It may have: " + ", ".join(sorted(_ENTRY_KEYS)) + "."
-        )
-    return {_ENTRY_KEYS[key]: value for key, value in entry.items()}
-
-
-def _policy(options: Mapping[str, Any]) -> dict[str, Any]:
-    keys = {"scope": "scope", "dryRun": "dry_run", "dry_run": "dry_run", **_ALIASES}
-    wanted: dict[str, Any] = {"scope": "all", "dry_run": False, "project_name": None, "skill_name": None}
-    for key, value in options.items():
-        if keys.get(key) not in wanted:
-            raise InvalidInput("The policy has an unknown field.", hint="Use scope, projectName, skillName, dryRun.")
-        wanted[keys[key]] = value
-    if wanted["scope"] not in SCOPES:
-        raise InvalidInput("There is no such scope.", hint=f"Use one of: {', '.join(SCOPES)}.")
-    if wanted["scope"] != "all" and not wanted[f"{wanted['scope']}_name"]:
-        raise InvalidInput(
-            f"The scope {wanted['scope']} needs a {wanted['scope']}Name.", hint="Name it, or use the scope all."
-        )
-    for name in ("project_name", "skill_name"):
-        if wanted[name] is not None:
-            _checked(wanted[name])
-    return wanted
 
 
 def _first_line(path: str) -> str:
