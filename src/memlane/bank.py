@@ -102,17 +102,15 @@ class Bank:
             self._lanes[name] = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
         return self._lanes[name]
 
+    @property
+    def guard(self) -> gate.Guard:
+        """How the checks behave that guard every lane."""
+        words = {name: self.config[f"gate.{name}"] for name in ("secrets", "characters", "email", "phone")}
+        return gate.Guard(**words, allow=self.config.allow)
+
     def _options(self, name: str) -> dict[str, Any]:
         settings = self.config
-        options: dict[str, Any] = {
-            "guard": gate.Guard(
-                secrets=settings["gate.secrets"],
-                characters=settings["gate.characters"],
-                email=settings["gate.email"],
-                phone=settings["gate.phone"],
-                allow=settings.allow,
-            )
-        }
+        options: dict[str, Any] = {"guard": self.guard}
         if name == "notes":
             options["skip"] = [settings.lane_root(other) for other in NAMES if other != "notes"]
         if name == "vault":
@@ -149,6 +147,10 @@ class Bank:
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
         draft = Draft(text, title or None, _words(tags), type, scope, thread, _moment(created_at, "created_at"), fields)
         return self.lane(lane).put(draft)
+
+    def check(self, text: str, *, lane: str = "notes") -> Draft:
+        """What the lane's gate makes of a text: the draft as it would be stored. Raises Refused; stores nothing."""
+        return gate.admit(self.lane(lane).checks, Draft(text), self.lane(lane))
 
     def get(self, id: str) -> Memory:
         """One memory by its id: `notes:auth-plan`, or the part after the colon where that is unambiguous."""

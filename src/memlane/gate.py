@@ -7,12 +7,12 @@ A refusal names the kind of thing and where it stands, never the text itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from memlane.errors import Refused
+from memlane.hygiene import visible
 from memlane.model import Draft
 
 Check = Callable[[Draft, Any], Draft]
@@ -167,24 +167,3 @@ def _map_strings(draft: Draft, change: Callable[[str], str]) -> Draft:
         tags=tuple(change(tag) for tag in draft.tags),
         fields=mapped(draft.fields),
     )
-
-
-# -- characters
-
-# Stripped wherever they stand: terminal colour codes, control characters, zero-width spaces, bidirectional
-# overrides, and the Unicode tag block in which text can hide. NUL is left for files.encoded to refuse.
-_ALWAYS = re.compile(
-    "\x1b\\[[0-9;?]{0,32}[ -/]{0,8}[@-~]"
-    "|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0001-\U000e007f]"
-)
-# Joiners and direction marks belong to some scripts and to emoji; between plain ASCII they only hide things.
-_NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f](?![^\x00-\x7f])")
-
-
-def visible(text: str) -> str:
-    """The text without characters that no reader sees but a model does."""
-    if text.isascii() and text.isprintable():
-        return text
-    lead = "\ufeff" * text.startswith("\ufeff")  # a byte order mark at the very start is only an encoding's habit
-    return lead + _NEEDLESS.sub("", _ALWAYS.sub("", text[len(lead) :]))

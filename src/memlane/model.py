@@ -52,6 +52,13 @@ class Memory:
     def native_id(self) -> str:
         return self.id.partition(":")[2]
 
+    @property
+    def suspicious(self) -> tuple[str, ...]:
+        """Why the text reads like instructions to a model; () when it does not. See `memlane.hygiene`."""
+        from memlane.hygiene import suspicious
+
+        return suspicious(self.text)
+
     def to_dict(self) -> dict[str, Any]:
         """The one shape for JSON on every surface."""
         return {
@@ -68,6 +75,7 @@ class Memory:
             "created_at": iso(self.created_at),
             "updated_at": iso(self.updated_at),
             "path": self.file,
+            "suspicious": list(self.suspicious),
             "fields": dict(self.fields),
         }
 

@@ -58,9 +58,9 @@ class App(click.Group):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], COMMANDS, 1)
-            if close:
-                error.message += f" Did you mean '{close[0]}'?"
-            raise
+            if not close:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
 
 @click.group(cls=App, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -98,9 +98,8 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, Any]:
 def main() -> None:
     """The `memlane` command. Ends the process with an exit code."""
     try:
-        app.main(prog_name="memlane", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        code = app.main(prog_name="memlane", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except click.UsageError as error:
         error.show()
         sys.exit(2)

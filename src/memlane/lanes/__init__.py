@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from memlane import files
 from memlane.errors import InvalidInput, StorageError
+from memlane.gate import Check
 from memlane.model import Draft, Memory, Problem, Removed
 from memlane.text import FrontMatterError, edit_front
 
@@ -24,6 +25,7 @@ class Lane(Protocol):
 
     name: str
     root: Path
+    checks: tuple[Check, ...]
 
     def files(self) -> Iterator[str | Problem]:
         """Every file of the lane, and what should be one but cannot be read."""

@@ -1,0 +1,119 @@
+"""Look for secrets and personal data in what is already there: a bank, any folder, or a bank's git history.
+
+Reads only. A leak names the file, the place and the kind, never the value; its fingerprint can be put on the
+allow-list (`[[allow]]` in memlane.toml) together with the reason why it may stay.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memlane import sensitive
+from memlane.errors import InvalidInput, MemlaneError
+from memlane.gate import DEFAULT, Guard
+
+SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml")
+MAX_BYTES = 50 * 1024 * 1024
+_SKIPPED = frozenset({".git", "indices", "node_modules", ".venv"})
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One finding. `commit` is the first one that has it, when it was found in the history."""
+
+    path: str
+    line: int
+    column: int
+    rule: str
+    description: str
+    fingerprint: str
+    commit: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}:{self.column}"
+        return f"{self.commit[:12]}:{where}: {self.description}" if self.commit else f"{where}: {self.description}"
+
+
+def files_of(path: Path) -> list[str]:
+    """The text files an audit of this path reads: trash and archives too. Raises InvalidInput when there is none."""
+    if path.is_file():
+        return [os.fspath(path)]
+    if not path.is_dir():
+        raise InvalidInput("There is no such file or folder.", hint="Name a folder with Markdown or JSONL files.")
+    found = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(set(folders) - _SKIPPED)
+        found += [os.path.join(folder, name) for name in sorted(names) if name.endswith(SUFFIXES)]
+    return found
+
+
+def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
+    """The leaks of one file. Links, special files and files over 50 MB are passed over."""
+    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > MAX_BYTES:
+        return []
+    with open(path, "rb") as file:
+        return _scan(file.read(), path, guard)
+
+
+def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:
+    """The leaks of every version of every file that git ever knew below this path, version by version."""
+    versions = _versions(path)
+    command = ["git", "-C", os.fspath(path), "cat-file", "--batch"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the user's own git
+    assert process.stdin is not None  # noqa: S101 - given above
+    assert process.stdout is not None  # noqa: S101
+    with process:
+        for blob, (name, commit) in versions.items():
+            process.stdin.write(f"{blob}\n".encode())
+            process.stdin.flush()
+            _, kind, size = process.stdout.readline().split()
+            data = process.stdout.read(int(size) + 1)[:-1]
+            yield _scan(data, name, guard, commit) if kind == b"blob" and int(size) <= MAX_BYTES else []
+
+
+def _versions(path: Path) -> dict[str, tuple[str, str]]:
+    """Every blob below the path with its name and the first commit that has it."""
+    command = ["git", "-C", os.fspath(path), "log", "--all", "--reverse", "--no-renames", "--raw", "--no-abbrev"]
+    command += ["--diff-filter=AM", "--format=commit %H", "-z", "--", "."]
+    try:
+        result = subprocess.run(command, capture_output=True, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        raise MemlaneError(
+            "The git history cannot be read.", hint="Is git installed, and is the bank in a repository with commits?"
+        ) from None
+    versions: dict[str, tuple[str, str]] = {}
+    commit = ""
+    parts = iter(result.stdout.decode(errors="surrogateescape").replace("\n:", "\0:").split("\0"))
+    for part in parts:
+        part = part.strip("\n")
+        if part.startswith("commit "):
+            commit = part[7:47]
+        elif part.startswith(":"):
+            blob, name = part.split(" ")[3], next(parts)
+            if name.endswith(SUFFIXES):
+                versions.setdefault(blob, (name, commit))
+    return versions
+
+
+def _scan(data: bytes, path: str, guard: Guard, commit: str | None = None) -> list[Leak]:
+    text = data.decode(errors="replace")
+    return [
+        Leak(
+            path,
+            found.line,
+            found.column,
+            found.rule,
+            found.description,
+            sensitive.fingerprint(text, found),
+            commit,
+        )
+        for found in sensitive.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+    ]

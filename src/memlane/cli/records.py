@@ -1,0 +1,117 @@
+"""`memlane records`: seed 001's verbs."""
+
+from __future__ import annotations
+
+import click
+
+from memlane.bank import Bank
+from memlane.cli.output import as_json, print_json, print_rows, take_text, with_bank
+from memlane.lanes.records import Record
+
+
+@click.group()
+def records() -> None:
+    """Records: captured messages, whole, one file each.
+
+    \b
+    $ memlane records find authentication
+    """
+
+
+def _print_records(found: list[Record], as_json: bool) -> None:
+    if as_json:
+        print_json([record.to_dict() for record in found])
+    else:
+        print_rows((f"records:{record.id}", record.occurred_at, record.subject) for record in found)
+
+
+@records.command()
+@click.argument("content", required=False)
+@click.option("--subject", required=True)
+@click.option("--keyword", "-k", "keywords", multiple=True, required=True, help="May be repeated.")
+@click.option("--applies-to", default="global", show_default=True, help="global, file:PATH or area:NAME.")
+@click.option("--occurred-at", metavar="WHEN", help="When it was said: 2025-01-15T10:30:00Z.")
+@as_json
+@with_bank
+def create(
+    bank: Bank,
+    content: str | None,
+    subject: str,
+    keywords: tuple[str, ...],
+    applies_to: str,
+    occurred_at: str | None,
+    as_json: bool,
+) -> None:
+    """Store a message; the same message at the same time is stored once.
+
+    \b
+    $ memlane records create - --subject "Error handling" -k errors < message.md
+    """
+    record = bank.records.create(
+        take_text(content), subject=subject, keywords=keywords, applies_to=applies_to, occurred_at=occurred_at
+    )
+    if as_json:
+        print_json(record.to_dict())
+    else:
+        click.echo(f"records:{record.id}")
+
+
+@records.command("list")
+@click.option("--scope")
+@click.option("--keyword")
+@click.option("--limit", "-n", type=click.IntRange(min=0))
+@as_json
+@with_bank
+def list_(bank: Bank, scope: str | None, keyword: str | None, limit: int | None, as_json: bool) -> None:
+    """List records, the newest first.
+
+    \b
+    $ memlane records list --scope area:database
+    """
+    _print_records(bank.records.list(scope=scope, keyword=keyword, limit=limit), as_json)
+
+
+@records.command()
+@click.argument("query")
+@click.option("--scope")
+@click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True)
+@as_json
+@with_bank
+def find(bank: Bank, query: str, scope: str | None, limit: int, as_json: bool) -> None:
+    """Find records by their keywords, misspelt ones too.
+
+    \b
+    $ memlane records find "auth middleware"
+    """
+    _print_records(bank.records.find(query, limit=limit, scope=scope), as_json)
+
+
+@records.command()
+@with_bank
+def index(bank: Bank) -> None:
+    """Print the keyword index as JSON.
+
+    \b
+    $ memlane records index
+    """
+    print_json(bank.records.index())
+
+
+@records.command()
+@click.pass_context
+@as_json
+@with_bank
+def validate(bank: Bank, ctx: click.Context, as_json: bool) -> None:
+    """Check every record against the format's rules. Exit code 6 when one breaks them.
+
+    \b
+    $ memlane records validate
+    """
+    found = bank.records.validate()
+    if as_json:
+        print_json([problem.to_dict() for problem in found])
+    else:
+        for problem in found:
+            click.echo(str(problem))
+    if found:
+        ctx.exit(6)

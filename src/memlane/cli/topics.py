@@ -1,0 +1,112 @@
+"""`memlane topics`: seed 000's verbs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memlane.bank import Bank
+from memlane.cli.output import as_json, print_json, print_rows, say, take_text, with_bank
+from memlane.lanes.topic_entries import Entry
+
+
+@click.group()
+def topics() -> None:
+    """Topics: dated entries by topic and sub-topic, the newest first.
+
+    \b
+    $ memlane topics store auth/oauth2 --title "Refresh fails" --problem "…" --solution "…"
+    """
+
+
+def _print_entries(entries: list[Entry], as_json: bool) -> None:
+    if as_json:
+        print_json([entry.to_dict() for entry in entries])
+    else:
+        print_rows((f"{entry.topic}/{entry.subtopic}", str(entry.date), entry.title) for entry in entries)
+
+
+@topics.command()
+@click.argument("topic")
+@click.argument("content", required=False)
+@click.option("--title")
+@click.option("--context", help="The task it belongs to.")
+@click.option("--problem", help="What went wrong.")
+@click.option("--solution", help="How it was fixed.")
+@click.option("--code", help="Code, where it helps.")
+@click.option("--date", metavar="YYYY-MM-DD")
+@as_json
+@with_bank
+def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: Any) -> None:
+    """Add an entry at the top of TOPIC/SUBTOPIC.
+
+    \b
+    $ memlane topics store auth/oauth2 --title "Refresh fails" --problem "…" --solution "…"
+    """
+    given = {name: value for name, value in fields.items() if value is not None}
+    if content is not None or not given.keys() & {"problem", "solution", "code"}:
+        content = take_text(content)
+    stored = bank.topics.store(topic, content, **given)
+    if as_json:
+        print_json(stored.to_dict())
+        return
+    for remark in stored.remarks:
+        say(f"note: {remark}")
+    for archive in stored.archived_to:
+        say(f"moved old entries to {archive}")
+    click.echo(stored.path)
+
+
+@topics.command()
+@click.argument("query")
+@click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True)
+@click.option("--archive", is_flag=True, help="Search the archives too.")
+@as_json
+@with_bank
+def search(bank: Bank, query: str, limit: int, archive: bool, as_json: bool) -> None:
+    """Find entries by keyword, context, topic and recency.
+
+    \b
+    $ memlane topics search 'refresh context:PRB-12 "exact phrase"'
+    """
+    _print_entries(bank.topics.search(query, limit, archive), as_json)
+
+
+@topics.command()
+@click.argument("topic")
+@as_json
+@with_bank
+def load(bank: Bank, topic: str, as_json: bool) -> None:
+    """Print the entries of TOPIC/SUBTOPIC and count the access.
+
+    \b
+    $ memlane topics load auth/oauth2
+    """
+    _print_entries(bank.topics.load(topic), as_json)
+
+
+@topics.command()
+@click.argument("query")
+@with_bank
+def embed(bank: Bank, query: str) -> None:
+    """Print the two or three most relevant entries for a prompt, within 1,000 tokens.
+
+    \b
+    $ memlane topics embed auth
+    """
+    block = bank.topics.embed(query)
+    if block:
+        click.echo(block, nl=not block.endswith("\n"))
+
+
+@topics.command()
+@with_bank
+def reindex(bank: Bank) -> None:
+    """Write index.md anew from the topic files.
+
+    \b
+    $ memlane topics reindex
+    """
+    bank.topics.reindex()
+    say(f"wrote {bank.topics.root / 'index.md'}")

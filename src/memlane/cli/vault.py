@@ -1,0 +1,238 @@
+"""`memlane vault`: seed 002's verbs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memlane.bank import Bank
+from memlane.cli.output import as_json, print_json, print_rows, say, take_text, with_bank
+from memlane.lanes.vault import CATEGORIES, SOURCES, TIERS, Record
+
+
+@click.group()
+def vault() -> None:
+    """The vault: short, durable facts by scope and tier, one JSON line each.
+
+    \b
+    $ memlane vault add "Mission: keep the runtime stable" --scope shared --category mission
+    """
+
+
+scope_option = click.option("--scope", default=None, help="One of the vault's scopes.")
+scopes_option = click.option("--scope", "scopes", multiple=True, help="A scope; may be repeated.")
+tag_option = click.option("--tag", "-t", "tags", multiple=True, help="A tag; may be repeated.")
+
+
+def _print_record(record: Record, as_json: bool) -> None:
+    if as_json:
+        print_json(record.to_dict())
+    else:
+        say(f"version {record.version}")
+        click.echo(f"vault:{record.id}")
+
+
+def _print_records(records: list[Record], as_json: bool) -> None:
+    if as_json:
+        print_json([record.to_dict() for record in records])
+    else:
+        print_rows(
+            (f"vault:{record.id}", record.scope, record.tier, " ".join(record.text.split())) for record in records
+        )
+
+
+@vault.command()
+@click.argument("text", required=False)
+@click.option("--scope", default="shared", show_default=True)
+@click.option("--category", default="other", show_default=True, help=f"For example {', '.join(CATEGORIES)}.")
+@click.option("--tier", type=click.Choice([*TIERS, "log"]), default="canon", show_default=True)
+@click.option("--topic", "topic_id", help="A register's stable key: the same key updates instead of adding.")
+@click.option("--source", type=click.Choice(SOURCES), default="manual", show_default=True)
+@tag_option
+@as_json
+@with_bank
+def add(bank: Bank, text: str | None, tags: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Store TEXT; a register with a known topic is updated.
+
+    \b
+    $ memlane vault add "Projects: dashboard" --tier register --topic current_projects
+    """
+    id = bank.vault.add_memory(take_text(text), tags=list(tags), **options)
+    _print_record(bank.vault.get_memory(id), as_json)
+
+
+@vault.command()
+@click.argument("id")
+@click.argument("text", required=False)
+@click.option("--category")
+@tag_option
+@as_json
+@with_bank
+def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tuple[str, ...], as_json: bool) -> None:
+    """Append the next version of a record.
+
+    \b
+    $ memlane vault update 3f9a1c0b7d2e "Projects: dashboard, search"
+    """
+    given = take_text(text) if text is not None else None
+    record = bank.vault.update_memory(_native(id), given, category, list(tags) or None)
+    _print_record(record, as_json)
+
+
+@vault.command()
+@click.argument("query")
+@scopes_option
+@as_json
+@with_bank
+def search(bank: Bank, query: str, scopes: tuple[str, ...], as_json: bool) -> None:
+    """Find records by the seed's own scoring.
+
+    \b
+    $ memlane vault search "dashboard projects" --scope shared
+    """
+    _print_records(bank.vault.search_memories(query, scope=list(scopes) or None), as_json)
+
+
+@vault.command("list")
+@scopes_option
+@click.option("--category")
+@tag_option
+@click.option("--limit", "-n", type=click.IntRange(min=0), default=None)
+@as_json
+@with_bank
+def list_(
+    bank: Bank, scopes: tuple[str, ...], category: str | None, tags: tuple[str, ...], limit: int | None, as_json: bool
+) -> None:
+    """List active records, the newest first.
+
+    \b
+    $ memlane vault list --scope orion
+    """
+    options: dict[str, Any] = {} if limit is None else {"limit": limit}
+    records = bank.vault.recall_memories(list(scopes) or None, category=category, tags=list(tags) or None, **options)
+    _print_records(records, as_json)
+
+
+@vault.command()
+@click.argument("id")
+@as_json
+@with_bank
+def history(bank: Bank, id: str, as_json: bool) -> None:
+    """Every version of a record, the oldest first.
+
+    \b
+    $ memlane vault history 3f9a1c0b7d2e
+    """
+    versions = bank.vault.history(_native(id))
+    if as_json:
+        print_json([record.to_dict() for record in versions])
+    else:
+        print_rows(
+            (
+                str(record.version),
+                record.deleted_at or record.updated_at or record.created_at,
+                "(deleted)" if record.deleted_at else " ".join(record.text.split()),
+            )
+            for record in versions
+        )
+
+
+@vault.command()
+@click.argument("id")
+@click.argument("text", required=False)
+@tag_option
+@as_json
+@with_bank
+def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_json: bool) -> None:
+    """Make a register canon, with the TEXT it shall have.
+
+    \b
+    $ memlane vault promote 3f9a1c0b7d2e "We ship on Tuesdays."
+    """
+    _print_record(bank.vault.promote_to_canon(_native(id), take_text(text), list(tags) or None), as_json)
+
+
+@vault.command()
+@scopes_option
+@click.option("--floor", type=click.FloatRange(0, 1), default=0.5, show_default=True)
+@as_json
+@with_bank
+def candidates(bank: Bank, scopes: tuple[str, ...], floor: float, as_json: bool) -> None:
+    """List pairs of similar records that could be merged. Changes nothing.
+
+    \b
+    $ memlane vault candidates --floor 0.4
+    """
+    pairs = bank.vault.find_consolidation_candidates(list(scopes) or None, floor)
+    if as_json:
+        print_json([{"a": a.to_dict(), "b": b.to_dict(), "score": score} for a, b, score in pairs])
+    else:
+        print_rows((f"{score:.2f}", a.id, b.id, " ".join(a.text.split())[:60]) for a, b, score in pairs)
+
+
+@vault.command()
+@scopes_option
+@as_json
+@with_bank
+def proposals(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
+    """List records that could be deleted, each with a reason. Deletes nothing.
+
+    \b
+    $ memlane vault proposals
+    """
+    found = bank.vault.propose_deletions(list(scopes) or None)
+    if as_json:
+        print_json(found)
+    else:
+        print_rows((item["id"], item["reason"], " ".join(item["text"].split())[:60]) for item in found)
+
+
+@vault.command()
+@scopes_option
+@with_bank
+def snapshot(bank: Bank, scopes: tuple[str, ...]) -> None:
+    """Print the always-injected block: canon and active registers.
+
+    \b
+    $ memlane vault snapshot --scope shared --scope orion
+    """
+    from memlane.inject import build_snapshot_block
+
+    click.echo(build_snapshot_block(bank.vault, list(scopes) or bank.config["profile.scopes"]), nl=False)
+
+
+@vault.command()
+@as_json
+@with_bank
+def stats(bank: Bank, as_json: bool) -> None:
+    """Print the vault's health.
+
+    \b
+    $ memlane vault stats
+    """
+    found = bank.vault.vault_stats()
+    if as_json:
+        print_json(found)
+    else:
+        print_rows((key, str(value)) for key, value in found.items())
+
+
+@vault.command()
+@as_json
+@with_bank
+def compact(bank: Bank, as_json: bool) -> None:
+    """Keep only the latest active version of each record. Old versions and tombstones go.
+
+    \b
+    $ memlane vault compact
+    """
+    found = bank.vault.compact()
+    if as_json:
+        print_json(found)
+    else:
+        say(f"{found['lines_before']} lines before, {found['lines_after']} after, {found['lines_removed']} removed")
+
+
+def _native(id: str) -> str:
+    return id.removeprefix("vault:")

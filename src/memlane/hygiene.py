@@ -1,0 +1,87 @@
+"""Text that is not what it seems: characters nobody sees, and words meant for the model rather than the reader.
+
+Whether a memory is suspicious is worked out from its text whenever it is asked for, not stored beside it: a file
+edited by hand, pulled from git or imported is judged like any other, and no format needs a field for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+# Stripped wherever they stand: terminal colour codes, control characters, zero-width spaces, bidirectional
+# overrides, and the Unicode tag block in which text can hide. NUL is left for files.encoded to refuse.
+_ALWAYS = re.compile(
+    "\x1b\\[[0-9;?]{0,32}[ -/]{0,8}[@-~]"
+    "|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0001-\U000e007f]"
+)
+# Joiners and direction marks belong to some scripts and to emoji; between plain ASCII they only hide things.
+_NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f](?![^\x00-\x7f])")
+
+
+def visible(text: str) -> str:
+    """The text without characters that no reader sees but a model does."""
+    if text.isascii() and text.isprintable():
+        return text
+    lead = "\ufeff" * text.startswith("\ufeff")  # a byte order mark at the very start is only an encoding's habit
+    return lead + _NEEDLESS.sub("", _ALWAYS.sub("", text[len(lead) :]))
+
+
+_WORD = r"[\w'-]{1,20}"
+_OVERRIDES = (
+    rf"\b(?:ignore|disregard|forget|override|bypass|neglect)\s+(?:{_WORD}\s+){{0,4}}"
+    r"(?:previous|prior|above|earlier|preceding|former|existing|original|system|your|all)\s+"
+    rf"(?:{_WORD}\s+){{0,2}}"
+    r"(?:instructions?|prompts?|rules|directions?|directives?|guidelines|messages|training|programming)\b"
+)
+_SPEAKS = (
+    r"\byou are now (?:no longer|free from|free of|dan|jailbroken|unrestricted|an? (?:unrestricted|evil|rogue))\b"
+    r"|\bfrom now on,? you (?:will|must|are|should)\b"
+    r"|\b(?:reveal|print|repeat|output|leak) (?:me )?(?:your|the) (?:system|hidden|initial) (?:prompt|instructions?)\b"
+    r"|\bdo not (?:tell|inform|alert|notify|mention (?:this|it) to) the user\b"
+    r"|\bwithout (?:telling|informing) the user\b"
+    r"|\b(?:new|updated|real|important) (?:system )?instructions? (?:for|to) (?:the )?(?:ai|assistant|model|agent)\b"
+    r"|\b(?:ai|language) model,? you must\b"
+)
+_TURNS = (
+    r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|\[/?INST\]|<</?SYS>>"
+    r"|</?(?:antml:)?(?:function_calls|function_results|invoke|tool_call|tool_use|tool_result|system-reminder)\b"
+    r"|^###[ \t]{0,8}(?:system|instruction|assistant)s?[ \t]{0,8}:|^(?:system|developer) (?:prompt|message)[ \t]{0,8}:"
+)
+_STYLE = (
+    r"\bstyle[ \t]{0,8}=[ \t]{0,8}[\"'][^\"'\n]{0,200}"
+    r"(?:display[ ]?:[ ]?none|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?0|opacity[ ]?:[ ]?0[;\"' ])"
+)
+_COMMENT = (
+    r"\b(?:ignore|disregard|assistant|the model|system prompt|you must|you should|do not tell|exfiltrate|curl|wget)\b"
+)
+_SIGNS = {
+    "overrides instructions": _OVERRIDES,
+    "speaks to the model": _SPEAKS,
+    "looks like a tool call or a chat turn": _TURNS,
+    "hides text by its style": _STYLE,
+}
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+def suspicious(text: str) -> tuple[str, ...]:
+    """Why a text reads like instructions to the model; () when it does not."""
+    found = [why for why, pattern in _SIGNS.items() if _compiled(pattern).search(text)]
+    if any(_compiled(_COMMENT).search(comment) for comment in _comments(text)):
+        found.append("hides an instruction in a comment")
+    return tuple(found)
+
+
+def _comments(text: str) -> Iterator[str]:
+    """The insides of HTML comments; one that never ends runs to the end of the text."""
+    end = 0
+    while (start := text.find("<!--", end)) >= 0:
+        end = text.find("-->", start)
+        end = len(text) if end < 0 else end
+        yield text[start + 4 : end]

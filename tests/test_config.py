@@ -1,0 +1,222 @@
+"""Settings: where they come from, what is refused, what is adopted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import tree
+from memlane import Bank, ConfigError, NotEnabled, adopt, config
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+# -- precedence
+
+
+def test_each_value_knows_its_source(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags before environment before project before user before default."""
+    project = write(
+        tmp_path / "memlane.toml", "[memory]\nenabled = true\nrecency_boost_days = 3\n[vault]\nmax_active = 5\n"
+    )
+    user = write(home / ".config/memlane/config.toml", "[memory]\nrecency_boost_days = 9\nrecency_boost_factor = 1.5\n")
+    monkeypatch.setenv("MEMLANE_VAULT_MAX_ACTIVE", "7")
+    monkeypatch.setenv("MEMLANE_STORAGE_STRATEGY", "user")
+    found = config.load(tmp_path, {"memory.storage_strategy": "project"})
+    keys = ("storage_strategy", "recency_boost_days", "recency_boost_factor", "enabled")
+    assert {key: (found[f"memory.{key}"], found.sources[f"memory.{key}"]) for key in keys} == {
+        "storage_strategy": ("project", "flag"),
+        "recency_boost_days": (3, str(project)),
+        "recency_boost_factor": (1.5, str(user)),
+        "enabled": (True, str(project)),
+    }
+    assert (found["vault.max_active"], found.sources["vault.max_active"]) == (7, "environment")
+    assert (found["gate.email"], found.sources["gate.email"]) == (False, "default")
+
+
+def test_a_bank_is_found_from_any_subfolder(tmp_path: Path) -> None:
+    Bank.init(tmp_path)
+    (tmp_path / "a/b").mkdir(parents=True)
+    assert Bank.open(tmp_path / "a/b").root == tmp_path / ".memories"
+
+
+def test_the_environment_can_name_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Bank.init(tmp_path / ".")
+    monkeypatch.setenv("MEMLANE_BANK", str(tmp_path))
+    monkeypatch.chdir("/")
+    assert Bank.open().root == tmp_path / ".memories"
+
+
+def test_without_a_bank_memory_is_not_enabled(tmp_path: Path) -> None:
+    """S003-02"""
+    with pytest.raises(NotEnabled) as caught:
+        Bank.open(tmp_path)
+    assert str(caught.value).startswith("Memory system is not enabled")
+    assert "memlane init" in caught.value.hint
+    assert tree(tmp_path) == {}
+
+
+def test_a_bank_can_be_switched_off(tmp_path: Path) -> None:
+    write(tmp_path / "memlane.toml", "[memory]\nenabled = false\n")
+    with pytest.raises(NotEnabled):
+        Bank.open(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["~/elsewhere", "../elsewhere"])
+def test_an_external_path_moves_the_whole_bank(tmp_path: Path, home: Path, path: str) -> None:
+    """S000-20, S000-21: absolute, relative to the project, or from the home folder."""
+    project = tmp_path / "project"
+    write(project / "memlane.toml", f'[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "{path}"\n')
+    memory = Bank.open(project).add("text")
+    expected = (home if path.startswith("~") else tmp_path) / "elsewhere"
+    assert memory.path.resolve().parent == expected.resolve()
+    assert list(tree(project)) == ["memlane.toml"]
+
+
+def test_settings_can_be_given_in_python(tmp_path: Path) -> None:
+    Bank.init(tmp_path)
+    assert Bank.open(tmp_path, memory__recency_boost_days=30).config["memory.recency_boost_days"] == 30
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[memory]\nstorage_strategy = "cloud"', 'memory.storage_strategy must be "project" or "user".'),
+        ("[memory]\nrecency_boost_days = -1", "memory.recency_boost_days must be a whole number, at least 0."),
+        ("[memory]\nrecency_boost_days = 1.5", "memory.recency_boost_days must be a whole number, at least 0."),
+        ("[memory]\nrecency_boost_factor = 0.5", "memory.recency_boost_factor must be a number, at least 1."),
+        ('[memory]\nenabled = "yes"', "memory.enabled must be true or false."),
+        ("[vault]\nscopes = []", "vault.scopes must be a list of text."),
+        ("[vault]\nsimilarity_threshold = 70", "vault.similarity_threshold must be a number, at least 0, at most 1."),
+        ("[memory]\nrecency_bost_days = 1", "there is no key 'recency_bost_days' in [memory]."),
+        ("[memori]\nenabled = true", "there is no table [memori]."),
+        ("enabled = true", "there is no table [enabled]."),
+        ('[[allow]]\nfingerprint = "x"', "each [[allow]] needs a fingerprint and a reason."),
+    ],
+)
+def test_a_wrong_setting_names_file_key_and_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
+    """S003-06"""
+    path = write(tmp_path / "memlane.toml", text + "\n")
+    with pytest.raises(ConfigError) as caught:
+        config.load(tmp_path)
+    assert str(caught.value) == f"{path}: {message}"
+    assert caught.value.hint
+
+
+def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
+    write(tmp_path / "memlane.toml", "[memory]\nrecency_bost_days = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        config.load(tmp_path)
+    assert caught.value.hint == "Did you mean memory.recency_boost_days?"
+
+
+@pytest.mark.parametrize("data", [b"not toml [", b"\xff\xfe"])
+def test_a_broken_file_is_named(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "memlane.toml").write_bytes(data)
+    with pytest.raises(ConfigError, match=r"memlane\.toml"):
+        config.load(tmp_path)
+
+
+def test_a_wrong_environment_variable_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMLANE_RECENCY_BOOST_DAYS", "soon")
+    with pytest.raises(ConfigError, match=r"environment: memory\.recency_boost_days must be a whole number"):
+        config.load(tmp_path)
+
+
+def test_an_unknown_flag_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no setting"):
+        config.load(tmp_path, {"memory.colour": "blue"})
+
+
+@pytest.mark.parametrize(
+    "lanes", ['topics = "memory"\nlayers = "memory"', 'topics = "memory"\nlayers = "memory/x"', 'records = ".memories"']
+)
+def test_overlapping_lanes_are_refused(tmp_path: Path, lanes: str) -> None:
+    write(tmp_path / "memlane.toml", f"[memory]\nenabled = true\n[lanes]\n{lanes}\n")
+    with pytest.raises(ConfigError, match="overlap"):
+        Bank.open(tmp_path)
+
+
+def test_a_config_toml_of_another_program_is_not_ours(tmp_path: Path) -> None:
+    write(tmp_path / "config.toml", "[server]\nport = 1\n")
+    assert config.find_project(tmp_path) is None
+
+
+# -- making a bank
+
+
+def test_init_writes_one_file_and_one_folder(tmp_path: Path) -> None:
+    Bank.init(tmp_path)
+    assert tree(tmp_path) == {"memlane.toml": b"[memory]\nenabled = true\n"}
+    assert (tmp_path / ".memories").is_dir()
+
+
+def test_init_is_safe_to_repeat(tmp_path: Path) -> None:
+    Bank.init(tmp_path).add("text", title="kept")
+    before = tree(tmp_path)
+    Bank.init(tmp_path)
+    assert tree(tmp_path) == before
+
+
+def test_init_keeps_what_a_user_wrote(tmp_path: Path) -> None:
+    text = "# mine\n[memory]   # the bank\nrecency_boost_days = 3  # short\nenabled = false\n\n[vault]\nmax_active = 5"
+    write(tmp_path / "memlane.toml", text)
+    Bank.init(tmp_path)
+    assert (tmp_path / "memlane.toml").read_text() == text.replace("enabled = false", "enabled = true")
+
+
+def test_init_of_the_users_own_bank(tmp_path: Path, home: Path) -> None:
+    Bank.init(tmp_path, user=True)
+    memory = Bank.open(tmp_path).add("text", title="a")
+    assert memory.path == home / ".local/share/mcp-markdown-ragdocs/memories/a.md"
+    assert tree(tmp_path) == {}
+
+
+TOPIC = "# Auth\n\n## 2025-01-01: Title\n**Context:** x\n**Problem:** y\n**Solution:** z\n---\n"
+LAYER = "<!-- Last Updated: 2025-01-01 -->\n\n# Profile\n"
+
+
+def test_init_adopts_the_stores_that_are_there(tmp_path: Path) -> None:
+    write(tmp_path / "memory/auth/oauth2.md", TOPIC)
+    write(tmp_path / "memory/index.md", "# Memory Index\n")
+    write(tmp_path / "data/memory/vault.jsonl", "")
+    write(tmp_path / "forge-plugin/memory/projects/api/project_profile.md", LAYER)
+    write(tmp_path / "local-recall/memories/550e8400-e29b-41d4-a716-446655440000.md", "x")
+    bank = Bank.init(tmp_path)
+    assert {
+        name: str(bank.config.lane_root(name).relative_to(tmp_path))
+        for name in ("topics", "vault", "layers", "records")
+    } == {
+        "topics": "memory",
+        "vault": "data/memory/vault.jsonl",
+        "layers": "forge-plugin/memory",
+        "records": "local-recall/memories",
+    }
+    assert [memory.id for memory in bank.list(lane="topics")] == ["topics:auth/oauth2/2025-01-01-title"]
+    assert [memory.id for memory in bank.list(lane="layers")] == ["layers:shared-project/api/project_profile"]
+
+
+def test_a_memory_folder_of_the_other_kind_is_recognised(tmp_path: Path) -> None:
+    write(tmp_path / "memory/skills/review/api/project_overview.md", LAYER)
+    assert adopt.stores(tmp_path) == {"layers": "memory"}
+
+
+def test_a_memory_folder_full_of_code_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path / "memory/pool/alloc.py", "")
+    write(tmp_path / "memory/pool/README.md", "")
+    assert adopt.stores(tmp_path) == {}
+
+
+def test_init_of_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    from memlane import InvalidInput
+
+    with pytest.raises(InvalidInput):
+        Bank.init(tmp_path / "gone")
