@@ -1185,13 +1185,13 @@ def test_revise_extend_drop_and_recover(store: MemoryStore, clock: Clock) -> Non
     store.put(Draft("one", type="x", fields={"project": "p"}))
     id = "shared-project/p/x"
     assert store.revise(id, {"text": "two"}).text == "two"
-    assert store.extend(id, "three").text == "two\nthree"
+    assert store.extend(id, "three").text == "two\n\nthree"
     removed = store.drop(id)
     assert list(store.removed()) == [removed]
     assert (removed.id, removed.how, removed.removed_at) == (f"layers:{id}", "trash", clock())
     with pytest.raises(NotFound):
         store.fetch(id)
-    assert store.recover(id).text == "two\nthree"
+    assert store.recover(id).text == "two\n\nthree"
     with pytest.raises(AlreadyExists):
         store.recover(id)
 

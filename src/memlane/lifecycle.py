@@ -71,13 +71,17 @@ def unstamped(content: str) -> str:
     return content[match.end() :] if match else content
 
 
-def joined(text: str, content: str) -> str:
-    """The text with the content on new lines at its end, in the text's own line ends."""
+def joined(text: str, content: str, *, paragraph: bool = False) -> str:
+    """The text with the content on new lines at its end, in the text's own line ends; perhaps after an empty line."""
     newline = newline_of(text)
     content = unstamped(content)
     if newline != "\n":
         content = content.replace("\r\n", "\n").replace("\n", newline)
-    return text + newline * (text != "" and not text.endswith("\n")) + content
+    if text and not text.endswith("\n"):
+        text += newline
+    if text and paragraph and not text.endswith(("\n\n", "\n\r\n")):
+        text += newline
+    return text + content
 
 
 # -- staleness and size

@@ -124,20 +124,7 @@ class MemoryStore:
 
     def append(self, id: str, content: str) -> dict[str, Any]:
         """Add the content on new lines at the end, and prune by the file type's rule. Raises NotFound."""
-        path = self._existing(id)
-        content = self._admit(id, content).text
-        today = self._today()
-        before = self.prune_timing == "before_append"
-        with files.locked(path):
-            old = readable(path)
-            whole = old if before else lifecycle.joined(old, content)
-            pruned = lifecycle.prune(type_of(id), whole, today)
-            text = lifecycle.stamped(lifecycle.joined(pruned.text, content) if before else pruned.text, today)
-            self._write(path, old, text, whole, pruned)
-        answer = {"id": id, "appended": True, "pruned": bool(pruned.actions), **self._measured(id, text)}
-        if pruned.actions:
-            answer["pruneDetails"] = "; ".join(f"{action}: {reason}" for action, reason in pruned.actions)
-        return answer
+        return self._append(id, content)
 
     def upsert(self, id: str, content: str) -> dict[str, Any]:
         """Update, or create where there is nothing yet: the answer is the one of what was done."""
@@ -325,7 +312,7 @@ class MemoryStore:
         return self.fetch(native)
 
     def extend(self, native: str, text: str) -> Memory:
-        self.append(native, text)
+        self._append(native, text, paragraph=True)  # as the other lanes do; the seed's append adds lines
         return self.fetch(native)
 
     def drop(self, native: str) -> Removed:
@@ -471,6 +458,23 @@ class MemoryStore:
             ) from None
         created = created_at.astimezone(UTC).date() if created_at else today
         self._note({id: {"createdAt": str(created)}})
+
+    def _append(self, id: str, content: str, *, paragraph: bool = False) -> dict[str, Any]:
+        path = self._existing(id)
+        content = self._admit(id, content).text
+        today = self._today()
+        before = self.prune_timing == "before_append"
+        with files.locked(path):
+            old = readable(path)
+            whole = old if before else lifecycle.joined(old, content, paragraph=paragraph)
+            pruned = lifecycle.prune(type_of(id), whole, today)
+            text = lifecycle.joined(pruned.text, content, paragraph=paragraph) if before else pruned.text
+            text = lifecycle.stamped(text, today)
+            self._write(path, old, text, whole, pruned)
+        answer = {"id": id, "appended": True, "pruned": bool(pruned.actions), **self._measured(id, text)}
+        if pruned.actions:
+            answer["pruneDetails"] = "; ".join(f"{action}: {reason}" for action, reason in pruned.actions)
+        return answer
 
     def _namesake(self, path: str) -> str | None:
         """The name that stands in the way of the first new one on this path."""
