@@ -20,6 +20,7 @@ _HOME = {
     "ConfigError": "errors",
     "InvalidInput": "errors",
     "Memory": "model",
+    "MemoryEntry": "lanes.layer_entries",
     "MemlaneError": "errors",
     "MemoryStore": "lanes.layers",
     "MemoryVault": "lanes.vault",
@@ -41,6 +42,7 @@ __all__ = [
     "InvalidInput",
     "MemlaneError",
     "Memory",
+    "MemoryEntry",
     "MemoryStore",
     "MemoryVault",
     "NotEnabled",
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
         Refused,
         StorageError,
     )
+    from memlane.lanes.layer_entries import MemoryEntry
     from memlane.lanes.layers import MemoryStore
     from memlane.lanes.notes import NoteLane
     from memlane.lanes.records import RecordLane

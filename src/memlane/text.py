@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 MAX_FRONT = 64 * 1024  # bytes of YAML; more is data, not front matter
 MAX_FRONT_DEPTH = 50
+TWICE = "has a key twice"
 MAX_FRONT_VALUES = 10_000  # after aliases are followed: a "billion laughs" stops here
 
 
@@ -63,9 +64,10 @@ def load_front(source: str) -> dict[str, Any]:
         found = yaml.load(source, Loader=_loader())  # noqa: S506 - a safe loader, narrowed further
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise FrontMatterError(error.problem or "is not YAML", mark.line + 2 if mark else 1) from None
+        why = TWICE if error.problem == TWICE else f"is not valid YAML ({error.problem})"
+        raise FrontMatterError(why, mark.line + 2 if mark else 1) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        why = "is nested too deeply" if isinstance(error, RecursionError) else "is not YAML"
+        why = "is nested too deeply" if isinstance(error, RecursionError) else "is not valid YAML"
         raise FrontMatterError(why) from None
     if found is None:
         return {}
@@ -157,7 +159,7 @@ def _loader() -> Any:
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             mapping = super().construct_mapping(node, deep=deep)
             if len(mapping) != len(node.value):
-                raise yaml.constructor.ConstructorError(None, None, "has a key twice", node.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, TWICE, node.start_mark)
             return mapping  # type: ignore[no-any-return]
 
         def flatten_mapping(self, node: Any) -> None:

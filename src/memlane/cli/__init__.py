@@ -5,7 +5,6 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 refused by the gate, 5 confli
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -111,9 +110,6 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has seen enough
-        sys.exit(0)
 
 
 def _complain(error: MemlaneError) -> None:

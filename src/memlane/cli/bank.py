@@ -126,7 +126,10 @@ def add(
     $ memlane add "Deploys go out on Tuesdays" --tag release
     $ git log -1 --format=%B | memlane add - --type journal
     """
-    memory = bank.add(take_text(text), tags=tags, **options, **_fields(pairs))
+    given = take_text(text)
+    if options["lane"] == "notes" and not given.endswith("\n"):
+        given += "\n"  # as `echo` does: a text file ends with a line end
+    memory = bank.add(given, tags=tags, **options, **_fields(pairs))
     print_written(memory, as_json, "stored in")
 
 

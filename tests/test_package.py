@@ -1,0 +1,38 @@
+"""The package from outside: public names, a light import, one version."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import memlane
+
+
+def modules_after(code: str) -> set[str]:
+    code += "\nimport sys; print(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
+
+
+def test_the_public_names_are_sorted_complete_and_there() -> None:
+    assert memlane.__all__ == sorted(memlane.__all__)
+    assert set(memlane.__all__) == {*memlane._HOME, "__version__"}
+    assert all(getattr(memlane, name) is not None for name in memlane.__all__)
+    assert dir(memlane) == memlane.__all__
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(memlane, "Nothing")
+
+
+def test_importing_memlane_imports_nothing_heavy() -> None:
+    assert modules_after("import memlane").isdisjoint({"yaml", "click", "sqlite3", "dataclasses", "memlane.bank"})
+
+
+def test_opening_a_bank_needs_no_yaml_and_no_command_line() -> None:
+    assert modules_after("from memlane import Bank").isdisjoint({"yaml", "click", "subprocess", "memlane.sensitive"})
+
+
+def test_the_version_is_written_once() -> None:
+    assert version("memlane") == memlane.__version__
