@@ -23,7 +23,17 @@ from conftest import Clock, tree
 from memlane import AlreadyExists, InvalidInput, NotFound, Problem, Refused, TopicLane, gate
 from memlane.errors import ConfigError, StorageError
 from memlane.lanes import scan
-from memlane.lanes.topic_entries import Entry, archived, edit_index, label_name, parse, render, split
+from memlane.lanes.topic_entries import (
+    Entry,
+    Listed,
+    archived,
+    edit_index,
+    label_name,
+    parse,
+    read_index,
+    render,
+    split,
+)
 from memlane.lanes.topics import CHECKS, PATTERNS, SecurityViolation, base_path
 from memlane.model import Draft, Memory
 
@@ -424,12 +434,13 @@ def test_every_field_is_scanned(lane: TopicLane, field: str) -> None:
     assert not lane.root.exists()
 
 
-def test_what_the_system_writes_is_not_scanned(lane: TopicLane) -> None:
+def test_known_labels_are_not_scanned(lane: TopicLane) -> None:
     """S000-19"""
-    assert lane.store("auth/oauth2", problem="P", key_insights="I" if False else "Measure").stored is True
+    lane.store("auth/oauth2", problem="P", key_insights="Measure first")
+    assert lane.load("auth/oauth2")[0].get("Key Insights") == "Measure first"
 
 
-def test_labels_do_not_trigger_a_refusal(lane: TopicLane) -> None:
+def test_what_stands_in_the_file_is_not_scanned(lane: TopicLane) -> None:
     """S000-19"""
     write(lane, "auth/oauth2", "## 2024-01-01: Old\n**Problem:** the password\n---\n")
     assert lane.store("auth/oauth2", "fine").stored
@@ -453,7 +464,7 @@ def test_the_seeds_check_comes_first_and_describes_itself(lane: TopicLane) -> No
     assert lane.checks[: len(CHECKS)] == CHECKS
     assert len(lane.checks) == len(CHECKS) + len(gate.COMMON)
     assert [check.__doc__ for check in CHECKS] == [
-        'the seed\'s blocked words are refused wherever they stand (security = "smart": only values shaped like secrets)'
+        "the seed's blocked words are refused (smart: values shaped like secrets)"
     ]
     assert len(PATTERNS) == 13
 
@@ -604,7 +615,7 @@ def test_size_is_counted_in_bytes(lane: TopicLane) -> None:
     """S000-30: 5 KB of UTF-8, R-03"""
     fill(lane, 6, solution="é" * 500)
     assert len(main_file(lane)) < 5120
-    assert len(lane.load("auth/oauth2")) == 5 - (len(main_file(lane).encode()) > 5120)
+    assert len(lane.load("auth/oauth2")) == 5
 
 
 def test_the_year_is_that_of_the_entry(lane: TopicLane) -> None:
@@ -1100,22 +1111,31 @@ def test_text_after_code_becomes_a_note(lane: TopicLane) -> None:
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_deleted_entry_comes_back_to_its_place(lane: TopicLane, number: int) -> None:
+def test_a_deleted_entry_comes_back_with_its_id(lane: TopicLane, number: int) -> None:
+    """At the place of its date; the ids of all others stay what they were."""
     fill(lane, 2, date="2024-01-01")
     lane.store("auth/oauth2", title="Entry 0", problem="twin", date="2024-01-01")
     fill(lane, 1)
-    before = main_file(lane)
+    before = list(scan(lane))
     index = (lane.root / "index.md").read_text()
-    native = [memory.native_id for memory in scan(lane) if isinstance(memory, Memory)][number]
-    removed = lane.drop(native)
+    removed = lane.drop(before[number].native_id)
     assert removed.path.parent == lane.root / ".trash/auth/oauth2"
-    assert removed.path.read_text().strip() in before
-    assert len(split(main_file(lane)).raws) == 3
-    lane.recover(native)
-    assert native in [memory.native_id for memory in scan(lane) if isinstance(memory, Memory)]
-    assert main_file(lane) == before
+    assert [memory for memory in before if memory.id != removed.id] == list(scan(lane))
+    assert lane.recover(before[number].native_id) == before[number]
+    assert sorted(scan(lane), key=lambda memory: memory.id) == sorted(before, key=lambda memory: memory.id)
+    assert [memory.fields["date"] for memory in scan(lane)] == ["2025-01-10", *["2024-01-01"] * 3]
     assert (lane.root / "index.md").read_text() == index
     assert list(lane.removed()) == []
+
+
+def test_a_deleted_entry_is_put_back_to_the_byte(lane: TopicLane) -> None:
+    for year in (2022, 2023, 2024):
+        lane.store("a/b", title="T", problem="x", date=f"{year}-01-01")
+    before = main_file(lane, "a/b")
+    for year in (2022, 2023, 2024):
+        lane.drop(f"a/b/{year}-01-01-t")
+        lane.recover(f"a/b/{year}-01-01-t")
+        assert main_file(lane, "a/b") == before
 
 
 def test_the_last_entry_can_be_deleted_and_recovered(lane: TopicLane) -> None:
@@ -1140,7 +1160,7 @@ def test_recovering_what_is_there_changes_nothing(lane: TopicLane) -> None:
 @pytest.mark.parametrize("native", ["a/b", "a/b/c/d", "a/b/2025-01-10-nothing", "x/y/2025-01-10-t"])
 def test_unknown_ids_are_not_found(lane: TopicLane, native: str) -> None:
     lane.store("a/b", title="T", problem="x")
-    for verb in (lane.fetch, lane.drop, lane.recover, lambda id: lane.extend(id, "more")):
+    for verb in (lane.fetch, lane.drop, lane.recover, lambda name: lane.extend(name, "more")):
         with pytest.raises(NotFound):
             verb(native)
 
@@ -1185,7 +1205,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, lines: int) -> No
     said += [line.strip() for line in process.communicate()[0].splitlines(keepends=True) if line.endswith("\n")]
     lane = TopicLane(tmp_path / "memory")
     for part in ("area/part0", "area/part1"):
-        lane.store(part, title="Entry after", problem="some text")
+        lane.store(part, title=f"Entry after {part}", problem="some text")
     found = entry_titles(tmp_path / "memory")
     assert set(said) <= set(found)
     assert set(found.values()) == {1}
@@ -1247,10 +1267,12 @@ NASTY = st.sampled_from(
 LINES = st.lists(NASTY | st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), max_size=12), max_size=8)
 VALUES = LINES.map("\n".join)
 PLAIN = VALUES.map(lambda value: value.replace("\r\n", "\n").replace("\r", "\n").strip())
-TITLES = st.text(st.characters(codec="utf-8"), max_size=30).map(lambda text: " ".join(text.split()))
-NAMES = st.sampled_from(["Results", "Key Insights", "Note", "Größe"]) | st.text(max_size=10).map(
-    lambda text: label_name(text) or "Other"
-).filter(lambda name: name != "Code")
+TITLES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30).map(
+    lambda text: " ".join(text.split())
+)
+NAMES = st.sampled_from(["Results", "Key Insights", "Note", "Größe"]) | st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), max_size=10
+).map(lambda text: label_name(text) or "Other").filter(lambda name: name != "Code")
 ENTRIES = st.builds(
     lambda day, title, content, values, extra, code: Entry(
         str(day),
@@ -1310,10 +1332,9 @@ def test_a_store_into_any_file_keeps_every_byte(
     before = split(old)
     fields = {**dict(entry.labels), "topic": "a/b"}
     lane.put(Draft(entry.content, title=entry.title or "T", fields=fields))
-    assert sum(text.count("\n") >= 0 for text in everything(lane.root)) >= bool(before.raws)
-    left = "".join(main_file(lane, "a/b").split())
-    assert "".join("".join(before.head).split()) in left
-    assert {raw.strip() for raw in before.raws} <= {raw.strip() for raw in everything(lane.root)}
+    assert everything(lane.root).keys() >= {raw.strip() for raw in before.raws}
+    assert main_file(lane, "a/b").startswith(before.head)
+    assert main_file(lane, "a/b").endswith(before.tail)
 
 
 @settings(max_examples=25)
@@ -1335,8 +1356,6 @@ def test_any_sequence_of_stores_keeps_every_entry_once(
 
 @given(names=st.lists(st.sampled_from(["a/b", "a/c", "a-b/x", "a.b/y", "z/a"]), max_size=8), title=TITLES)
 def test_index_lines_are_read_as_written(names: list[str], title: str) -> None:
-    from memlane.lanes.topic_entries import Listed, read_index
-
     text = ""
     expected = {}
     for number, name in enumerate(names):

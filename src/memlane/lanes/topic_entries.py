@@ -45,6 +45,7 @@ _MARKED = re.compile(
 )
 _BLOCK = re.compile(r"[`~#>|+*\\-]|[0-9]+[.)]\s")  # a first line that must not follow its label on the same line
 _ORIGIN = re.compile(r"(?<![^\n])<!-- subtopic: (\S+) -->[ \t]*\r?\n?\Z")
+_MARK = re.compile(r"^<!-- subtopic: (\S+) -->[ \t]*\r?\n(?=##[ \t]+[0-9])", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 
 
@@ -230,6 +231,15 @@ def _rows(text: str, *, labels: bool) -> list[tuple[str, bool]]:
     return result
 
 
+def open_fence(text: str) -> str:
+    """The fence that a text opens and does not close, or ""."""
+    for row, opaque in _rows(text, labels=True):
+        found = None if opaque else _FENCE.match(row)
+        if found and not (found[2][0] == "`" and "`" in found[3]) and not found[1]:
+            return found[2]
+    return ""
+
+
 # -- writing
 
 
@@ -262,6 +272,11 @@ def with_label(labels: tuple[tuple[str, str], ...], name: str, value: str) -> tu
     known = [number for number, (label, _) in enumerate(labels) if label not in LABELS or label in later]
     place = known[0] if name in LABELS and known else len(labels)
     return (*labels[:place], *([(name, value)] if value else []), *labels[place:])
+
+
+def is_known_label(name: str) -> bool:
+    """Whether a label of this name is one that the seed, or files written by its users, have."""
+    return label_name(name) in (*LABELS, *_ALSO)
 
 
 def label_name(name: str) -> str | None:
@@ -331,14 +346,16 @@ def archive_mark(subtopic: str) -> str:
 
 def archived(text: str) -> list[tuple[str, str]]:
     """(sub-topic, entry's text) of an archive file, newest first."""
-    head, raws, tail = split(text)
     found = []
-    before = head
-    for raw in (*raws[:-1], "".join((*raws[-1:], tail))) if raws else ():
-        origin = _ORIGIN.search(before)
-        before = raw
-        below = _ORIGIN.search(raw)
-        found.append((origin[1] if origin else "", raw[: below.start()] if below else raw))
+    subtopic = ""
+    place = 0
+    for origin in (*_MARK.finditer(text), None):  # also inside code: a fence left open hides nothing from here
+        document = split(text[place : origin.start() if origin else len(text)])
+        for number, raw in enumerate(document.raws):
+            last = document.tail if number == len(document.raws) - 1 else ""
+            found.append((subtopic if number == 0 else "", raw + last))
+        if origin:
+            subtopic, place = origin[1], origin.end()
     return found
 
 

@@ -108,9 +108,9 @@ class SecurityViolation(Refused):
 
 
 def blocked_words(draft: Draft, lane: Any) -> Draft:
-    """the seed's blocked words are refused wherever they stand (security = "smart": only values shaped like secrets)"""
+    """the seed's blocked words are refused (smart: values shaped like secrets)"""
     given = [text for _, text in gate.strings(draft)]
-    given += [name for name in draft.fields if name not in _FIELDS | _OWN]
+    given += [name for name in draft.fields if name not in _FIELDS | _OWN and not text_of.is_known_label(name)]
     given += [draft.type] if draft.type else []
     if getattr(lane, "security", "strict") == "strict":
         # what COMMON strips afterwards must not hide a word from this list
@@ -217,7 +217,7 @@ class TopicLane:
         """
         given = {"context": context, "problem": problem, "solution": solution, "code": code, "date": date, **labels}
         fields = {"topic": topic, **{name: value for name, value in given.items() if value is not None}}
-        draft = self._admit(Draft(content or "", title=title, fields=fields))
+        draft = self._admit(Draft(_value("content", content or ""), title=_title(title), fields=fields))
         names = self._names(draft)
         entry = self._entry(draft)
         path = self._path(*names, new=True)
@@ -515,7 +515,7 @@ class TopicLane:
         return os.path.join(self.root, *parts)
 
     def _names(self, draft: Draft) -> tuple[str, str]:
-        topic = draft.fields.get("topic") or draft.scope or GENERAL
+        topic = draft.fields.get("topic", draft.scope or GENERAL)
         subtopic = draft.fields.get("subtopic")
         return _split(f"{topic}/{subtopic}" if subtopic and isinstance(topic, str) else topic)
 
@@ -872,11 +872,13 @@ def _date(value: Any) -> str:
 
 
 def _opened(head: str, newline: str) -> str:
-    """A preamble that an entry can follow: nothing, or text and a blank line."""
+    """A preamble that an entry can follow: nothing, or text, no fence left open, and a blank line."""
     if not head.removeprefix("\ufeff"):
         return head
     if not head.endswith("\n"):
         head += newline
+    if fence := text_of.open_fence(head):  # it would swallow the entry as soon as that has a fence, too
+        head += fence + newline
     return head if head.endswith(("\n\n", "\r\n\r\n")) else head + newline
 
 
