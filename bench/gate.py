@@ -5,7 +5,6 @@
 Reads the cases where they are; none are kept here. PATH is a folder or a file of
 - rule YAML with `examples` (kingfisher, noseyparker; needs PyYAML),
 - gitleaks' Go rule files (the string literals of `tps` and `fps`),
-- detect-secrets' and presidio's Python tests (`--python-tests`) are not read: convert them to JSONL first,
 - JSONL lines {"text": ..., "label": "positive"|"negative", "class": ...},
 - text files: each file of `--positives` is one case, each file of `--notes` is one note.
 Prints Markdown. File names and classes are printed, values never.
@@ -18,7 +17,7 @@ import json
 import re
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,7 +71,7 @@ def _go_cases(file: Path) -> Iterator[Case]:
     """The plain string literals of `tps` and `fps`; those that the Go code builds at run time are out of reach."""
     source = file.read_text(errors="replace")
     for name, positive in (("tps", True), ("fps", False)):
-        for block in re.findall(rf"\b{name}\s*:?=\s*\[\]string\{{(.*?)\n\t\}}", source, re.S):
+        for block in re.findall(rf"\b{name}\s*:?=\s*\[\]string\{{(.*?)\n\t\}}", source, re.DOTALL):
             lines = "\n".join(line for line in block.split("\n") if not re.search(r"utils\.|secrets\.|\+", line))
             for raw, plain in re.findall(r"`([^`]+)`|\"((?:[^\"\\\n]|\\.)+)\"", lines):
                 yield Case(raw or plain.encode().decode("unicode_escape"), positive, file.stem, file.name)
@@ -121,6 +120,7 @@ def alarms(path: Path) -> dict[str, Any]:
         "notes": len(files),
         "flagged": flagged,
         "per_1000": round(1000 * flagged / max(len(files), 1), 2),
+        "kilobytes": round(kilobytes, 1),
         "ms_per_kb": round(1000 * spent / max(kilobytes, 1e-9), 4),
         "findings": hits,
     }
@@ -134,18 +134,6 @@ def named(values: list[str]) -> Iterator[tuple[str, Path]]:
             yield name or Path(path).name, Path(path)
         else:
             print(f"skipped {name or path}: {path} is not there", file=sys.stderr)
-
-
-def first_use() -> float:
-    """CPU milliseconds of the first import and scan in a fresh process."""
-    import subprocess
-
-    code = (
-        "import time; t=time.process_time(); from memlane.sensitive import scan; a=time.process_time();"
-        "scan('The deploy token lives in the vault, see https://example.org/a1b2 for details.');"
-        "b=time.process_time(); print((b-a)*1000)"
-    )
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
 def report(sets: dict[str, dict[str, Any]], notes: dict[str, dict[str, Any]], by_class: bool) -> None:
@@ -165,15 +153,14 @@ def report(sets: dict[str, dict[str, Any]], notes: dict[str, dict[str, Any]], by
                 print(f"| {group} | {found} | {total} |")
     if notes:
         print("\n| notes | files | with an alarm | per 1,000 | ms CPU per KB |\n|---|---:|---:|---:|---:|")
-        total: dict[str, float] = defaultdict(float)
-        for name, figures in notes.items():
-            total["notes"] += figures["notes"]
-            total["flagged"] += figures["flagged"]
-            print(
-                f"| {name} | {figures['notes']} | {figures['flagged']} | {figures['per_1000']} | {figures['ms_per_kb']} |"
-            )
-        print(f"| all | {total['notes']:.0f} | {total['flagged']:.0f} "
-              f"| {1000 * total['flagged'] / max(total['notes'], 1):.2f} | |")  # fmt: skip
+        files = sum(figures["notes"] for figures in notes.values())
+        flagged = sum(figures["flagged"] for figures in notes.values())
+        kilobytes = sum(figures["kilobytes"] for figures in notes.values())
+        spent = sum(figures["kilobytes"] * figures["ms_per_kb"] for figures in notes.values())
+        rows = [(name, f["notes"], f["flagged"], f["per_1000"], f["ms_per_kb"]) for name, f in notes.items()]
+        rows.append(("all", files, flagged, 1000 * flagged / max(files, 1), spent / max(kilobytes, 1)))
+        for name, count, alarmed, share, speed in rows:
+            print(f"| {name} | {count} | {alarmed} | {share:.2f} | {speed:.3f} |")
         for name, figures in notes.items():
             for line in figures["findings"]:
                 print(f"- {name}/{line}")

@@ -1,7 +1,7 @@
 """`name = value` in any syntax: env, YAML, JSON, TOML, code, flags, prose ("the password is …").
 
-The name must speak of a credential and the value must look like one. Names are found with plain string search and
-only then read with a pattern anchored there, so that prose without such names costs next to nothing.
+The name must speak of a credential and the value must look like one. Names are found with plain string
+search and only then read with a pattern anchored there: prose without such names costs next to nothing.
 """
 
 from __future__ import annotations
@@ -10,46 +10,75 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memlane.sensitive.decoys import entropy, is_digest, is_marked, is_placeholder, is_random, is_stand_in, wordiness
+from memlane.sensitive.decoys import (
+    entropy,
+    is_digest,
+    is_marked,
+    is_placeholder,
+    is_random,
+    is_stand_in,
+    wordiness,
+)
 
 _WORDS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "psk")
 
-# What may follow the word, up to and with the value. All repeats are bounded and most are possessive: linear time.
+# What may follow the word, up to and with the value. All repeats are bounded: linear time.
 _TAIL = (
-    r"(?P<name>[\w.-]{0,40}+)(?P<more>(?:[ \t]{1,2}(?!is\b|was\b)[\w.-]{1,20}){0,3}?)"
+    r"(?P<name>[\w.-]{0,40}+)(?P<more>(?:[ \t]{1,2}(?!is\b|was\b)[\w.-]{1,20}+){0,3}?)"
     r"(?P<close>[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}"
     r"(?P<sep>:{1,3}=?|=>|={1,3}|->|\?=|\|\|=?|,|>|\(|\b(?:is|was)\b:?|(?<=\s))"
-    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"'`]|[\"'`]{1,3})(?P<quoted>[^\n\"'`\\]{1,600}+)(?P=quote)"
-    r"|(?P<bare>[^\s\"'`,;<>()\[\]{}|&]{4,600}+)(?P<after>[^\n]{0,20}))"
+    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"']|[\"'`]{1,3})(?P<quoted>(?:(?!"
+    r"(?P=quote))[^\n]){1,600}+)(?P=quote)"
+    r"|(?P<bare>(?:[^\s\"'`,;<>()\[\]{}|&=]|&(?!\w{1,30}=)|=(?=[\s=\"'`]|\Z)){4,600}+)(?P<after>[^\n]{0,20}))"
 )
-# Names that hold such a word and are no credential.
-_OTHER_NAMES = (
-    r"public|pub[_-]?key|primary|foreign|partition|sort[_-]?key|cache|idempot|hot[_-]?key|short|keyb|key[_-]?code|keyw|keyn|keyf"
-    r"|key[_-]?(?:id|name|path|file|size|len|type|ring|map|alias|usage|pair|vault|space|up|down|press|bind|stroke|frame|chain|hash|sign)"
-    r"|keystore|keymap|monkey|turkey|hockey|donkey|jockey|whiskey|turnkey|tokeni[sz]|tokens?[_-]?(?:type|count|limit|ur[il]|endpoint|expir"
-    r"|name|len|budget|usage|per|ttl|file|path|address|contract|mint|symbol)|max[_-]?tokens|n[_-]?tokens|csrf|xsrf|\bauthor|authori[st]|authent"
-    r"|auth[_-]?(?:type|mode|ur[il]|method|provider|server|endpoint|domain|plugin|db|source|scheme|user|name)|oauth[_-]?(?:ur[il]|scope)"
-    r"|compass|bypass|passag|passeng|passiv|passion|passport|surpass|passed|passes|passing|passthr|passw[a-z]*[_-]?(?:file|path|policy"
-    r"|hash|field|reset|input|length|manager|less|protect|prompt|type|age|change|enc|command|cmd|label|hint|rule|min|max|ur[il])"
-    r"|secretar|secret[_-]?(?:name|path|file|ref|id\b|arn|version|type|manager|store|ur[il]|mount|engine|length)|secrets?[_-]?manager"
-    r"|cred(?:it|o|ib|ul|enz)|cred[a-z]*[_-]?(?:file|path|type|helper|provider|store|id\b)|accredit|sacred|incred|discred"
-    r"|finger|sha\d|hash|digest|checksum|integrity|commit|etag|uuid|guid|object[_-]?key|s3[_-]?key|file[_-]?key|translation|site[_-]?key"
-    r"|map[_-]?key|i18n|\bkeys?\b.{0,3}->|next[_-]?(?:page[_-]?)?token|page[_-]?token|continuation|alphabet|charset|key[_-]?(?:chars|str\b)|audience|issuer|keying|secretsid|webtoken|access(?:ib|or|[_-]?(?:id|level|mode|type|point|control|log))|sync[_-]?token|cancell?ation"
+# Names that hold such a word and are no credential's, without signs between their words.
+_OTHER_NAMES = tuple(
+    """
+    publickey publictoken pubkey primarykey foreignkey partitionkey sortkey cache idempot hotkey keyboard
+    keycode keyword keyname keynote keyfile keyframe keyid keypath keysize keylen keytype keyring keymap
+    keyalias keyusage keypair keyvault keyspace keyup keydown keypress keybind keystroke keychain keyhash
+    keystore keychars keystr keying monkey turkey hockey donkey jockey whiskey turnkey objectkey s3key filekey
+    sitekey mapkey tokeniz tokenis tokentype tokencount tokenlimit tokenur tokenendpoint tokenexp tokenname
+    tokenlen tokenbudget tokenusage tokenper tokenttl tokenfile tokenpath tokenaddress tokencontract tokenmint
+    tokensymbol maxtoken ntokens nexttoken pagetoken synctoken webtoken cancellation cancelation continuation
+    csrf xsrf author authent authtype authmode authur authmethod authprovider authserver authendpoint
+    authdomain authplugin authdb authsource authscheme authuser authname oauthur oauthscope compass bypass
+    passag passeng passiv passion passport surpass passed passes passing passthr passwordless passwordfile
+    passwordpath passwordpolicy passwordhash passwordfield passwordreset passwordinput passwordlength
+    passwordmanager passwordprotect passwordprompt passwordtype passwordage passwordchange passwordenc
+    passwordcommand passwordcmd passwordlabel passwordhint passwordrule passwordmin passwordmax passwordur
+    passwdfile encryptedpassword secretar secretname secretpath secretfile secretref secretid secretsid
+    secretarn secretversion secrettype secretmanager secretsmanager secretstore secretur secretmount
+    secretengine secretlength credit credo credib credul credenz accredit sacred incred discred credfile
+    credpath credtype credhelper credprovider credstore credentialfile credentialpath credentialtype
+    credentialhelper credentialprovider credentialsfile credentialspath credentialid fingerprint sha1 sha256
+    sha512 hash digest checksum integrity commit uuid guid translation i18n audience issuer alphabet charset
+    accessib accessor accessid accesslevel accessmode accesstype accesspoint accesscontrol accesslog
+    """.split()
 )
-_PASSWORD_NAME = r"pass(?:w(?:or)?d|wort|phrase|code|wrd)?s?(?:$|[^a-z])|passw|pwd|psk"
+_PASSWORDISH = r"pass(?:w(?:or)?d|wort|phrase|code|wrd)?s?(?:$|[^a-z])|passw|pwd|psk"
 # Names that say by themselves that the value is a secret; a bare "key" or "auth" does not.
 _STRONG_NAME = (
-    r"secret|token|passw|passphrase|pwd|(?:api|access|auth|private|client|account|app|application|consumer|licen[cs]e|encrypt(?:ion)?|signing"
-    r"|master|subscription|service|session|webhook|shared|server|admin|root|deploy|rest|write|read|admin|security|project|integration|user|sdk"
-    r"|storage|secret|encryption|aes|hmac|jwt|bot|test|live|prod(?:uction)?|personal|vapid|ingest|ingestion|management|tenant|org|partner)"
+    r"secret|token|passw|passphrase|pwd|(?:api|access|auth|private|client|account|app|application|consumer"
+    r"|licen[cs]e|encrypt(?:ion)?|signing"
+    r"|master|subscription|service|session|webhook|shared|server|admin|root|deploy|rest|write|read|admin"
+    r"|security|project|integration|user|sdk"
+    r"|storage|secret|encryption|aes|hmac|jwt|bot|test|live|prod(?:uction)?|personal|vapid|ingest|ingestion"
+    r"|management|tenant|org|partner)"
     r"[_. -]?key|apikey|credential"
 )
+# A password without digits that holds one of these is an example's.
+_WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
 # Numbers, paths, dotted names, constants and file names.
-_NO_PASSWORD = (
+_OTHER_VALUES = (
     r"[\d.,:/-]+|[A-Za-z]+[-/.][A-Za-z./_-]+|(?-i:[A-Z][A-Z_]*)\d{0,2}(?::(?-i:[A-Z_]+)\d{0,2})?"
     r"|.*\.(?:txt|md|json|ya?ml|py|js|html?|key|pem|crt)"
 )
-_LOGIN = r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t](?=[\"']))[ \t]{0,10}[^\s=]{2}"
+_LOGIN = (
+    r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t]"
+    r"(?=[\"']))[ \t]{0,10}[^\s=]{2}"
+)
+_JOINED = dict.fromkeys(map(ord, "_-. \t"))
 
 
 @cache
@@ -59,7 +88,8 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 def is_other_name(name: str) -> bool:
     """True for names that hold "key" or "token" and are no credential's: `primary_key`, `keyboard`, `max_tokens`."""
-    return bool(_pattern(_OTHER_NAMES).search(name))
+    plain = name.lower().translate(_JOINED).replace("hashicorp", "")
+    return any(stem in plain for stem in _OTHER_NAMES)
 
 
 def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
@@ -75,11 +105,14 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
         before = re.search(r"(?:[\w.-]{1,20} )?[\w.-]{0,30}\Z|\Z", text[max(0, start - 40) : start])
         name = (before[0] if before else "") + match["name"] + match["more"]
         group = "quoted" if match["quoted"] is not None else "bare"
-        value = match[group] if group == "quoted" else match[group].rstrip(".,:;!?*_~\\")
+        value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
         rule = _judge(name.lower(), match, value, text)
         if rule:
             begin = match.start(group)
             done = begin + len(value)
+            if group == "bare" and text[done : done + 1] == "=":  # the rest of a password with a sign in it
+                rest = _pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, done)
+                done = rest.end() if rest else done
             yield *rule, begin, done
 
 
@@ -93,11 +126,14 @@ def _every(lowered: str, word: str) -> Iterator[int]:
 def _judge(name: str, match: re.Match[str], value: str, text: str) -> tuple[str, str] | None:
     quoted = match["quoted"] is not None
     sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
+    password = bool(_pattern(_PASSWORDISH).search(name))
+    if not password and len(value) < 20 and not re.search(r"\d", value):
+        return None
     if is_other_name(name) or (is_marked(value) if quoted else is_placeholder(value)):
         return None
     if not quoted and (match["after"][:1] in ("(", "[") or re.match(r"[$@&{<\\/?^%-]", value)):
         return None
-    if _pattern(_PASSWORD_NAME).search(name):
+    if password:
         return ("password", "password") if _is_password(value, sep, quoted, match) else None
     if is_stand_in(value) or re.search(r"\s", value):
         return None
@@ -117,30 +153,38 @@ def _judge(name: str, match: re.Match[str], value: str, text: str) -> tuple[str,
 
 
 def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bool:
-    if len(value) < 4 or _pattern(_NO_PASSWORD).fullmatch(value):
+    if len(value) < 4 or _pattern(_OTHER_VALUES).fullmatch(value):
         return False
     login = _pattern(_LOGIN).search(match.string, max(0, match.start() - 200), match.start())
     if login and (sep in ("=", "==", ":", "=>", ":=", "") and (quoted or sep)):
         # Next to a user's name even a weak word is the password.
-        return not is_stand_in(value) and (quoted or not match["after"].strip()[:1].isalpha())
+        weak = value.isalpha() and _pattern(_WEAK).search(value)
+        return not is_stand_in(value) and not weak and (quoted or not match["after"].strip()[:1].isalpha())
     if is_stand_in(value) or re.search(r"\s", value) or len(value) < 5:
         return False
     kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
     if sep in ("", ",", ">", "(", "->"):
-        flag = match.string[: match.start()].endswith(("--", " -", "_", "set", "set_"))
-        return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8 and (flag or sep != "")
+        flag = match.string[: match.start()].endswith(("--", " -"))
+        if flag and sep == "" and not match["more"]:
+            return kinds[2] and sum(kinds) >= 2
+        return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8 and sep != ""
     if kinds[2] and sum(kinds) >= 2:
         return True
     if kinds[3] and not re.fullmatch(r"[\w.-]+", value):
         return len(value) >= 6 and not re.search(r"[:=]", value)
     if quoted or (sep == "=" and match[0][:1].isupper()):
-        return len(value) >= 6 and not _pattern(r"pass|secret|pw|user|admin|login|key|token|test").search(value)
+        return len(value) >= 6 and not _pattern(_WEAK).search(value)
     return False
 
 
 def _is_short_key(value: str) -> bool:
     if not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or re.search(r"[^\w+/=.~!@#$%^&*-]", value):
         return False
-    if re.fullmatch(r"v?\d+(?:\.\w+)+|\d+[a-z]{1,3}|[a-z]+[-_.]?\d{1,2}|\d{4}-\d\d.*|[a-z]+(?:[-_.][a-z]+)*[-_.]?\d{0,2}", value, re.I):
+    if re.fullmatch(
+        r"v?\d+(?:\.\w+)+|\d+[a-z]{1,3}|[a-z]+[-_.]?\d{1,2}|\d{4}-\d\d.*|[a-z]+"
+        r"(?:[-_.][a-z]+)*[-_.]?\d{0,2}",
+        value,
+        re.IGNORECASE,
+    ):
         return False
     return wordiness(value) < 0.8 and entropy(value) >= 2.5

@@ -9,47 +9,60 @@ import math
 import re
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 
 # The followers that make up 97 % of the letter pairs in English prose and identifiers, by first letter
 # (counted over the development notes). About two pairs in five of a random string are in here.
 _FOLLOWERS = (
     "abcdfgiklmnprstuvwy baeilorsu cacehiklorstuy dadeilorsu eabcdefgilmnopqrstvwxy faefilortuy gaeghilnorsu "
-    "haeiortu iabcdefgklmnoprstvz jeou keins ladefilopstuvy mabeimopsu nacdefgiklnostuvy oabcdefgiklmnoprstuvw "
+    "haeiortu iabcdefgklmnoprstvz jeou keins ladefilopstuvy mabeimopsu nacdefgiklnostuvy "
+    "oabcdefgiklmnoprstuvw "
     "paehiloprstuy qu racdefgiklmnorstuvy sacehiklmnopstuy tacehiloprstuwy uabcdegilmnprst vaeio waehinors "
     "xaeipt yeinopst zae"
 )
 
 # Parts of a value that say "this is not a real one". Real random values hold none of them by chance.
-_PLACEHOLDER = (
-    r"example|sample|placeholder|changeme|change[-_ ]?(?:me|this|it)|your[-_. ]|your(?:key|token|secret|pass|api)"
-    r"|my[-_](?:secret|token|pass|key|api|super)|mysecret|mypass(?!w0)|mytoken|replace[-_ ]?(?:me|with|this)"
-    r"|insert[-_ ]?(?:your|here|key)"
-    r"|redacted|dummy|foobar|\[hidden|\bnot[-_ ]?(?:a[-_ ]?)?real|put[-_ ]?your|goes[-_ ]?here|[-_<]here\b|to[-_ ]?be[-_ ]"
-    r"|x{5,}|\*{3,}|\.{3,}|…|•{3,}|_{6,}|-{6,}|#{4,}|<[a-z]|\{\{|\$\{|\$\(|%\(|%\{|#\{|@\{|\{%|<%"
+_PLACEHOLDER_WORDS = tuple(
+    """
+    example sample placeholder changeme change-me change_me changethis change-this change_this changeit
+    change-for your- your_ your. yourkey yourtoken yoursecret yourpass yourapi my-secret my_secret mysecret
+    my-token my_token mytoken my-pass my_pass mypass my-key my_key my-api my_api my-super my_super replace-me
+    replace_me replaceme replace-with replace_with insert-your insert_your redacted dummy foobar not-real
+    not_real notreal put-your put_your goes-here goes_here -here> to-be- to_be_ xxxxx
+    """.split()
+)
+_PLACEHOLDER_SIGNS = (
+    r"\*{3,}|\.{3,}|…|•{3,}|_{6,}|-{6,}|#{4,}|<[a-z]|\{\{|\$\{|\$\(|%\(|%\{|#\{|@\{|\{%|<%"
+    r"|\[hidden"
 )
 # The whole value names a place to take the secret from, or a type, or is an expression of code.
 _REFERENCE = (
     r"[$%@&!][A-Za-z_({\[].*|%[A-Za-z_]+%|\{[A-Za-z_][\w.: -]*\}|<[^>]*>?|\[[A-Za-z_ ]+\]?"
-    r"|(?:process\.|import\.meta\.|os\.|System\.|std::|Deno\.|ENV\b|env\b|config\b|conf\b|secrets?\b|self\b|this\b|settings?\b"
-    r"|params?\b|options?\b|args?\b|vault\b|var\b|data\b|local\b|module\b|ref\b|op://|arn:|file:|sops|enc\[|crypt\()"
+    r"|(?:process\.|import\.meta\.|os\.|System\.|std::|Deno\.|ENV\b|env\b|config\b|conf\b|secrets?\b|self\b"
+    r"|this\b|settings?\b"
+    r"|params?\b|options?\b|args?\b|vault\b|var\b|data\b|local\b|module\b|ref\b|op://|arn:|file:|sops|enc\["
+    r"|crypt\()"
     r"[.\[(:/'\"].*"
-    r"|[A-Za-z_][\w.]*(?:::|->|\.)?[\w.]*\(.*|[A-Za-z_]\w*\[.*|(?:\.{0,2}/|~/|[A-Za-z]:\\).*|https?://.*"
+    r"|[A-Za-z_][\w.:>-]*+\(.*|[A-Za-z_]\w*+\[.*|(?:\.{0,2}/|~/|[A-Za-z]:\\).*|https?://.*"
 )
 # Stand-in passwords and the words that follow "password:" in forms, schemas and prose.
 _STAND_INS = frozenset(
     """
-    password passwd passwort passphrase pass pwd secret secrets token tokens apikey api_key key keys auth credential
-    credentials admin administrator root user username userpass guest test testing tester test1 test12 test123 test1234
-    demo default none null nil undefined true false yes no on off empty blank unset optional required string str text
-    varchar int integer number bool boolean bytes char object array any unknown hidden masked encrypted hashed hash
-    plain plaintext cleartext prompt ask stdin file env environment variable keyring keychain vault here todo tbd fixme
-    foo bar baz qux foobar abc abc123 abcd abcdef xyz asdf qwerty 123 1234 12345 123456 1234567 12345678 123456789
-    1234567890 0000 00000000 changeme changeit letmein private public value values valid invalid input field form type
-    basic bearer digest oauth oauth2 jwt saml ldap kerberos md5 sha1 sha256 sha512 bcrypt scrypt argon2 base64 hex utf8
-    new old current previous same different missing wrong correct incorrect expired reset forgotten lost found and or
-    the this that it not if is in for with your my our their only also now never always
+    password passwd passwort passphrase pass pwd secret secrets token tokens apikey api_key key keys auth
+    credential credentials admin administrator root user username userpass guest test testing tester test1
+    test12 test123 test1234 demo default none null nil undefined true false yes no on off empty blank unset
+    optional required string str text varchar int integer number bool boolean bytes char object array any
+    unknown hidden masked encrypted hashed hash plain plaintext cleartext prompt ask stdin file env
+    environment variable keyring keychain vault here todo tbd fixme foo bar baz qux foobar abc abc123 abcd
+    abcdef xyz asdf qwerty 123 1234 12345 123456 1234567 12345678 123456789 1234567890 0000 00000000 changeme
+    changeit letmein private public value values valid invalid input field form type basic bearer digest oauth
+    oauth2 jwt saml ldap kerberos md5 sha1 sha256 sha512 bcrypt scrypt argon2 base64 hex utf8 new old current
+    previous same different missing wrong correct incorrect expired reset forgotten lost found and or the this
+    that it not if is in for with your my our their only also now never always
     """.split()
 )
+# A value is judged by its beginning: a megabyte without a blank is no reason to work longer.
+_ENOUGH = 256
 
 
 @cache
@@ -64,27 +77,32 @@ def _pairs() -> frozenset[str]:
 
 def entropy(value: str) -> float:
     """Shannon entropy in bits per character."""
+    value = value[:_ENOUGH]
     total = len(value)
     return -sum(n / total * math.log2(n / total) for n in Counter(value).values()) if total else 0.0
 
 
 def wordiness(value: str) -> float:
     """The share of letter pairs that words are made of: near 1 for words, near 0.4 for random letters."""
-    lowered = value.lower()
-    seen = [pair for pair in map("".join, zip(lowered, lowered[1:], strict=False)) if pair.isalpha()]
+    lowered = value[:_ENOUGH].lower()
+    seen = [pair for pair in map("".join, pairwise(lowered)) if pair.isalpha()]
     return sum(pair in _pairs() for pair in seen) / len(seen) if seen else 0.0
 
 
 def is_marked(value: str) -> bool:
     """True for a value that says itself that it is none: `<your-token>`, `xxxxxx`, `${VAR}`, `$VAR`."""
-    if len(set(value)) <= 3:
+    value = value[:_ENOUGH]
+    lowered = value.lower()
+    if len(set(value)) <= 3 or any(word in lowered for word in _PLACEHOLDER_WORDS):
         return True
-    return bool(_pattern(_PLACEHOLDER).search(value) or _pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
+    if value.isalnum():
+        return False
+    return bool(_pattern(_PLACEHOLDER_SIGNS).search(value) or _pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
 
 
 def is_placeholder(value: str) -> bool:
     """True for marked values and, outside quotes, for expressions of code that fetch the value."""
-    return is_marked(value) or bool(_pattern(_REFERENCE).fullmatch(value))
+    return is_marked(value) or bool(_pattern(_REFERENCE).fullmatch(value[:_ENOUGH]))
 
 
 def is_stand_in(value: str) -> bool:
@@ -94,6 +112,7 @@ def is_stand_in(value: str) -> bool:
 
 def is_digest(value: str) -> bool:
     """True for a bare hash or id: hex of a digest's length, or a UUID. Nothing in it says secret."""
+    value = value[-_ENOUGH:]
     if len(value) in (32, 40, 56, 64, 96, 128):
         return bool(re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value))
     if re.search(r"[-_.:][0-9a-f]{32,128}(?:\.\w{1,5})?\Z", value):
@@ -108,10 +127,11 @@ def is_random(value: str, least: int = 16) -> bool:
     """
     if len(value) < least or is_placeholder(value):
         return False
+    value = value[:_ENOUGH]
     digits = sum(map(str.isdigit, value))
     letters = sum(map(str.isalpha, value))
     if not digits or letters < 2 or len(set(value)) < 6:
-        # Without a digit only long runs of unlikely letters count (one base62 key in a thousand has no digit).
+        # Without a digit only long runs of unlikely letters count: few base62 keys have none.
         return letters >= 20 and len(set(value)) >= 10 and value.isalnum() and wordiness(value) < 0.65
     if entropy(value) < 2.9:
         return False

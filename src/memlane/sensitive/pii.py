@@ -1,6 +1,8 @@
-"""Rows for numbers that belong to a person: social security, cards, bank accounts; e-mail and phone on request.
+"""Rows for numbers that belong to a person: social security, cards,
+bank accounts; e-mail and phone on request.
 
-Each number is proved by its range or checksum, because nine or sixteen digits alone are an order number or a timestamp.
+Each number is proved by its range or checksum,
+     because nine or sixteen digits alone are an order number or a timestamp.
 """
 
 from __future__ import annotations
@@ -37,13 +39,16 @@ _ISSUERS = (
     ((63, 63, 2), (16, 17, 18, 19)),  # Maestro
     ((67, 67, 2), (16, 17, 18, 19)),  # Maestro
 )
-# Lengths of an IBAN by country (ISO 13616 registry); a country that is not here is judged by the checksum alone.
+# Lengths of an IBAN by country (ISO 13616 registry).
 _IBAN_LENGTHS = {
     code[:2]: int(code[2:])
     for code in (
-        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 FO18 "
-        "FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 "
-        "MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27 ST25 "
+        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 "
+        "EG29 ES24 FI18 FO18 "
+        "FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 "
+        "LI21 LT20 LU20 LV21 "
+        "MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 "
+        "SI19 SK24 SM27 ST25 "
         "SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
     ).split()
 }
@@ -63,7 +68,9 @@ def card(value: str) -> bool:
     digits = re.sub(r"[ -]", "", value)
     if len(set(digits)) < 2 or not luhn(digits):
         return False
-    return any(low <= int(digits[:width]) <= high and len(digits) in lengths for (low, high, width), lengths in _ISSUERS)
+    return any(
+        low <= int(digits[:width]) <= high and len(digits) in lengths for (low, high, width), lengths in _ISSUERS
+    )
 
 
 def ssn(value: str) -> bool:
@@ -86,14 +93,18 @@ def phone(value: str) -> bool:
     return 8 <= sum(map(str.isdigit, value)) <= 15
 
 
-PII = (
-    Rule("ssn", "US social security number", (), r"\d{3}([- ])\d{2}\1\d{4}(?![\w-]|\.\d)", check=ssn, kind="pii",
+# fmt: off
+PII: tuple[Rule, ...] = (
+    Rule("ssn", "US social security number", (), r"\d{3}([- ])\d{2}\1\d{4}(?![\w-]|\.\d)", check=ssn,
+         kind="pii",
          decoys=False, not_after=_INSIDE),
     Rule("ssn", "US social security number", ("ssn", "social security"),
-         r"(?:\bssns?\b|social security)[^\n\d]{0,40}(\d{9}|\d{3}[ .]\d{2}[ .]\d{4})(?![\w-])", group=1, check=ssn, ignore_case=True, kind="pii",
+         r"(?:\bssns?\b|social security)[^\n\d]{0,40}(\d{9}|\d{3}[ .]\d{2}[ .]\d{4})(?![\w-])", group=1,
+         check=ssn, ignore_case=True, kind="pii",
          decoys=False, starts_word=False, wide=True),
     Rule("card", "payment card number", (), _CARD, check=card, kind="pii", decoys=False, not_after=_INSIDE),
     Rule("iban", "bank account number (IBAN)", (), _IBAN, check=iban, kind="pii", decoys=False),
 )
+# fmt: on
 EMAIL = Rule("email", "e-mail address", ("@",), _EMAIL, kind="pii", decoys=False, wide=True)
 PHONE = Rule("phone", "phone number", (), _PHONE, check=phone, kind="pii", decoys=False, starts_word=False)

@@ -42,7 +42,7 @@ def basic_pair(value: str) -> bool:
         plain = base64.b64decode(value + "=" * (-len(value) % 4)).decode()
     except ValueError:
         return False
-    user, colon, password = plain.partition(":")
+    _, colon, password = plain.partition(":")
     return bool(colon) and plain.isprintable() and len(password) >= 3 and not is_stand_in(password)
 
 
@@ -64,15 +64,15 @@ def not_stand_in(value: str) -> bool:
     return not is_stand_in(value)
 
 
-def not_marked(value: str) -> bool:
-    """Nothing in it says that it is no real value."""
-    return not is_marked(value)
+def odbc_password(value: str) -> bool:
+    """Anything but a marked value or a constant's name (`password=FILE0`)."""
+    return not is_marked(value) and not re.fullmatch(r"[A-Z_]+\d*", value)
 
 
 def password_in_url(value: str) -> bool:
     """Not a stand-in such as `user:password@host`, nor a port or a path."""
     stand_in = r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}|.*\]"
-    return not is_stand_in(value) and not re.fullmatch(stand_in, value, re.I)
+    return not is_stand_in(value) and not re.fullmatch(stand_in, value, re.IGNORECASE)
 
 
 def password_on_localhost(value: str) -> bool:
@@ -84,7 +84,7 @@ def bearer(value: str) -> bool:
     """Something a machine made after `Bearer`, not a word of prose."""
     if is_stand_in(value) or not re.search(r"\d", value):
         return len(value) >= 20 and is_random(value)
-    return wordiness(value) < 0.9 or len(value) >= 16 and entropy(value) > 3
+    return wordiness(value) < 0.9 or (len(value) >= 16 and entropy(value) > 3)
 
 
 def mixed(value: str) -> bool:
@@ -137,8 +137,8 @@ def clickup(value: str) -> bool:
 
 
 def header_value(value: str) -> bool:
-    """A machine-made value in a header; `Authorization: Bearer …` and `Basic …` have rows of their own."""
-    return is_random(value, 12) and not re.match(r"(?:bearer|basic|digest|token)\b", value, re.I)
+    """A machine-made value in a header; `Bearer …` and `Basic …` have rows of their own."""
+    return is_random(value, 12) and not re.match(r"(?:bearer|basic|digest|token)\b", value, re.IGNORECASE)
 
 
 def cli_password(value: str) -> bool:
@@ -157,3 +157,9 @@ def prefixed(value: str) -> bool:
     """`acme_live_…`: the last part was chosen by a machine and mixes digits with letters throughout."""
     tail = re.split(r"[-_]", value)[-1]
     return is_random(tail, 20) and wordiness(tail) < 0.75
+
+
+def azure_mark(value: str) -> bool:
+    """One of the marks that Azure puts into the keys of its services, near the end."""
+    marks = r"(?:AzFu|ACDb|AIoT|\+ASt|AzSe|AzCa|AzWPd|\+ACR|\+ASb|\+AMC|\+ATH|APIM|JQQJ99|AAAAAC[0-9A-Za-z])"
+    return bool(re.search(marks + r"[A-Za-z0-9+/]{5,60}={0,2}\Z", value[28:]))

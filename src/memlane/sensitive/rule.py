@@ -12,9 +12,9 @@ from typing import Any
 class Rule:
     """One class of secret.
 
-    `keywords` are lower-case; one of them must be there for `regex` to be tried: in a long word with a digit, or anywhere
-    in the text for a `wide` rule. A rule without keywords waits for a long number. `group` is the part that is the secret.
-    `check` has the last word on a value; `proof` overrides every filter when a checksum holds.
+    `keywords` are lower-case; one of them must be there for `regex` to be tried: in a long word with a digit, or
+    anywhere in the text for a `wide` rule. A rule without keywords waits for a long number. `group` is the part
+    that is the secret. `check` has the last word on a value; `proof` overrides every filter when a checksum holds.
     """
 
     id: str
@@ -79,5 +79,5 @@ def token(
 
 
 def form(id: str, description: str, keywords: str, regex: str, **more: Any) -> Rule:
-    """A row whose form is more than a prefix; `keywords` are separated by spaces, and `+_` stands for one in a keyword."""
+    """A row that is more than a prefix; `keywords` are separated by spaces, `+_` is a space in one."""
     return Rule(id, description, tuple(k.replace("+_", " ") for k in keywords.split()), regex, **more)

@@ -1,4 +1,4 @@
-"""`RULES`: every row of the table, the most telling first. A later row does not report what an earlier one has."""
+"""`RULES`: every row of the table, the most telling first: of two that overlap, the earlier is reported."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from memlane.sensitive.pii import PII
 from memlane.sensitive.platforms import CLOUD, LLM, REGISTRIES, SOURCE_HOSTS
 from memlane.sensitive.rule import Rule
 from memlane.sensitive.services import CHAT, MONEY, OBSERVE, WORK
-from memlane.sensitive.shapes import HASHES, KEYS, LOGINS, UNKNOWN
+from memlane.sensitive.shapes import HASHES, KEYS, LOGINS, TOKENS, UNKNOWN
 
 RULES: tuple[Rule, ...] = (
-    *KEYS, *CLOUD, *SOURCE_HOSTS, *REGISTRIES, *LLM, *CHAT, *MONEY, *OBSERVE, *WORK, *LOGINS, *HASHES, *PII, *UNKNOWN,
+    *KEYS, *TOKENS, *CLOUD, *SOURCE_HOSTS, *REGISTRIES, *LLM, *CHAT, *MONEY, *OBSERVE, *WORK,
+    *LOGINS, *HASHES, *PII, *UNKNOWN,
 )  # fmt: skip

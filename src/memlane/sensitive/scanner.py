@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 
 from memlane.sensitive import assignments, vendors
 from memlane.sensitive.decoys import entropy, is_placeholder
@@ -25,7 +26,7 @@ _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[\s:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One secret in a text: its class and its place (line and column count from 1). It never holds the value."""
+    """One secret in a text: its class and place (line and column count from 1), never the value."""
 
     rule: str
     kind: str
@@ -54,23 +55,24 @@ def _waking(wide: bool) -> dict[str, tuple[int, ...]]:
 def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = ()) -> list[Finding]:
     """Every secret and personal number in the text, in order of place; [] when it is clean.
 
-    `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>` is
-    skipped. Addresses and phone numbers are looked for only on request: most notes hold some.
+    `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>`
+    is skipped. Addresses and phone numbers are looked for only on request: most notes hold some.
     """
     taken: list[tuple[int, int, str, str, str]] = []
     for rule, kind, description, start, end in _candidates(text, email, phone):
-        if all(end <= other[0] or start >= other[1] for other in taken):
-            taken.append((start, end, rule, kind, description))
+        at = bisect_right(taken, (start, end))
+        if (at == 0 or taken[at - 1][1] <= start) and (at == len(taken) or taken[at][0] >= end):
+            taken.insert(at, (start, end, rule, kind, description))
     if not taken:
         return []
-    taken.sort()
     breaks = [at.start() for at in re.finditer("\n", text)]
+    excused = {bisect_right(breaks, mark.start()) for mark in re.finditer(_ALLOW_MARK, text)}
     findings = []
     for start, end, rule, kind, description in taken:
-        row = bisect_right(breaks, start - 1)
+        row = bisect_right(breaks, start)
         column = start - (breaks[row - 1] + 1 if row else 0) + 1
         finding = Finding(rule, kind, description, start, end, row + 1, column)
-        if not _allowed(text, finding, allow):
+        if row not in excused and not (allow and fingerprint(text, finding) in allow):
             findings.append(finding)
     return findings
 
@@ -79,16 +81,21 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[tuple[str, str,
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
-    words = _long_words(text)
     woken = {n for keyword, rows in _waking(True).items() if keyword in lowered for n in rows}
-    if words:
-        dense = "\n".join(word for _, word in words).lower()
-        woken.update(n for keyword, rows in _waking(False).items() if keyword in dense for n in rows)
     if _LONG_NUMBER.search(text):
         woken.update(n for n, rule in enumerate(RULES) if not rule.keywords)
-    for number in sorted(woken):
-        yield from _matches(RULES[number], text)
-    for rule, description, start, end in vendors.find(text, lowered, words):
+    words = _long_words(text)
+    dense = "\n".join(word for _, word in words)
+    lowered_dense = dense.lower()
+    narrow = {n for keyword, rows in _waking(False).items() if keyword in lowered_dense for n in rows}
+    place = _places(words)
+    for number in sorted(woken | narrow):
+        if number in narrow:
+            for rule, kind, description, start, end in _matches(RULES[number], dense):
+                yield rule, kind, description, place(start), place(end - 1) + 1
+        else:
+            yield from _matches(RULES[number], text)
+    for rule, description, start, end in vendors.find(text, words):
         yield rule, "secret", description, start, end
     for rule, description, start, end in assignments.find(text, lowered):
         yield rule, "secret", description, start, end
@@ -96,8 +103,19 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[tuple[str, str,
         yield from _matches(extra, text)
 
 
+def _places(words: list[tuple[int, str]]) -> Callable[[int], int]:
+    """Map a place in the joined long words to its place in the text."""
+    joined = list(accumulate((len(word) + 1 for _, word in words), initial=0))
+
+    def place(at: int) -> int:
+        row = bisect_right(joined, at) - 1
+        return words[row][0] + at - joined[row]
+
+    return place
+
+
 def _long_words(text: str) -> list[tuple[int, str]]:
-    """Place and text of each word that is long enough for a key and holds a digit: about one byte of prose in twenty."""
+    """Place and text of each word that is long enough for a key and holds a digit: a twentieth of prose."""
     words, at = [], 0
     for word in text.split():
         if len(word) >= 14 and _DIGIT.search(word):
@@ -123,14 +141,6 @@ def _matches(rule: Rule, text: str) -> Iterator[tuple[str, str, str, int, int]]:
             if rule.allow and re.search(rule.allow, value):
                 continue
         yield rule.id, rule.kind, rule.description, match.start(rule.group), match.end(rule.group)
-
-
-def _allowed(text: str, finding: Finding, allow: Collection[str]) -> bool:
-    if allow and fingerprint(text, finding) in allow:
-        return True
-    begin = text.rfind("\n", 0, finding.start) + 1
-    end = text.find("\n", finding.end)
-    return bool(re.search(_ALLOW_MARK, text[begin : end if end >= 0 else len(text)]))
 
 
 def fingerprint(text: str, finding: Finding) -> str:
