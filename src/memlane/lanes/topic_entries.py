@@ -233,9 +233,10 @@ def _rows(text: str, *, labels: bool) -> list[tuple[str, bool]]:
 
 def open_fence(text: str) -> str:
     """The fence that a text opens and does not close, or ""."""
-    for row, opaque in _rows(text, labels=True):
-        found = None if opaque else _FENCE.match(row)
-        if found and not (found[2][0] == "`" and "`" in found[3]) and not found[1]:
+    rows = _rows(text, labels=True)
+    for (row, opaque), (_, inside) in pairwise((*rows, ("", False))):
+        found = None if opaque or inside else _FENCE.match(row)
+        if found and not (found[2][0] == "`" and "`" in found[3]):
             return found[2]
     return ""
 

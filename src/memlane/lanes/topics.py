@@ -42,7 +42,7 @@ ARCHIVE, INDEX, STATS = "archive", "index.md", ".stats.json"
 _RESERVED = frozenset({ARCHIVE, "indices"})
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _VALUES = tuple(label.lower() for label in LABELS)
-_OWN = frozenset({"topic", "subtopic", "date", *_VALUES})
+_OWN = frozenset({"topic", "subtopic", "date", "labels", *_VALUES})
 _FIELDS = frozenset({"text", "title", "tags", "type", "thread", "created_at", "date", *_VALUES})
 _ABOUT = ("Tags", "Type", "Thread")  # labels about an entry, not of its text
 _STAMP = re.compile(r"_\d{8}_\d{6}(?:-\d+)?\.md$")
@@ -70,6 +70,7 @@ class Stored:
             "pruned": self.pruned,
             "archived_to": [str(path) for path in self.archived_to],
             "index_updated": self.index_updated,
+            "remarks": list(self.remarks),
         }
 
 
@@ -239,6 +240,8 @@ class TopicLane:
     def load(self, topic: str) -> list[Entry]:
         """The entries of `topic/subtopic`, in the order of the file; [] when there is none. Counts the access."""
         names = _split(topic)
+        if names[0].casefold() in _RESERVED:
+            return []
         path = self._path(*names)
         entries = self._entries(path)
         if isinstance(entries, Problem):
@@ -436,6 +439,7 @@ class TopicLane:
             labels["Problem"], content = content, ""
         labels["Context"] = labels["Context"] or AD_HOC
         extra: dict[str, Any] = {name: value for name, value in draft.fields.items() if name not in _OWN}
+        extra |= draft.fields.get("labels") or {}  # as `Memory.fields` has them
         extra |= {name: value for name in ("type", "thread") if (value := getattr(draft, name)) is not None}
         if draft.tags:
             extra["tags"] = [tag for tag in draft.tags if tag not in self._names(draft)]
@@ -444,7 +448,9 @@ class TopicLane:
             if label is None:
                 raise InvalidInput("A label has a name that cannot be written.", hint="Use a word such as results.")
             if value not in (None, ""):
-                labels[label] = _value(name, ", ".join(value) if name == "tags" and _is_words(value) else value)
+                labels[label] = _value(
+                    label.lower(), ", ".join(value) if label == "Tags" and _is_words(value) else value
+                )
         labels = {name: value for name, value in labels.items() if value}
         return {**labels, "": content} if content else labels
 
@@ -515,7 +521,8 @@ class TopicLane:
         return os.path.join(self.root, *parts)
 
     def _names(self, draft: Draft) -> tuple[str, str]:
-        topic = draft.fields.get("topic", draft.scope or GENERAL)
+        topic = draft.fields.get("topic")
+        topic = draft.scope or GENERAL if topic is None else topic
         subtopic = draft.fields.get("subtopic")
         return _split(f"{topic}/{subtopic}" if subtopic and isinstance(topic, str) else topic)
 
