@@ -10,7 +10,9 @@ Names are loaded when they are first used, so that `import memlane` costs next t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # type checkers take it for typing's own, which costs more to import than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

@@ -8,7 +8,6 @@ Does not know what is in a file.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import stat
@@ -20,6 +19,11 @@ from pathlib import Path
 
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.model import Problem
+
+try:
+    import fcntl
+except ImportError:
+    raise ImportError("memlane runs on Linux and macOS; on Windows, use it inside WSL.") from None
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
