@@ -20,17 +20,24 @@ from memlane.sensitive.decoys import (
     wordiness,
 )
 
-_WORDS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "psk")
+# The last row is "password" in other languages.
+_WORDS = (
+    "pass", "pw", "secret", "token", "key", "auth", "cred", "psk",
+    "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호",
+)  # fmt: skip
 
 # What may follow the word, up to and with the value. All repeats are bounded: linear time.
-_TAIL = (
-    r"(?P<name>[\w.-]{0,40}+)(?P<more>(?:[ \t]{1,2}(?!is\b|was\b)[\w.-]{1,20}+){0,3}?)"
-    r"(?P<close>[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}"
-    r"(?P<sep>:{1,3}=?|=>|={1,3}|->|\?=|\|\|=?|,|>|\(|\b(?:is|was)\b:?|(?<=\s))"
-    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"']|[\"'`]{1,3})(?P<quoted>(?:(?!"
-    r"(?P=quote))[^\n]){1,600}+)(?P=quote)"
+_VALUE = (
+    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"']|\"\"\"|'''|[\"']|`{1,3})(?![\"'])"
+    r"(?P<quoted>(?:(?!(?P=quote))[^\n]){1,600}+)(?P=quote)"
     r"|(?P<bare>(?:[^\s\"'`,;<>()\[\]{}|&=]|&(?!\w{1,30}=)|=(?=[\s=\"'`]|\Z)){4,600}+)(?P<after>[^\n]{0,20}))"
 )
+_SIGNED = (
+    r"(?P<name>[\w.-]{0,40}+)(?P<more>(?:[ \t]{1,2}(?!(?:is|was|to)\b)[\w.-]{1,20}+){0,4}?)"
+    r"(?P<close>[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}"
+    r"(?P<sep>:{1,3}=?|：|=>|={1,3}|->|\?=|\|\|=?|,|>|\(|\b(?:is|was|to)\b:?|value[ \t]{0,2}=)"
+) + _VALUE
+_BLANK = r"(?P<name>[\w.-]{0,40}+)(?P<more>)(?P<close>[\"'`\])*}]{0,2})(?P<sep>)[ \t]{1,4}" + _VALUE
 # Names that hold such a word and are no credential's, without signs between their words.
 _OTHER_NAMES = tuple(
     """
@@ -56,7 +63,10 @@ _OTHER_NAMES = tuple(
     accessib accessor accessid accesslevel accessmode accesstype accesspoint accesscontrol accesslog
     """.split()
 )
-_PASSWORDISH = r"pass(?:w(?:or)?d|wort|phrase|code|wrd)?s?(?:$|[^a-z])|passw|pwd|psk"
+_PASSWORDISH = (
+    r"pass(?:w(?:or)?d|wort|phrase|code|wrd|e)?s?(?:$|[^a-z])|passw|pwd|psk|(?:^|[^a-z-])pw(?:$|\s)"
+    r"|contrase|wachtwoord|senha|hasło|парол|密码|密碼|パスワード|비밀번호"
+)
 # Names that say by themselves that the value is a secret; a bare "key" or "auth" does not.
 _STRONG_NAME = (
     r"secret|token|passw|passphrase|pwd|(?:api|access|auth|private|client|account|app|application|consumer"
@@ -99,21 +109,29 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
     for start in starts:
         if start < done:
             continue
-        match = _pattern(_TAIL).match(text, start)
-        if not match:
-            continue
-        before = re.search(r"(?:[\w.-]{1,20} )?[\w.-]{0,30}\Z|\Z", text[max(0, start - 40) : start])
-        name = (before[0] if before else "") + match["name"] + match["more"]
-        group = "quoted" if match["quoted"] is not None else "bare"
-        value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
-        rule = _judge(name.lower(), match, value, text)
-        if rule:
-            begin = match.start(group)
-            done = begin + len(value)
-            if group == "bare" and text[done : done + 1] == "=":  # the rest of a password with a sign in it
-                rest = _pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, done)
-                done = rest.end() if rest else done
-            yield *rule, begin, done
+        for form in (_SIGNED, _BLANK):
+            match = _pattern(form).match(text, start)
+            found = match and _read(text, start, match)
+            if found:
+                done = found[3]
+                yield found
+                break
+
+
+def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, int] | None:
+    before = re.search(r"(?:[\w.-]{1,20} )?[\w.-]{0,30}\Z|\Z", text[max(0, start - 40) : start])
+    name = (before[0] if before else "") + match["name"] + match["more"]
+    group = "quoted" if match["quoted"] is not None else "bare"
+    value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
+    rule = _judge(name.lower(), match, value)
+    if not rule:
+        return None
+    begin = match.start(group)
+    end = begin + len(value)
+    if group == "bare" and text[end : end + 1] == "=":  # the rest of a password with a sign in it
+        rest = _pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, end)
+        end = rest.end() if rest else end
+    return *rule, begin, end
 
 
 def _every(lowered: str, word: str) -> Iterator[int]:
@@ -123,7 +141,7 @@ def _every(lowered: str, word: str) -> Iterator[int]:
         at = lowered.find(word, at + len(word))
 
 
-def _judge(name: str, match: re.Match[str], value: str, text: str) -> tuple[str, str] | None:
+def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | None:
     quoted = match["quoted"] is not None
     sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
     password = bool(_pattern(_PASSWORDISH).search(name))
@@ -138,7 +156,7 @@ def _judge(name: str, match: re.Match[str], value: str, text: str) -> tuple[str,
     if is_stand_in(value) or re.search(r"\s", value):
         return None
     strong = bool(_pattern(_STRONG_NAME).search(name))
-    if sep in ("", ",", ">", "(", "is", "was", "->") and not (is_random(value, 16) and strong):
+    if sep in ("", ",", ">", "(", "is", "was", "to", "->") and not (is_random(value, 16) and strong):
         return None
     secret = "assigned-secret", "secret in an assignment"
     if strong and sep and re.fullmatch(r"\d{20,}", value) and len(set(value)) > 4:
@@ -147,7 +165,8 @@ def _judge(name: str, match: re.Match[str], value: str, text: str) -> tuple[str,
         return secret if strong and is_random(value) else None
     if is_random(value, 16) or (strong and 8 <= len(value) < 40 and _is_short_key(value)):
         return secret
-    if strong and quoted and len(value) >= 20 and re.search(r"[^\w\s.:/-]", value) and entropy(value) > 3.5:
+    signs = strong and quoted and len(value) >= 20 and re.search(r"\d.*[!@#$%^&*=+]|[!@#$%^&*=+].*\d", value)
+    if signs and re.fullmatch(r"[\w!@#$%^&*()=+.,;:?~/-]+", value) and entropy(value) > 3.5:
         return secret  # a framework's SECRET_KEY, full of signs
     return None
 
@@ -168,6 +187,9 @@ def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bo
         if flag and sep == "" and not match["more"]:
             return kinds[2] and sum(kinds) >= 2
         return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8 and sep != ""
+    if match["more"] or sep in ("is", "was", "to"):
+        # Words between them: only a value with a digit, and "pass" may be the verb.
+        return kinds[2] and sum(kinds) >= 2 and match["name"] != "pass" and not re.match(r"[\w.-]+ ", value)
     if kinds[2] and sum(kinds) >= 2:
         return True
     if kinds[3] and not re.fullmatch(r"[\w.-]+", value):

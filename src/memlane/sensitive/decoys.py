@@ -137,5 +137,9 @@ def is_random(value: str, least: int = 16) -> bool:
         return False
     if re.fullmatch(r"[0-9A-Fa-f-]+", value):
         return True
+    parts = re.split(r"[-_./:]", value)
+    if max(map(len, parts)) < 10:  # a name with numbers in it (`gpt-4o-2024-08-06`), unless its parts are mixed too
+        mixed = [part for part in parts if re.search(r"\d", part) and re.search(r"[A-Za-z]", part)]
+        return 2 * len(mixed) > len(parts)
     switches = len(re.findall(r"[0-9][A-Za-z]|[A-Za-z][0-9]", value))
     return wordiness(value) < 0.8 and (switches >= 2 or digits >= 4 or wordiness(value) < 0.6)

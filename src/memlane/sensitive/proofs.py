@@ -66,7 +66,9 @@ def not_stand_in(value: str) -> bool:
 
 def odbc_password(value: str) -> bool:
     """Anything but a marked value or a constant's name (`password=FILE0`)."""
-    return not is_marked(value) and not re.fullmatch(r"[A-Z_]+\d*", value)
+    return not is_marked(value) and not re.fullmatch(
+        r"[A-Z_]+\d*|(?i:none|null|nil|true|false|password|pwd)[,)]*", value
+    )
 
 
 def password_in_url(value: str) -> bool:

@@ -90,6 +90,9 @@ LOGINS: tuple[Rule, ...] = wide(
     form("jwt-secret", "secret that signs tokens", "jwt",
          r"jwt\.(?:sign|verify|encode|decode)\([^\n]{1,120}?,\s{0,3}[\"']([^\"'\n]{6,200}+)[\"']", group=1,
          ignore_case=True, check=proofs.mixed),
+    form("login-pair", "user and password", "cred login",
+         r"(?:creds?|credentials|login|logins)\s{0,2}[:=]\s{0,3}[\"'`]?[\w.@-]{2,40}(?::|\s?/\s?)"
+         r"([^\s\"'`/:][^\s\"'`]{5,60}+)", group=1, ignore_case=True, check=proofs.cli_password),
     form("psexec-password", "password on a PsExec command", "psexec",
          r"psexec(?:\.exe)?\s[^\n]{0,200}?\s-p\s{1,2}[\"']?([^\s\"'$<%-][^\s\"'$<%]{3,100}+)", group=1,
          ignore_case=True,
@@ -99,11 +102,9 @@ LOGINS: tuple[Rule, ...] = wide(
          check=proofs.password_in_url),
     # A connection string is evidence enough for a weak word.
     form("odbc-password", "password in a connection string", "password= pwd= password+_= pwd+_=",
-         r"(?:user(?:[ _]?id|name)?|uid|server|data source|database|host|driver)\s{0,2}=[^\n]{1,200}?"
-         r"(?:password|pwd)\s{0,2}=\s{0,2}"
-         r"([^\s;\"'<>${}#*^&][^\s;\"'<>${}&]{2,100}+)", group=1, ignore_case=True, starts_word=False,
-         decoys=False,
-         check=proofs.odbc_password),
+         r"(?:user(?:[ _]?id|name)?|uid|server|data source|database|host|driver)\s{0,2}=\s{0,2}[^\s;=][^\n]{0,200}?"
+         r"[;\s](?:password|pwd)\s{0,2}=\s{0,2}([^\s;\"'<>${}#*^&][^\s;\"'<>${}&]{2,100}+)", group=1,
+         ignore_case=True, starts_word=False, decoys=False, check=proofs.odbc_password),
     form("windows-password", "password on a net command", "net+_use net+_user net.exe",
          r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?([^\s/\"'<]{6,60})"
          r"(?=\s{1,3}/(?:add|user|delete|persistent|y))",

@@ -118,7 +118,7 @@ _RUN = r"[A-Za-z0-9][\w.+/~:|-]{13,4000}+={0,2}"
 _GLUED = r"[\w.-]{0,60}(?:key|token|secret|private|access|apikey)[a-z]{0,12}[-.:]+(?=[A-Za-z0-9])"
 _SIGN = r"(?:=>|:=|->|[=:>,(]|\b(?:is|key|token|secret|password|id))[\s\"'`*(\[{\\:=]{0,8}"
 _GAP = r"[\w .\[\]\"'`()*/{}$@!-]{0,44}?"
-_WORD = r"key|token|secret|private|access|auth|pass(?:w(?:or)?d)?|pwd|cred(?:ential)?|sid|psk"
+_WORD = r"key|token|secret|private|access|auth|pass(?:w(?:or)?d)?|pwd|cred(?:ential)?|psk"
 # From a credential's word to the value: the rest of the name, and perhaps a sign.
 _TO_VALUE = r"[\w.]{0,12}+(?P<sign>[\s\"'`*\])}]{0,4}(?:=>|:=|->|=|:|>|,|\()?[\s\"'`*(\[{\\:=-]{1,6})\Z"
 _CHARS = {"h": "[0-9a-fA-F]", "l": "[a-z0-9]", "a": "[A-Za-z0-9]", "w": r"[\w.-]", "b": r"[\w+/=-]", "d": "[0-9]"}
@@ -145,7 +145,7 @@ def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, in
             if glued and len(value) - glued.end() >= 14:
                 start, value = start + glued.end(), value[glued.end() :]
             before = text[max(0, start - 72) : start].rpartition("\n")[2]
-            if not before or before[-1] in "/_+%?&@#$":
+            if not before or before[-1] in "/_+%?&@#$" or text[start + len(value) : start + len(value) + 1] == "(":
                 continue
             parts = {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", before)}
             near = parts & VENDORS.keys()
