@@ -166,8 +166,25 @@ CLEAN = [
 
 @pytest.mark.parametrize("rule", FOUND, ids=str)
 def test_finds(rule: str) -> None:
-    """Each class of secret is found in a note and named."""
-    assert rule in rules_of(f"Some notes.\n\n{FOUND[rule]}\nMore notes.\n")
+    """Each class of secret is found once in a note, named, and gone after redaction."""
+    text = f"Some notes.\n\n{FOUND[rule]}\nMore notes.\n"
+    assert rules_of(text) == [rule]
+    assert rules_of(redact(text, scan(text))) == []
+
+
+def test_overlapping_findings_become_one() -> None:
+    """A token in a header is reported once, by the row that knows it best."""
+    token = FOUND["github-token"]
+    assert rules_of(f"Authorization: Bearer {token}") == ["github-token"]
+    assert redact(f"token: {token}", scan(f"token: {token}")) == "token: [REDACTED:github-token]"
+
+
+def test_private_key_is_redacted_whole() -> None:
+    """Nothing of a key's body stays, on many lines or on one with escaped breaks."""
+    body = [key(64, seed=seed) for seed in range(20)]
+    for newline in ("\n", "\\n"):
+        text = newline.join(["-----BEGIN PRI" + "VATE KEY-----", *body, "-----END PRIVATE KEY-----"])
+        assert redact(f'"k": "{text}"', scan(f'"k": "{text}"')) == '"k": "[REDACTED:private-key]"'
 
 
 @pytest.mark.parametrize("text", CLEAN)

@@ -145,11 +145,14 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
     quoted = match["quoted"] is not None
     sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
     password = bool(_pattern(_PASSWORDISH).search(name))
-    if not password and len(value) < 20 and not re.search(r"\d", value):
+    if not password and len(value) < 20 and not re.search(r"\d", value) and not _is_noise(value):
         return None
+    if quoted and "secret" in name and re.fullmatch(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}", value):
+        # Django draws from these signs, `%(` and `$(` among them.
+        return ("assigned-secret", "secret in an assignment") if entropy(value) > 4 else None
     if is_other_name(name) or (is_marked(value) if quoted else is_placeholder(value)):
         return None
-    if not quoted and (match["after"][:1] in ("(", "[") or re.match(r"[$@&{<\\/?^%-]", value)):
+    if not quoted and (match["after"][:1] in ("(", "[") or re.match(r"[{<\\/]|[$@&?^%-](?!.*\d.*[!@#$%^&*])", value)):
         return None
     if password:
         return ("password", "password") if _is_password(value, sep, quoted, match) else None
@@ -163,7 +166,7 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
         return secret
     if is_digest(value):
         return secret if strong and is_random(value) else None
-    if is_random(value, 16) or (strong and 8 <= len(value) < 40 and _is_short_key(value)):
+    if is_random(value, 16) or (strong and 8 <= len(value) < 40 and (_is_short_key(value) or _is_noise(value))):
         return secret
     signs = strong and quoted and len(value) >= 20 and re.search(r"\d.*[!@#$%^&*=+]|[!@#$%^&*=+].*\d", value)
     if signs and re.fullmatch(r"[\w!@#$%^&*()=+.,;:?~/-]+", value) and entropy(value) > 3.5:
@@ -190,13 +193,19 @@ def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bo
     if match["more"] or sep in ("is", "was", "to"):
         # Words between them: only a value with a digit, and "pass" may be the verb.
         return kinds[2] and sum(kinds) >= 2 and match["name"] != "pass" and not re.match(r"[\w.-]+ ", value)
-    if kinds[2] and sum(kinds) >= 2:
+    if (kinds[2] and sum(kinds) >= 2) or _is_noise(value):
         return True
     if kinds[3] and not re.fullmatch(r"[\w.-]+", value):
         return len(value) >= 6 and not re.search(r"[:=]", value)
     if quoted or (sep == "=" and match[0][:1].isupper()):
         return len(value) >= 6 and not _pattern(_WEAK).search(value)
     return False
+
+
+def _is_noise(value: str) -> bool:
+    """Letters without a word in them, in both cases: a generated value that happens to have no digit."""
+    switches = len(re.findall(r"[a-z][A-Z]|[A-Z][a-z]", value))
+    return len(value) >= 10 and value.isalpha() and switches >= 4 and wordiness(value) < 0.65
 
 
 def _is_short_key(value: str) -> bool:

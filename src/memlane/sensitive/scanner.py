@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -22,6 +22,10 @@ _DIGIT = re.compile(r"\d")
 _LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
 # A marker counts only with a reason after it, so that an allowed line explains itself.
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[\s:,;(-]*[A-Za-z][^\n]{2,}"
+
+
+# Start, end, rule, kind, description.
+_Span = tuple[int, int, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,9 @@ def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collecti
     `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>`
     is skipped. Addresses and phone numbers are looked for only on request: most notes hold some.
     """
-    taken: list[tuple[int, int, str, str, str]] = []
-    for rule, kind, description, start, end in _candidates(text, email, phone):
-        at = bisect_right(taken, (start, end))
-        if (at == 0 or taken[at - 1][1] <= start) and (at == len(taken) or taken[at][0] >= end):
-            taken.insert(at, (start, end, rule, kind, description))
+    taken: list[_Span] = []
+    for found in _candidates(text, email, phone):
+        _take(taken, found)
     if not taken:
         return []
     breaks = [at.start() for at in re.finditer("\n", text)]
@@ -77,7 +79,23 @@ def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collecti
     return findings
 
 
-def _candidates(text: str, email: bool, phone: bool) -> Iterator[tuple[str, str, str, int, int]]:
+def _take(taken: list[_Span], found: _Span) -> None:
+    """Add a span; those that overlap become one, so that redaction leaves nothing of either.
+
+    The longest gives its name, the first among equals: a GitHub token after "Bearer" is a GitHub token.
+    """
+    start, end, *_ = found
+    low = high = bisect_right(taken, (start, end))
+    while low and taken[low - 1][1] > start:
+        low -= 1
+    while high < len(taken) and taken[high][0] < end:
+        high += 1
+    group = [*taken[low:high], found]
+    longest = max(group, key=lambda span: span[1] - span[0])
+    taken[low:high] = [(min(s[0] for s in group), max(s[1] for s in group), *longest[2:])]
+
+
+def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
@@ -85,33 +103,28 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[tuple[str, str,
     if _LONG_NUMBER.search(text):
         woken.update(n for n, rule in enumerate(RULES) if not rule.keywords)
     words = _long_words(text)
-    dense = "\n".join(word for _, word in words)
-    lowered_dense = dense.lower()
-    narrow = {n for keyword, rows in _waking(False).items() if keyword in lowered_dense for n in rows}
-    place = _places(words)
-    for number in sorted(woken | narrow):
-        if number in narrow:
-            for rule, kind, description, start, end in _matches(RULES[number], dense):
-                yield rule, kind, description, place(start), place(end - 1) + 1
-        else:
-            yield from _matches(RULES[number], text)
+    if words:
+        yield from _in_words(words)
+    for number in sorted(woken):
+        yield from _matches(RULES[number], text)
     for rule, description, start, end in vendors.find(text, words):
-        yield rule, "secret", description, start, end
+        yield start, end, rule, "secret", description
     for rule, description, start, end in assignments.find(text, lowered):
-        yield rule, "secret", description, start, end
+        yield start, end, rule, "secret", description
     for extra in (*([EMAIL] if email else ()), *([PHONE] if phone else ())):
         yield from _matches(extra, text)
 
 
-def _places(words: list[tuple[int, str]]) -> Callable[[int], int]:
-    """Map a place in the joined long words to its place in the text."""
+def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
+    """What the rules that are not wide find in the long words, at its place in the text."""
+    dense = "\n".join(word for _, word in words)
+    lowered = dense.lower()
     joined = list(accumulate((len(word) + 1 for _, word in words), initial=0))
-
-    def place(at: int) -> int:
-        row = bisect_right(joined, at) - 1
-        return words[row][0] + at - joined[row]
-
-    return place
+    for number in sorted({n for keyword, rows in _waking(False).items() if keyword in lowered for n in rows}):
+        for start, end, rule, kind, description in _matches(RULES[number], dense):
+            row = bisect_right(joined, start) - 1
+            shift = words[row][0] - joined[row]
+            yield start + shift, end + shift, rule, kind, description
 
 
 def _long_words(text: str) -> list[tuple[int, str]]:
@@ -125,7 +138,7 @@ def _long_words(text: str) -> list[tuple[int, str]]:
     return words
 
 
-def _matches(rule: Rule, text: str) -> Iterator[tuple[str, str, str, int, int]]:
+def _matches(rule: Rule, text: str) -> Iterator[_Span]:
     for match in _compiled(rule).finditer(text):
         before = text[match.start() - 1] if match.start() and rule.starts_word else " "
         if before.isalnum() or before in rule.not_after:
@@ -140,7 +153,7 @@ def _matches(rule: Rule, text: str) -> Iterator[tuple[str, str, str, int, int]]:
                 continue
             if rule.allow and re.search(rule.allow, value):
                 continue
-        yield rule.id, rule.kind, rule.description, match.start(rule.group), match.end(rule.group)
+        yield match.start(rule.group), match.end(rule.group), rule.id, rule.kind, rule.description
 
 
 def fingerprint(text: str, finding: Finding) -> str:

@@ -109,11 +109,10 @@ LOGINS: tuple[Rule, ...] = wide(
          r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?([^\s/\"'<]{6,60})"
          r"(?=\s{1,3}/(?:add|user|delete|persistent|y))",
          group=1, ignore_case=True, check=proofs.mixed),
-    form("dotnet-login", "password in a .NET or PowerShell login", "networkcredential directoryentry "
-         "viserver",
-         r"(?:NetworkCredential\(\s{0,4}\"[^\"\n]{1,100}\"\s{0,4},\s{0,4}\"|Director"
-         r"yEntry\([^\n]{1,200}?,\s{0,4}\"[^\"\n]{1,100}\"\s{0,4},\s{0,4}\""
-         r"|Connect-VIServer[^\n]{1,200}?-Password\s{1,3}[\"']?)([^\s\"'$<>;,]{3,100}+)", group=1,
+    form("dotnet-login", "password in a .NET or PowerShell login", "networkcredential directoryentry viserver",
+         r"(?:NetworkCredential\(\s{0,9}(?:@?\"[^\"\n]{1,100}\"|[\w.]{1,60})\s{0,9},\s{0,9}@?\""
+         r"|DirectoryEntry\([^;]{1,200}?,\s{0,9}(?:@?\"[^\"\n]{1,100}\"|[\w.]{1,60})\s{0,9},\s{0,9}@?\""
+         r"|Connect-VIServer[^\n]{1,200}?\s-Pass(?:word)?\s{1,3}[\"']?)([^\s\"'$<>;,]{3,100}+)", group=1,
          ignore_case=True, check=proofs.not_stand_in),
     form("secure-string", "password in PowerShell", "convertto-securestring",
          r"ConvertTo-SecureString\s{1,3}(?:-String\s{1,3})?[\"']([^\"'$\n]{4,100}+)[\"']", group=1,
