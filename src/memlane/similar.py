@@ -1,10 +1,20 @@
-"""How alike two texts are, and which of many is like a new one without comparing with each."""
+"""How alike two texts are, and which of very many is too much like a new one without comparing it with each.
+
+`Lookalikes.find` gives the verdict of the plain loop over all texts. It gets there by bit columns: an int holds one
+bit per text, so that one `&` or `|` works on all of them at once, and sums and comparisons are done on columns
+like on paper. Two bounds that no near-duplicate can miss leave a handful of texts for the exact measures.
+
+Does not know the vault, and keeps nothing on disk.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from itertools import count, pairwise
 
 _STOP_WORDS = frozenset(
     "a an and are as at be by for from has have in is it its of on or that the this to was were will with".split()
@@ -31,47 +41,426 @@ def ratio(new: str, old: str) -> float:
 
 
 def ratio_bound(a: str, b: str) -> float:
-    """At least ratio(a, b), and much cheaper: its matching blocks are a common subsequence of the two.
-
-    The longest common subsequence, one bit per character of `b` (Hyyrö 2004).
-    """
+    """At least ratio(a, b), and much cheaper: its matching blocks are a common subsequence of the two."""
     a, b = a.lower(), b.lower()
-    if not a or not b:
-        return 1.0 if a == b else 0.0
+    return _bound(_places(a), len(a), b)
+
+
+def _places(text: str) -> dict[str, int]:
+    """Where each character stands, one bit per place."""
     places: dict[str, int] = {}
-    for at, char in enumerate(b):
+    for at, char in enumerate(text):
         places[char] = places.get(char, 0) | 1 << at
-    rest = full = (1 << len(b)) - 1
-    for char in a:
-        if match := rest & places.get(char, 0):
+    return places
+
+
+def _bound(places: dict[str, int], size: int, other: str) -> float:
+    """2 × longest common subsequence / both lengths, a whole row of the usual table at once (Hyyrö 2004)."""
+    if not size + len(other):
+        return 1.0
+    rest = full = (1 << size) - 1
+    place = places.get
+    for char in other:
+        if match := rest & place(char, 0):
             rest = (rest + match | rest - match) & full
-    return 2.0 * (len(b) - rest.bit_count()) / (len(a) + len(b))
+    return 2.0 * (size - rest.bit_count()) / (size + len(other))
 
 
 class Lookalikes:
-    """Texts by key, to ask which one a new text is too much like."""
+    """Texts by key, to ask which one a new text is a near-duplicate of."""
 
     def __init__(self, ratio_from: float, overlap_from: float) -> None:
         self.ratio_from, self.overlap_from = ratio_from, overlap_from
-        self._texts: dict[str, tuple[str, frozenset[str]]] = {}
-
-    def add(self, key: str, text: str) -> None:
-        self._texts[key] = (text, tokens(text))
+        self._texts: dict[str, tuple[int, str]] = {}
+        self._turn = count()
+        self._words = _Words(overlap_from)
+        self._shelves: list[_Shelf] = [
+            *(_Short(ratio_from, low, high) for low, high in pairwise(_LENGTHS)),
+            _Long(ratio_from, _LENGTHS[-1], 1 << 62),
+        ]
 
     def fill(self, texts: Iterable[tuple[str, str]]) -> None:
-        for key, text in texts:
-            self.add(key, text)
+        """Add many texts to an empty collection at once."""
+        entries = list(texts)
+        self._texts = {key: (next(self._turn), text) for key, text in entries}
+        self._words.fill(entries)
+        by_shelf: defaultdict[_Shelf, list[tuple[str, str]]] = defaultdict(list)
+        for entry in entries:
+            by_shelf[self._shelf(entry[1])].append(entry)
+        for shelf, own in by_shelf.items():
+            shelf.fill(own)
+
+    def add(self, key: str, text: str) -> None:
+        self.remove(key)
+        self._texts[key] = next(self._turn), text
+        self._words.add(key, text)
+        self._shelf(text).add(key, text)
 
     def remove(self, key: str) -> None:
-        self._texts.pop(key, None)
+        if key in self._texts:
+            _, text = self._texts.pop(key)
+            self._words.remove(key)
+            self._shelf(text).remove(key)
 
     def find(self, text: str) -> tuple[str, float] | None:
-        """(key, score) of the first text added that is a near-duplicate of this one."""
-        words = tokens(text)
-        for key, (old, old_words) in self._texts.items():
-            score = overlap(words, old_words)
-            if score >= self.overlap_from:
+        """(key, score) of the text that was added first of those that are near-duplicates of this one."""
+        if self.overlap_from <= 0:
+            return next(((key, 0.0) for key in self._texts), None)
+        sharing = set(self._words.candidates(text))
+        found = set(sharing)
+        for shelf in self._shelves:
+            found.update(shelf.candidates(text))
+        words, lowered = tokens(text), text.lower()
+        places = _places(lowered)
+        for key in sorted(found, key=self._texts.__getitem__):
+            _, old = self._texts[key]
+            if key in sharing and (score := overlap(words, tokens(old))) >= self.overlap_from:
                 return key, score
-            if ratio_bound(text, old) >= self.ratio_from and (score := ratio(text, old)) >= self.ratio_from:
-                return key, score
+            if _bound(places, len(lowered), old.lower()) >= self.ratio_from:
+                score = ratio(text, old)
+                if score >= self.ratio_from:
+                    return key, score
         return None
+
+    def _shelf(self, text: str) -> _Shelf:
+        lowered = text.lower()
+        return next(shelf for shelf in self._shelves if shelf.holds(lowered))
+
+
+# -- bit columns
+
+_DIGITS = 24
+_NEED, _SHARE, _SPARE = (-place * _DIGITS for place in (1, 2, 3))  # columns of a text's own numbers
+
+
+class _Columns:
+    """Columns of bits, one bit per text. A subclass says which bits a text has, and asks for candidates."""
+
+    def __init__(self) -> None:
+        self._columns: dict[int, int] = {}
+        self._slots: list[tuple[str, str] | None] = []
+        self._slot_of: dict[str, int] = {}
+        self._alive = 0
+
+    def bits(self, text: str) -> Iterable[int]:
+        """The numbers of the columns in which a text has its bit."""
+        raise NotImplementedError
+
+    def fill(self, texts: Iterable[tuple[str, str]]) -> None:
+        self._slots = list(texts)
+        self._slot_of = {entry[0]: slot for slot, entry in enumerate(self._slots) if entry}
+        self._alive = (1 << len(self._slots)) - 1
+        rows: defaultdict[int, bytearray] = defaultdict(lambda: bytearray(len(self._slots) // 8 + 1))
+        for slot, entry in enumerate(self._slots):
+            at, bit = slot >> 3, 1 << (slot & 7)
+            for number in self.bits(entry[1]) if entry else ():
+                rows[number][at] |= bit
+        self._columns = {number: int.from_bytes(row, "little") for number, row in rows.items()}
+
+    def add(self, key: str, text: str) -> None:
+        bit = 1 << len(self._slots)
+        self._slot_of[key] = len(self._slots)
+        self._slots.append((key, text))
+        self._alive |= bit
+        for number in self.bits(text):
+            self._columns[number] = self._columns.get(number, 0) | bit
+
+    def remove(self, key: str) -> None:
+        slot = self._slot_of.pop(key)
+        self._slots[slot] = None
+        self._alive ^= 1 << slot
+        if len(self._slots) > 2 * len(self._slot_of) + 64:
+            self.fill([entry for entry in self._slots if entry])
+
+    def keys(self, found: int) -> Iterator[str]:
+        """The keys of the texts whose bits are set."""
+        if found := found & self._alive:
+            marks = bin(found)[:1:-1]
+            slot = marks.find("1")
+            while slot >= 0:
+                if entry := self._slots[slot]:
+                    yield entry[0]
+                slot = marks.find("1", slot + 1)
+
+    # Numbers, one per text, are lists of columns with the lowest digit first.
+
+    def _number(self, value: int) -> list[int]:
+        return [self._alive if value >> digit & 1 else 0 for digit in range(value.bit_length())]
+
+    def _stored(self, base: int) -> list[int]:
+        number = [self._columns.get(base + digit, 0) for digit in range(_DIGITS)]
+        while number and not number[-1]:
+            number.pop()
+        return number
+
+
+def _digits(base: int, value: int) -> Iterator[int]:
+    """The columns that store a text's number."""
+    return (base + digit for digit in range(value.bit_length()) if value >> digit & 1)
+
+
+def _total(columns: list[int]) -> list[int]:
+    """How many of the columns have each text's bit. Three columns of a digit become one and a carry."""
+    number = []
+    while columns:
+        carries = []
+        while len(columns) > 2:
+            more = []
+            for at in range(0, len(columns) - 2, 3):
+                a, b, c = columns[at : at + 3]
+                either = a ^ b
+                more.append(either ^ c)
+                carries.append(a & b | either & c)
+            columns = more + columns[len(columns) - len(columns) % 3 :]
+        if len(columns) == 2:
+            carries.append(columns[0] & columns[1])
+            columns = [columns[0] ^ columns[1]]
+        number.append(columns[0])
+        columns = carries
+    return number
+
+
+def _plus(a: list[int], b: list[int]) -> list[int]:
+    carry, number = 0, []
+    for at in range(max(len(a), len(b))):
+        x, y = a[at] if at < len(a) else 0, b[at] if at < len(b) else 0
+        number.append(x ^ y ^ carry)
+        carry = x & y | carry & (x ^ y)
+    return [*number, carry] if carry else number
+
+
+def _at_least(a: list[int], b: list[int], everywhere: int) -> int:
+    """Where a >= b."""
+    result = everywhere
+    for at in range(max(len(a), len(b))):
+        x, y = a[at] if at < len(a) else 0, b[at] if at < len(b) else 0
+        differ = x ^ y
+        result = (result | differ) ^ differ | x & differ
+    return result
+
+
+# -- word overlap
+
+_BUCKETS = 2048
+
+
+class _Words(_Columns):
+    """Texts that may share enough words. Words fall into buckets, so that columns stay few; that only adds bits."""
+
+    def __init__(self, least: float) -> None:
+        super().__init__()
+        self._least = least
+
+    def bits(self, text: str) -> Iterator[int]:
+        words = tokens(text)
+        if len(words) >= _FEW:
+            yield from {hash(word) % _BUCKETS for word in words}
+            yield from _digits(_NEED, self._need(len(words)))
+
+    def candidates(self, text: str) -> Iterator[str]:
+        words = tokens(text)
+        if len(words) < _FEW or not self._slot_of:
+            return
+        shared = _total([self._columns.get(hash(word) % _BUCKETS, 0) for word in words])
+        # A text of fewer than three words has no bit anywhere, so that it shares none and needs at least one.
+        least = _at_least(shared, self._number(self._need(len(words))), self._alive)
+        yield from self.keys(least | self._short_of(shared))
+
+    def _short_of(self, shared: list[int]) -> int:
+        """Where the old text is the smaller one and shares enough for its own size."""
+        needed = self._stored(_NEED)
+        known = 0
+        for digit in needed:
+            known |= digit
+        return _at_least(shared, needed, self._alive) & known
+
+    def _need(self, size: int) -> int:
+        """The least number of shared words that makes two sets alike when the smaller one has this size."""
+        need = max(math.floor(self._least * size) - 1, 1)
+        while need / size < self._least and need <= size:
+            need += 1
+        return need
+
+
+# -- sequence ratio
+#
+# The ratio is 2 M / (length of both), M the characters in matching blocks. The blocks follow each other in both
+# texts, so that M is at most the length of the longest common subsequence.
+
+_LENGTHS = (0, 16, 24, 36, 54, 80, 120, 200)
+_SAFE = 1e-6
+
+
+class _Shelf(_Columns):
+    """Texts of similar length."""
+
+    def __init__(self, least: float, low: int, high: int) -> None:
+        super().__init__()
+        self._least, self._low, self._high = least, low, high
+
+    def holds(self, lowered: str) -> bool:
+        return self._low <= len(lowered) < self._high
+
+    def candidates(self, text: str) -> Iterator[str]:
+        """The keys of the texts whose ratio to this one may be large enough."""
+        text = text.lower()
+        nearest = min(max(len(text), self._low), self._high - 1)
+        if self._slot_of and 2 * min(len(text), nearest) >= self._least * (len(text) + nearest) - _SAFE:
+            yield from self.keys(self._may_match(text))
+
+    def _may_match(self, text: str) -> int:
+        raise NotImplementedError
+
+    def _own_share(self, text: str) -> int:
+        """2 M has to reach the least ratio times both lengths; this is the old text's share of it, rounded down."""
+        return max(math.floor(self._least * len(text) - _SAFE), 0)
+
+    def _enough(self, matching: list[int], shares: list[int], text: str) -> int:
+        share = max(math.ceil(self._least * len(text) - _SAFE), 0)
+        return _at_least([0, *matching], _plus(shares, self._number(share)), self._alive)
+
+
+# Common characters, the commonest first; the others are numbered as Unicode does.
+_COMMON = " etaoinsrhldcumgypwfbvk.,'-0123456789xjqz:/()_\"!?;=#*+<>[]{}@&%$|~^`\\\n"
+_CODES, _TIMES = 16, 256
+# What comparing one pair costs, in steps of the table for one text, and what a step costs besides.
+_PAIR, _FIXED = 800_000, 6000
+
+
+class _Short(_Shelf):
+    """Shorter than 200 characters: the longest common subsequence, of all texts at once.
+
+    The alphabet is dealt out to a few groups. A common subsequence is made of one common subsequence per group, so
+    that the sum of the longest of each is a bound, and the shorter strings make the work a fraction. Columns say
+    "the 7th character of this group has this code"; a group has few codes, and places beyond `_depth` count as
+    matched: both only raise the bound.
+    """
+
+    def __init__(self, least: float, low: int, high: int) -> None:
+        super().__init__(least, low, high)
+        self._groups = 4 if high <= 80 else 5
+        self._depth = high * 11 // (10 * self._groups) + 2
+        self._coded: dict[str, tuple[int, int]] = {}
+
+    def bits(self, text: str) -> Iterator[int]:
+        text = text.lower()
+        for group, codes in enumerate(self._strings(text)):
+            base = group * self._depth * _CODES
+            for place, code in enumerate(codes[: self._depth]):
+                yield base + place * _CODES + code
+            yield from _digits(_SPARE - group * _DIGITS, max(len(codes) - self._depth, 0))
+            yield from self._counts(group, codes)
+        yield from _digits(_SHARE, self._own_share(text))
+
+    def _counts(self, group: int, codes: list[int]) -> Iterator[int]:
+        """Columns that say "this code occurs at least so many times"."""
+        for code, times in Counter(codes).items():
+            base = _TIMES * (self._groups * self._depth + group * _CODES + code)
+            yield from range(base, base + min(times, _TIMES))
+
+    def _may_match(self, text: str) -> int:
+        """Bound all groups by what they have in common in any order; then do better, group by group, while it pays."""
+        strings = sorted(enumerate(self._strings(text)), key=lambda item: len(item[1]))
+        unordered = [_total([self._columns.get(n, 0) for n in self._counts(*item)]) for item in strings]
+        rest: list[list[int]] = [[]]
+        for number in unordered:
+            rest.append(_plus(rest[-1], number))
+        shares = self._stored(_SHARE)
+        matching: list[int] = []
+        left = len(text)
+        while True:
+            found = self._enough(_plus(matching, rest.pop()), shares, text)
+            if not rest or found.bit_count() * _PAIR <= left * self._depth * (len(self._slots) + _FIXED):
+                return found
+            group, codes = strings.pop()
+            left -= len(codes)
+            spare = self._stored(_SPARE - group * _DIGITS)
+            matching = _plus(_plus(matching, spare), _total(self._common(group, codes)))
+
+    def _common(self, group: int, codes: list[int]) -> list[int]:
+        """Columns that count the longest common subsequence with each text's string of this group.
+
+        The usual table of lengths, kept as the steps between neighbouring cells, which are 0 or 1.
+        """
+        base = group * self._depth * _CODES
+        column = self._columns.get
+        rows: dict[int, list[int]] = {}
+        steps = [0] * self._depth
+        for code in codes:
+            if code not in rows:
+                rows[code] = [column(base + place * _CODES + code, 0) for place in range(self._depth)]
+            left = 0
+            for place, same in enumerate(rows[code]):
+                above = steps[place]
+                most = above | left | same
+                steps[place] = most ^ left
+                left = most ^ above
+        return steps
+
+    def _strings(self, lowered: str) -> list[list[int]]:
+        """The text as one string of codes per group."""
+        strings: list[list[int]] = [[] for _ in range(self._groups)]
+        coded = self._coded
+        for char in lowered:
+            if char not in coded:
+                coded[char] = self._code(char)
+            group, code = coded[char]
+            strings[group].append(code)
+        return strings
+
+    def _code(self, char: str) -> tuple[int, int]:
+        """Back and forth over the groups, so that each gets its share of the common characters."""
+        number = _COMMON.find(char)
+        turn, group = divmod(ord(char) if number < 0 else number, self._groups)
+        return (self._groups - 1 - group if turn % 2 else group), turn % _CODES
+
+
+_GRAMS = {2: 1024, 4: 4096}
+_RARE = 1 << 16
+_RARE_CODES, _RARE_TIMES = 256, 2048
+_MANY = 64
+
+
+class _Long(_Shelf):
+    """From 200 characters, where difflib starts a block only at a character that is rare in the old text.
+
+    A block is extended as far as it goes, so that the next one begins after characters that differ: besides one
+    at the very start, each block has a rare character of its own. With n rare characters in common there are at
+    most n + 1 blocks, which hold M - (q - 1)(n + 1) runs of q characters, all of them common to both texts.
+    """
+
+    def bits(self, text: str) -> Iterator[int]:
+        text = text.lower()
+        for size, buckets in _GRAMS.items():
+            for bucket in {hash(gram) % buckets for gram in _grams(text, size)}:
+                yield buckets + bucket
+        often = len(text) // 100 + 1  # as in difflib: more makes a character "popular"
+        rare: Counter[int] = Counter()
+        for char, times in Counter(text).items():
+            if times <= often:
+                rare[ord(char) % _RARE_CODES] += times
+        for code, times in rare.items():
+            yield from range(_RARE + code * _RARE_TIMES, _RARE + code * _RARE_TIMES + times)
+        yield from _digits(_SHARE, self._own_share(text))
+
+    def _may_match(self, text: str) -> int:
+        counts = Counter(ord(char) % _RARE_CODES for char in text)
+        rare = [
+            self._columns[number]
+            for code, times in counts.items()
+            for number in range(_RARE + code * _RARE_TIMES, _RARE + code * _RARE_TIMES + times)
+            if number in self._columns
+        ]
+        shares = self._stored(_SHARE)
+        found = self._alive
+        for size, buckets in sorted(_GRAMS.items(), reverse=True):
+            grams = [self._columns.get(buckets + hash(gram) % buckets, 0) for gram in _grams(text, size)]
+            matching = _total(grams + [*rare, self._alive] * (size - 1))
+            found &= self._enough(matching, shares, text)
+            if found.bit_count() <= _MANY:
+                break
+        return found
+
+
+def _grams(text: str, size: int) -> Iterator[str]:
+    return (text[at : at + size] for at in range(len(text) - size + 1))

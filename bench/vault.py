@@ -1,0 +1,110 @@
+"""What an add costs in vaults of different sizes, all in one run: durable (fsync) and through the whole gate.
+
+    python bench/vault.py [--sizes 100 1000 10000 100000] [--repeats 200]
+
+The texts are made from a seeded word list: distinct memories of 6 to 16 words (30 to 120 characters), some longer than 200 characters.
+The adds go round over the vaults, so that a busy moment of the machine hits all of them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from memlane.errors import Refused
+from memlane.lanes.vault import MemoryVault, Record, render_line
+
+COMMON = """
+the to and of in is for with on that user prefers project uses deploy server release weekly team budget meeting
+agent memory vault index python rust service cluster queue worker cache database backup restore monday tuesday
+friday review branch merge commit staging production incident latency report customer invoice payment refund account
+login session policy security audit network firewall router storage volume snapshot schedule calendar travel flight
+hotel berlin lisbon tokyo oslo madrid dublin warsaw piano violin garden kitchen coffee tea vegetarian allergic
+peanuts runs cycling marathon swimming chess novel history biology physics chemistry medicine hospital doctor sister
+brother mother father daughter wedding birthday anniversary apartment mortgage tax salary contract lawyer court
+license patent design logo colour purple green orange yellow silver dark bright mode theme font layout screen
+keyboard mouse monitor laptop phone tablet camera printer scanner driver kernel module package library compiler
+debugger profiler benchmark test coverage fixture mock stub parser lexer token grammar syntax semantic type class
+function method variable constant array list tuple mapping graph tree heap stack buffer stream socket thread process
+signal lock mutex semaphore atomic never always often rarely before after during while until unless because although
+however therefore instead besides small large quick slow early late first second third final daily monthly yearly
+annual quarterly remote local shared private public internal external upstream downstream primary replica leader
+follower shard partition bucket object wants needs avoids chose moved learned teaches writes reads builds breaks
+fixes ships plans owns leads joins leaves
+""".split()
+SYLLABLES = "ba cel di for gu ha jin lo mu nap per qui ro sat ti vor wu xa yon zu bra cle dri flo gru".split()
+
+
+def texts(seed: int) -> Iterator[str]:
+    """Endless sentences: common words, the first of them more often, and names from a vocabulary of 20,000."""
+    dice = random.Random(0)
+    names = ["".join(dice.choices(SYLLABLES, k=dice.randint(2, 3))) for _ in range(20_000)]
+    weights = [1 / (place + 3) ** 0.7 for place in range(len(COMMON))]
+    dice = random.Random(seed)
+    while True:
+        size = dice.randint(30, 60) if dice.random() < 0.05 else dice.randint(6, 16)
+        words = dice.choices(COMMON, weights, k=size)
+        for place in range(size):
+            if dice.random() < 0.5:
+                words[place] = dice.choice(names)
+        yield " ".join(words).capitalize() + "."
+
+
+def vault_of(folder: Path, size: int) -> MemoryVault:
+    """A vault that holds `size` active memories, written as lines, as an earlier session would have left it."""
+    path = folder / f"{size}.jsonl"
+    made = texts(size)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(size):
+            when = f"2025-01-01T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}Z"
+            file.write(render_line(Record(f"{number:012x}", next(made), created_at=when, source="manual")) + "\n")
+    return MemoryVault(path, max_active=size + 1_000_000)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000])
+    options.add_argument("--repeats", type=int, default=200)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        vaults, opening = {}, {}
+        fresh = texts(-1)
+        for size in given.sizes:
+            vaults[size] = vault_of(Path(folder), size)
+            start = time.perf_counter()
+            vaults[size].add_memory(next(fresh), "shared", "other")
+            opening[size] = time.perf_counter() - start
+        costs: dict[int, list[float]] = {size: [] for size in given.sizes}
+        refused = 0
+        while min(map(len, costs.values())) < given.repeats:
+            text = next(fresh)
+            for size, vault in vaults.items():
+                if len(costs[size]) == given.repeats:
+                    continue
+                start = time.perf_counter()
+                try:
+                    id = vault.add_memory(text, "shared", "other")
+                except Refused:
+                    refused += 1
+                    continue
+                costs[size].append(time.perf_counter() - start)
+                vault.delete_memory(id)  # so that the size stays what the row says
+    print(f"{'active':>8}  {'first add':>10}  {'add, median':>11}  {'95 %':>8}  {'ratio':>6}")
+    base = statistics.median(costs[given.sizes[0]])
+    for size, seconds in costs.items():
+        middle = statistics.median(seconds)
+        high = statistics.quantiles(seconds, n=20)[-1]
+        print(
+            f"{size:>8}  {opening[size] * 1e3:>7.1f} ms  {middle * 1e3:>8.2f} ms  {high * 1e3:>5.2f} ms"
+            f"  {middle / base:>5.1f}x"
+        )
+    print(f"{refused} texts were refused as duplicates and not counted")
+
+
+if __name__ == "__main__":
+    main()
