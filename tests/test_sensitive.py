@@ -292,6 +292,15 @@ def test_check_pii_refuses_ssn(text: str) -> None:
     assert check_pii(text) == ["US social security number"]
 
 
+def test_numbers_keep_their_borders() -> None:
+    """A card's digits inside a longer number are no card, wherever the number lies."""
+    card = "4111" + "1111" * 3
+    for before in ("", " " * 40, "1639512345678 " * 3):
+        assert rules_of(f"{before}{card}") == ["card"]
+        assert rules_of(f"{before}{card}0000000") == []
+        assert rules_of(f"{before}id-{card}") == []
+
+
 def test_check_pii_passes_bare_nine_digits() -> None:
     """S002-29: an order number is no SSN."""
     assert check_pii("order 123456789 shipped") == []

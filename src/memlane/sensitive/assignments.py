@@ -124,7 +124,7 @@ def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, i
     group = "quoted" if match["quoted"] is not None else "bare"
     value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
     rule = _judge(name.lower(), match, value)
-    if not rule:
+    if not rule or is_other_name(name):
         return None
     begin = match.start(group)
     end = begin + len(value)
@@ -150,7 +150,7 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
     if quoted and "secret" in name and re.fullmatch(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}", value):
         # Django draws from these signs, `%(` and `$(` among them.
         return ("assigned-secret", "secret in an assignment") if entropy(value) > 4 else None
-    if is_other_name(name) or (is_marked(value) if quoted else is_placeholder(value)):
+    if is_marked(value) if quoted else is_placeholder(value):
         return None
     if not quoted and (match["after"][:1] in ("(", "[") or re.match(r"[{<\\/]|[$@&?^%-](?!.*\d.*[!@#$%^&*])", value)):
         return None
@@ -166,6 +166,8 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
         return secret
     if is_digest(value):
         return secret if strong and is_random(value) else None
+    if not strong and not re.fullmatch(r"[\w+/=!@#$%^&*()]+", value):
+        return None  # a bare "key" has names and paths for values more often than secrets
     if is_random(value, 16) or (strong and 8 <= len(value) < 40 and (_is_short_key(value) or _is_noise(value))):
         return secret
     signs = strong and quoted and len(value) >= 20 and re.search(r"\d.*[!@#$%^&*=+]|[!@#$%^&*=+].*\d", value)

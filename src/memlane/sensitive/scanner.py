@@ -6,6 +6,7 @@ No file, no network, no state. A finding says which class and where, never what:
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -44,6 +45,11 @@ class Finding:
 @cache
 def _compiled(rule: Rule) -> re.Pattern[str]:
     return re.compile(rule.regex, re.IGNORECASE if rule.ignore_case else 0)
+
+
+@cache
+def _without_keywords() -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if not rule.keywords)
 
 
 @cache
@@ -100,13 +106,14 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
     woken = {n for keyword, rows in _waking(True).items() if keyword in lowered for n in rows}
-    if _LONG_NUMBER.search(text):
-        woken.update(n for n, rule in enumerate(RULES) if not rule.keywords)
     words = _long_words(text)
     if words:
         yield from _in_words(words)
     for number in sorted(woken):
         yield from _matches(RULES[number], text)
+    for low, high in _around_numbers(text):
+        for row in _without_keywords():
+            yield from _matches(row, text, low, high)
     for rule, description, start, end in vendors.find(text, words):
         yield start, end, rule, "secret", description
     for rule, description, start, end in assignments.find(text, lowered):
@@ -138,8 +145,21 @@ def _long_words(text: str) -> list[tuple[int, str]]:
     return words
 
 
-def _matches(rule: Rule, text: str) -> Iterator[_Span]:
-    for match in _compiled(rule).finditer(text):
+def _around_numbers(text: str) -> Iterator[tuple[int, int]]:
+    """The stretches that hold a number of nine digits or more, with room for an IBAN's letters on both sides."""
+    low = high = -1
+    for number in _LONG_NUMBER.finditer(text):
+        if low >= 0 and number.start() - 16 > high:
+            yield low, high
+            low = -1
+        low = max(0, number.start() - 16) if low < 0 else low
+        high = number.end() + 48
+    if low >= 0:
+        yield low, high
+
+
+def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> Iterator[_Span]:
+    for match in _compiled(rule).finditer(text, low, high):
         before = text[match.start() - 1] if match.start() and rule.starts_word else " "
         if before.isalnum() or before in rule.not_after:
             continue

@@ -180,9 +180,9 @@ def _is_named(value: str, before: str) -> bool:
         return False
     name = before[max(0, word.start() - 30) : match.start("sign")]
     own = re.split(r"[^\w.-]", name)[-1]
-    if is_other_name(name[-42:]):
-        return False
     if not re.search(r"[=:>,(]", match["sign"]) and len(value) < 20 and not word[0].isupper():
         return False  # only blanks or a hyphen between them: prose has "key" and "access" before many things
     compound = len(own.rstrip("s")) > len(word[0]) or word[0].isupper()
-    return compound or (not is_digest(value) and word[0].lower() not in ("access", "private", "auth"))
+    if not compound and (is_digest(value) or word[0].lower() in ("access", "private", "auth")):
+        return False
+    return not is_other_name(name[-42:])
