@@ -24,11 +24,6 @@ def crc_base62(value: str) -> bool:
     return len(body) == 36 and body[-6:] == digits.rjust(6, "0")
 
 
-def not_hex(value: str) -> bool:
-    """A forty-character base64 key, where forty hex digits would be a commit."""
-    return not re.fullmatch(r"[0-9A-Fa-f]+", value) and is_random(value)
-
-
 def random_after_dash(value: str) -> bool:
     """The part after the last `-` or `_` was chosen by a machine (`sk-…`, but not the class `sk-circle-bounce`)."""
     return is_random(re.split(r"[-_]", value, maxsplit=1)[1])
@@ -65,10 +60,9 @@ def not_stand_in(value: str) -> bool:
 
 
 def odbc_password(value: str) -> bool:
-    """Anything but a marked value or a constant's name (`password=FILE0`)."""
-    return not is_marked(value) and not re.fullmatch(
-        r"[A-Z_]+\d*|(?i:none|null|nil|true|false|password|pwd)[,)]*", value
-    )
+    """Anything but a marked value, a constant's name (`password=FILE0`) or an expression of code."""
+    code = r"[A-Z_]+\d*|(?i:none|null|nil|true|false|password|pwd)[,)]*|[A-Za-z_][\w.]*[),\]]+|[a-z_]\w*(?:\.\w+)+"
+    return not is_marked(value) and not re.fullmatch(code, value)
 
 
 def password_in_url(value: str) -> bool:
@@ -113,11 +107,6 @@ def random_hex_tail(value: str) -> bool:
     return is_random(tail) and bool(re.search("[a-f]", tail))
 
 
-def random_after_dot(value: str) -> bool:
-    """The part after the first dot was chosen by a machine."""
-    return is_random(value.partition(".")[2])
-
-
 def letters_at_random(value: str) -> bool:
     """The part after the first `_` is no identifier (`hf_…`, whose keys may hold letters only)."""
     return wordiness(value.partition("_")[2]) < 0.72
@@ -126,11 +115,6 @@ def letters_at_random(value: str) -> bool:
 def many_digits(value: str) -> bool:
     """At least four digits, as in `xoxb-12345…`, unlike the word `xoxo-festival`."""
     return sum(map(str.isdigit, value)) >= 4
-
-
-def has_digit_and_upper(value: str) -> bool:
-    """Both a digit and a capital, as in a base62 id."""
-    return bool(re.search(r"\d", value) and re.search("[A-Z]", value)) and wordiness(value) < 0.8
 
 
 def clickup(value: str) -> bool:

@@ -145,7 +145,7 @@ WORK: tuple[Rule, ...] = (
          r"[A-Za-z0-9_.-]", 40),
     token("vault-token", "Vault token", "hvs. hvb. hvr.", W, 24),
     form("vault-unseal-key", "Vault unseal key", "unseal",
-         r"unseal\s{0,2}key(?:\s{0,2}\d)?[\"'\s]{0,3}[:=]\s{0,3}[\"']?([A-Za-z0-9+/]{40,60}={0,2})", group=1,
+         r"unseal\s{0,2}key(?:\s{0,2}\d)?[\"'\s]{0,3}[:=]\s{0,3}[\"']?([A-Za-z0-9+/]{32,66}={0,2})", group=1,
          ignore_case=True, entropy=3.5, wide=True),
     form("terraform-token", "Terraform token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlas"
          r"v1\.[A-Za-z0-9_=-]{50,80}+"),

@@ -90,6 +90,8 @@ LOGINS: tuple[Rule, ...] = wide(
     form("jwt-secret", "secret that signs tokens", "jwt",
          r"jwt\.(?:sign|verify|encode|decode)\([^\n]{1,120}?,\s{0,3}[\"']([^\"'\n]{6,200}+)[\"']", group=1,
          ignore_case=True, check=proofs.mixed),
+    form("jenkins-password", "first Jenkins password", "proceed+_to+_installation",
+         r"proceed to installation:\s{1,12}([0-9a-f]{32})(?![0-9a-f])", group=1),
     form("login-pair", "user and password", "cred login",
          r"(?:creds?|credentials|login|logins)\s{0,2}[:=]\s{0,3}[\"'`]?[\w.@-]{2,40}(?::|\s?/\s?)"
          r"([^\s\"'`/:][^\s\"'`]{5,60}+)", group=1, ignore_case=True, check=proofs.cli_password),
@@ -103,7 +105,7 @@ LOGINS: tuple[Rule, ...] = wide(
     # A connection string is evidence enough for a weak word.
     form("odbc-password", "password in a connection string", "password= pwd= password+_= pwd+_=",
          r"(?:user(?:[ _]?id|name)?|uid|server|data source|database|host|driver)\s{0,2}=\s{0,2}[^\s;=][^\n]{0,200}?"
-         r"[;\s](?:password|pwd)\s{0,2}=\s{0,2}([^\s;\"'<>${}#*^&][^\s;\"'<>${}&]{2,100}+)", group=1,
+         r"[;\s&?](?:password|pwd)\s{0,2}=\s{0,2}([^\s;\"'<>${}#*^&][^\s;\"'<>${}&]{2,100}+)", group=1,
          ignore_case=True, starts_word=False, decoys=False, check=proofs.odbc_password),
     form("windows-password", "password on a net command", "net+_use net+_user net.exe",
          r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?([^\s/\"'<]{6,60})"

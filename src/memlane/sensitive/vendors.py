@@ -18,6 +18,7 @@ from memlane.sensitive.decoys import is_digest, is_random
 # w also _ and -, b base64, u UUID, d digits; then the length. A random value of twenty or more that is no bare
 # digest needs no shape.
 VENDORS = {
+    "ado": "l52", "devops": "l52", "vsts": "l52",
     "ably": "w30", "abuseipdb": "h80", "accuweather": "a32", "adafruit": "w32", "addthis": "l16",
     "adobe": "h32", "adzuna": "h32", "aftership": "u a32", "agora": "h32", "aha": "h64", "airbrake": "h32",
     "airship": "w22", "airtable": "a17", "airvisual": "u", "aiven": "b372", "alchemy": "w32",
@@ -107,10 +108,10 @@ VENDORS = {
 # These are also everyday words; they count only as a whole word.
 _COMMON = frozenset(
     """
-    adobe agora aha apollo azure bing box branch braze buddy bunny capsule chief cisco coda duo elastic expo
-    facebook figma fixer float github google groove harvest hive hunter keen kraken line linear linkedin lob
-    loom moderation monday mux notion oracle parse pendo persona phrase pivotal polygon privacy prospect redis
-    render segment slack square stripe sumo swell tomorrow travis wiz youtube zoom
+    ado adobe agora aha apollo azure bing box branch braze buddy bunny capsule chief cisco coda devops duo
+    elastic expo facebook figma fixer float github google groove harvest hive hunter keen kraken line linear
+    linkedin lob loom moderation monday mux notion oracle parse pendo persona phrase pivotal polygon privacy
+    prospect redis render segment slack square stripe sumo swell tomorrow travis wiz youtube zoom
     """.split()
 )
 _RUN = r"[A-Za-z0-9][\w.+/~:|-]{13,4000}+={0,2}"
