@@ -96,6 +96,10 @@ def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source, re.IGNORECASE)
 
 
+def _has(what: str, value: str) -> bool:
+    return bool(re.search(what, value))
+
+
 def is_other_name(name: str) -> bool:
     """True for names that hold "key" or "token" and are no credential's: `primary_key`, `keyboard`, `max_tokens`."""
     plain = name.lower().translate(_JOINED).replace("hashicorp", "")
@@ -152,8 +156,10 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
         return ("assigned-secret", "secret in an assignment") if entropy(value) > 4 else None
     if is_marked(value) if quoted else is_placeholder(value):
         return None
-    if not quoted and (match["after"][:1] in ("(", "[") or re.match(r"[{<\\/]|[$@&?^%-](?!.*\d.*[!@#$%^&*])", value)):
+    if not quoted and (match["after"][:1] in ("(", "[") or value[0] in "{<\\/"):
         return None
+    if not quoted and value[0] in "$@&?^%-" and not (_has(r"\d", value) and _has(r"[!@#$%^&*]", value[1:])):
+        return None  # a variable or an option; a generated password may begin so too
     if password:
         return ("password", "password") if _is_password(value, sep, quoted, match) else None
     if is_stand_in(value) or re.search(r"\s", value):
@@ -170,7 +176,7 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
         return None  # a bare "key" has names and paths for values more often than secrets
     if is_random(value, 16) or (strong and 8 <= len(value) < 40 and (_is_short_key(value) or _is_noise(value))):
         return secret
-    signs = strong and quoted and len(value) >= 20 and re.search(r"\d.*[!@#$%^&*=+]|[!@#$%^&*=+].*\d", value)
+    signs = strong and quoted and len(value) >= 20 and _has(r"\d", value) and _has(r"[!@#$%^&*=+]", value)
     if signs and re.fullmatch(r"[\w!@#$%^&*()=+.,;:?~/-]+", value) and entropy(value) > 3.5:
         return secret  # a framework's SECRET_KEY, full of signs
     return None
@@ -188,7 +194,7 @@ def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bo
         return False
     kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
     if sep in ("", ",", ">", "(", "->"):
-        flag = match.string[: match.start()].endswith(("--", " -"))
+        flag = match.string[max(0, match.start() - 2) : match.start()] in ("--", " -")
         if flag and sep == "" and not match["more"]:
             return kinds[2] and sum(kinds) >= 2
         return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8 and sep != ""
