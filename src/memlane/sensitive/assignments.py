@@ -188,7 +188,7 @@ def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bo
     login = _pattern(_LOGIN).search(match.string, max(0, match.start() - 200), match.start())
     if login and (sep in ("=", "==", ":", "=>", ":=", "") and (quoted or sep)):
         # Next to a user's name even a weak word is the password.
-        weak = value.isalpha() and _pattern(_WEAK).search(value)
+        weak = (value.isalpha() and _pattern(_WEAK).search(value)) or len(value.split()) > 2
         return not is_stand_in(value) and not weak and (quoted or not match["after"].strip()[:1].isalpha())
     if is_stand_in(value) or re.search(r"\s", value) or len(value) < 5:
         return False
