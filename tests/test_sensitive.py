@@ -384,10 +384,11 @@ def test_rules_are_linear(number: int) -> None:
 
 
 HOSTILE = [
-    "key", "token=", "password", "secret: ", "key a1b2c3d4e5f6g7h8 ", "key=" + "a1B2c3D4e5F6g7H8i9J0 ", "user=x password=",
-    "ghp_", "://a:b", "://u:p@", "eyJa.", "1234 5678 9012 3456 ", "123-" + "45-6789 ", "DE8937040044" + "0532013000 ", "sk-",
-    "key" + "." * 40, 'key="', "-----BEGIN PRIVATE KEY-----\n", "memlane:allow x ", "a1b2c3d4e5f6g7h8:", "PRIVATE KEY",
-    "--password " + "a1b2c3 ", 'secret="' + "1!" * 250 + '" ', "password=$" + "1" * 300 + " ", "user=a;password=b;",
+    "key", "token=", "password", "secret: ", "key a1b2c3d4e5f6g7h8 ", "key=" + "a1B2c3D4e5F6g7H8i9J0 ", "ghp_",
+    "user=x password=", "://a:b", "://u:p@", "eyJa.", "1234 5678 9012 3456 ", "123-" + "45-6789 ", "sk-",
+    "DE8937040044" + "0532013000 ", "key" + "." * 40, 'key="', "-----BEGIN PRIVATE KEY-----\n", "memlane:allow x ",
+    "a1b2c3d4e5f6g7h8:", "PRIVATE KEY", "--password " + "a1b2c3 ", 'secret="' + "1!" * 250 + '" ',
+    "password=$" + "1" * 300 + " ", "user=a;password=b;",
 ]  # fmt: skip
 
 
