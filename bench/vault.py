@@ -2,7 +2,7 @@
 
     python bench/vault.py [--sizes 100 1000 10000 100000] [--repeats 200]
 
-The texts are made from a seeded word list: distinct memories of 6 to 16 words (30 to 120 characters), some longer than 200 characters.
+The texts are made from a seeded word list: distinct memories of 6 to 16 words, one in twenty of 30 to 60 words.
 The adds go round over the vaults, so that a busy moment of the machine hits all of them alike.
 """
 

@@ -906,12 +906,12 @@ def _draft(text: Any, scope: Any, category: Any, tags: Any, source: Any, tier: A
         raise InvalidInput("The topic_id is not text.", hint="Give a stable key such as current_projects.")
     fields = {
         "category": _lowered(category),
-        "tier": _lowered(tier),
+        "tier": "canon" if tier is None else _lowered(tier),
         "topic_id": (topic_id or "").strip() or None,
         "source": source,
         "tags": None if tags is None else "given",
     }
-    return Draft(_text(text), tags=_tags(tags), scope=_lowered(scope), fields=fields)
+    return Draft(_text(text), tags=_tags(tags), scope=_lowered(scope) or "", fields=fields)
 
 
 def _draft_of(item: Mapping[str, Any]) -> Draft:
@@ -938,7 +938,7 @@ def _text(value: Any) -> str:
 def _lowered(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InvalidInput("Scope, category and tier are text.", hint="Give strings.")
-    return value.strip().lower() if value else None
+    return None if value is None else value.strip().lower()
 
 
 def _tags(value: Any) -> tuple[str, ...]:

@@ -1,0 +1,174 @@
+"""Prompt blocks from the vault, and the profiles that say what an agent sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memlane.errors import ConfigError
+from memlane.inject import (
+    Profile,
+    build_memory_block,
+    build_snapshot_block,
+    load_profile,
+    memory_block,
+    snapshot_block,
+)
+from memlane.lanes.vault import MemoryVault
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> MemoryVault:
+    vault = MemoryVault(tmp_path / "vault.jsonl")
+    vault.add_memory("Deploys happen on Friday", "shared", "constraint", ["ops", "rule"])
+    vault.add_memory("Friday: finish the dashboard", "shared", "project", tier="register", topic_id="current_projects")
+    vault.add_memory("Orion prefers terse answers", "orion", "preference")
+    vault.add_memory("Elysia paints on Friday nights", "elysia", "bio")
+    vault.add_memory("A thought about lunch boxes", "shared", "other", tier="register")
+    return vault
+
+
+# -- the snapshot
+
+
+def test_a_snapshot_covers_several_scopes(vault: MemoryVault) -> None:
+    """S002-52"""
+    assert build_snapshot_block(vault, ["shared", "orion"]) == (
+        "## Memory Snapshot\n\n"
+        "### Canon\n\n- Deploys happen on Friday\n- Orion prefers terse answers\n\n"
+        "### Active Registers\n\n- **current_projects**: Friday: finish the dashboard\n"
+    )
+
+
+def test_a_snapshot_of_one_scope(vault: MemoryVault) -> None:
+    """S002-52"""
+    assert (
+        build_snapshot_block(vault, "elysia") == "## Memory Snapshot\n\n### Canon\n\n- Elysia paints on Friday nights\n"
+    )
+
+
+# -- the memory block
+
+
+def test_a_block_for_a_query_has_canon_first(vault: MemoryVault) -> None:
+    """S002-53"""
+    assert build_memory_block(vault, "shared", query="friday dashboard") == (
+        "## Long-Term Memory Context\n\n"
+        "### Canon\n\n#### constraint\n\n- Deploys happen on Friday [ops, rule] (scope: shared)\n\n"
+        "### Registers\n\n#### project\n\n"
+        "- **current_projects**: Friday: finish the dashboard (scope: shared)\n"
+    )
+
+
+def test_a_block_for_an_unrelated_query_is_empty(vault: MemoryVault) -> None:
+    """S002-53"""
+    assert build_memory_block(vault, ["shared", "orion", "elysia"], query="submarine") == ""
+
+
+def test_a_block_without_query_has_the_newest(vault: MemoryVault) -> None:
+    """S002-54"""
+    block = build_memory_block(vault, ["shared", "orion", "elysia"], max_items=2)
+    assert [line for line in block.splitlines() if line.startswith("- ")] == [
+        "- Elysia paints on Friday nights (scope: elysia)",
+        "- A thought about lunch boxes (scope: shared)",
+    ]
+
+
+@pytest.mark.parametrize("query", [None, "friday"])
+def test_no_items_make_no_block(vault: MemoryVault, query: str | None) -> None:
+    """S002-54"""
+    assert build_memory_block(vault, ["shared"], max_items=0, query=query) == ""
+    assert build_memory_block(vault, [], query=query) == ""
+
+
+@pytest.mark.parametrize("query", [None, "friday orion elysia paints terse"])
+@pytest.mark.parametrize(("agent", "other"), [("orion", "Elysia paints"), ("elysia", "Orion prefers")])
+def test_an_agent_sees_shared_and_its_own(vault: MemoryVault, agent: str, other: str, query: str | None) -> None:
+    """S002-55"""
+    block = build_memory_block(vault, ["shared", agent], query=query)
+    assert f"(scope: {agent})" in block
+    assert "(scope: shared)" in block
+    assert other not in block
+    assert other not in build_snapshot_block(vault, ["shared", agent])
+
+
+def test_labels_cannot_break_out_of_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "vault.jsonl"
+    path.write_text('{"id":"a","text":"one\\n## two\\u200b","category":"x\\n## y","tags":["t\\n- u"]}\n')
+    assert build_memory_block(MemoryVault(path), "shared") == (
+        "## Long-Term Memory Context\n\n### Canon\n\n#### x ## y\n\n- one\n  ## two [t - u] (scope: shared)\n"
+    )
+
+
+# -- profiles
+
+
+def test_a_profile_is_read_from_yaml(tmp_path: Path) -> None:
+    """S002-61"""
+    path = tmp_path / "orion.yaml"
+    path.write_text("name: Orion\nmemory:\n  enabled: true\n  scopes: [shared, orion]\n  max_items: 5\n")
+    assert load_profile(path) == Profile(enabled=True, scopes=("shared", "orion"), max_items=5)
+    path.write_text("memory:\n  similarity_threshold: 0.85\n  scopes: orion\n")
+    assert load_profile(str(path)) == Profile(scopes=("orion",), similarity_threshold=0.85)
+
+
+@pytest.mark.parametrize("content", ["", "name: Orion\n", "memory:\n"])
+def test_a_profile_without_memory_has_the_defaults(tmp_path: Path, content: str) -> None:
+    """S002-61"""
+    path = tmp_path / "profile.yaml"
+    path.write_text(content)
+    assert load_profile(path) == Profile(True, ("shared",), 20, 0.70)
+
+
+def test_a_profile_decides_what_is_injected(vault: MemoryVault) -> None:
+    """S002-61"""
+    orion = Profile(scopes=("shared", "orion"), max_items=1)
+    assert memory_block(vault, orion, "dashboard") == build_memory_block(vault, orion.scopes, 1, "dashboard")
+    assert snapshot_block(vault, orion) == build_snapshot_block(vault, orion.scopes)
+    off = Profile(enabled=False, scopes=("shared",))
+    assert (memory_block(vault, off, "friday"), memory_block(vault, off), snapshot_block(vault, off)) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        ("memory: 5", "memory is not a mapping.", "It takes enabled, scopes, max_items, similarity_threshold."),
+        ("memory: {colour: red}", "memory has no key 'colour'.", "It takes enabled, scopes, max_items, similarity_threshold."),
+        ("memory: {enabled: maybe}", "memory.enabled has a wrong value.", "Allowed is true or false."),
+        ("memory: {max_items: -1}", "memory.max_items has a wrong value.", "Allowed is a whole number from 0."),
+        ("memory: {max_items: true}", "memory.max_items has a wrong value.", "Allowed is a whole number from 0."),
+        (
+            "memory: {scopes: [1]}",
+            "memory.scopes has a wrong value.",
+            "Allowed is a list of scope names such as [shared, orion].",
+        ),
+        (
+            "memory: {similarity_threshold: 1.5}",
+            "memory.similarity_threshold has a wrong value.",
+            "Allowed is a number from 0 to 1.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wrong_profile_says_what_is_allowed(tmp_path: Path, content: str, message: str, hint: str) -> None:
+    """S002-61"""
+    path = tmp_path / "profile.yaml"
+    path.write_text(content)
+    with pytest.raises(ConfigError) as error:
+        load_profile(path)
+    assert (str(error.value), error.value.hint) == (f"{path}: {message}", hint)
+
+
+@pytest.mark.parametrize("content", [b"memory: [", b"\xff\xfe", b"memory: !!python/object/apply:os.getcwd []"])
+def test_a_profile_that_is_no_yaml(tmp_path: Path, content: bytes) -> None:
+    """S002-61"""
+    path = tmp_path / "profile.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="is not YAML"):
+        load_profile(path)
+
+
+def test_a_profile_that_is_not_there(tmp_path: Path) -> None:
+    """S002-61"""
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_profile(tmp_path / "nobody.yaml")
