@@ -1,8 +1,8 @@
 """What an add costs in vaults of different sizes, all in one run: durable (fsync) and through the whole gate.
 
-    python bench/vault.py [--sizes 100 1000 10000 100000] [--repeats 200]
+    python bench/vault.py [--sizes 100 1000 10000 100000] [--repeats 200] [--words 6 16]
 
-The texts are made from a seeded word list: distinct memories of 6 to 16 words, one in twenty of 30 to 60 words.
+The texts are made from a seeded word list: distinct memories of --words words, one in twenty of 30 to 60 words.
 The adds go round over the vaults, so that a busy moment of the machine hits all of them alike.
 """
 
@@ -40,14 +40,14 @@ fixes ships plans owns leads joins leaves
 SYLLABLES = "ba cel di for gu ha jin lo mu nap per qui ro sat ti vor wu xa yon zu bra cle dri flo gru".split()
 
 
-def texts(seed: int) -> Iterator[str]:
+def texts(seed: int, low: int, high: int) -> Iterator[str]:
     """Endless sentences: common words, the first of them more often, and names from a vocabulary of 20,000."""
     dice = random.Random(0)
     names = ["".join(dice.choices(SYLLABLES, k=dice.randint(2, 3))) for _ in range(20_000)]
     weights = [1 / (place + 3) ** 0.7 for place in range(len(COMMON))]
     dice = random.Random(seed)
     while True:
-        size = dice.randint(30, 60) if dice.random() < 0.05 else dice.randint(6, 16)
+        size = dice.randint(30, 60) if dice.random() < 0.05 else dice.randint(low, high)
         words = dice.choices(COMMON, weights, k=size)
         for place in range(size):
             if dice.random() < 0.5:
@@ -55,10 +55,9 @@ def texts(seed: int) -> Iterator[str]:
         yield " ".join(words).capitalize() + "."
 
 
-def vault_of(folder: Path, size: int) -> MemoryVault:
+def vault_of(folder: Path, size: int, made: Iterator[str]) -> MemoryVault:
     """A vault that holds `size` active memories, written as lines, as an earlier session would have left it."""
     path = folder / f"{size}.jsonl"
-    made = texts(size)
     with path.open("w", encoding="utf-8") as file:
         for number in range(size):
             when = f"2025-01-01T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}Z"
@@ -70,12 +69,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000])
     options.add_argument("--repeats", type=int, default=200)
+    options.add_argument("--words", type=int, nargs=2, default=[6, 16], metavar=("LOW", "HIGH"))
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         vaults, opening = {}, {}
-        fresh = texts(-1)
+        fresh = texts(-1, *given.words)
         for size in given.sizes:
-            vaults[size] = vault_of(Path(folder), size)
+            vaults[size] = vault_of(Path(folder), size, texts(size, *given.words))
             start = time.perf_counter()
             vaults[size].add_memory(next(fresh), "shared", "other")
             opening[size] = time.perf_counter() - start

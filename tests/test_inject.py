@@ -103,6 +103,8 @@ def test_labels_cannot_break_out_of_their_line(tmp_path: Path) -> None:
 
 # -- profiles
 
+KEYS = "It takes enabled, scopes, max_items, similarity_threshold."
+
 
 def test_a_profile_is_read_from_yaml(tmp_path: Path) -> None:
     """S002-61"""
@@ -133,8 +135,8 @@ def test_a_profile_decides_what_is_injected(vault: MemoryVault) -> None:
 @pytest.mark.parametrize(
     ("content", "message", "hint"),
     [
-        ("memory: 5", "memory is not a mapping.", "It takes enabled, scopes, max_items, similarity_threshold."),
-        ("memory: {colour: red}", "memory has no key 'colour'.", "It takes enabled, scopes, max_items, similarity_threshold."),
+        ("memory: 5", "memory is not a mapping.", KEYS),
+        ("memory: {colour: red}", "memory has no key 'colour'.", KEYS),
         ("memory: {enabled: maybe}", "memory.enabled has a wrong value.", "Allowed is true or false."),
         ("memory: {max_items: -1}", "memory.max_items has a wrong value.", "Allowed is a whole number from 0."),
         ("memory: {max_items: true}", "memory.max_items has a wrong value.", "Allowed is a whole number from 0."),

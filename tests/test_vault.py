@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Clock
+from memlane import similar
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, Refused, StorageError
 from memlane.gate import Guard
 from memlane.lanes import log
@@ -90,7 +91,7 @@ def test_a_line_has_all_fields_in_their_order(tmp_path: Path, clock: Clock) -> N
         ["a", "b"],
         "chat",
         tier="REGISTER",
-        topic_id="current_projects",
+        topic_id="projects",
     )
     assert vault.path.read_text("utf-8") == (
         f'{{"id":"{id}","version":1,"created_at":"2025-01-10T14:30:22Z","updated_at":null,"tier":"register",'
@@ -837,10 +838,23 @@ def kin(draw: st.DrawFn) -> list[str]:
             at, size = draw(st.integers(0, len(text))), draw(st.integers(0, max(len(text) // 6, 1)))
             text = text[:at] + draw(st.text("abx é", max_size=size)) + text[at + draw(st.integers(0, size)) :]
         texts.append(text)
-    return texts
+    some = draw(st.lists(st.sampled_from(texts[0].split() or ["cat"]), max_size=4, unique=True))
+    return [*texts, " ".join([*some, *draw(sentences).split()])] if draw(st.booleans()) else texts
 
 
-@given(kin(), st.sampled_from([(0.7, 0.6), (0.7, 2.0), (0.5, 2.0), (0.9, 0.34), (1.0, 1.0), (0.2, 0.9)]), st.data())
+LEAST = [(0.7, 0.6), (0.7, 2.0), (0.5, 2.0), (0.9, 0.34), (1.0, 1.0), (0.2, 0.9)]
+
+
+@pytest.fixture(params=["tuned", "bounds to the end"])
+def similar_at_work(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few texts are compared one by one as soon as that is cheaper; here also as if it never were."""
+    if request.param != "tuned":
+        monkeypatch.setattr(similar, "_PAIR", 1 << 60)
+        monkeypatch.setattr(similar, "_MANY", 0)
+
+
+@pytest.mark.usefixtures("similar_at_work")
+@given(kin(), st.sampled_from(LEAST), st.data())
 @settings(max_examples=250)
 def test_the_index_finds_what_the_plain_loop_finds(
     texts: list[str], least: tuple[float, float], data: st.DataObject
@@ -857,6 +871,29 @@ def test_the_index_finds_what_the_plain_loop_finds(
         alike.remove(key)
         entries = [entry for entry in entries if entry[0] != key]
     assert alike.find(new) == plain_find(entries, new, *least)
+
+
+@pytest.mark.usefixtures("similar_at_work")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ab" * 150, ("ab" * 150)[:210] + "c" * 90),  # one block at the start, without a rare character
+        ("x" + "ab" * 150, "x" + ("ab" * 150)[:209] + "c" * 90),
+        ("".join(f"{chr(0x4E00 + i)}abc" for i in range(60)), "".join(f"{chr(0x4E00 + i)}abd" for i in range(60))),
+        ("z" * 70 + "a" * 30, "z" * 70 + "b" * 30),  # a group of characters that is longer than its columns
+        ("aeiou " * 33, "bcdfgh" * 10 + "aeiou " * 23),
+        ("red green blue", "a red and green house by some lake with seven boats on a long stormy winter night"),
+        ("Ärger über İstanbul", "ärger ÜBER istanbul"),
+        ("a", "a"),
+        ("ab", "ba"),
+    ],
+)
+def test_the_index_finds_pairs_at_its_edges(old: str, new: str) -> None:
+    """S002-38 S002-39"""
+    for least in LEAST:
+        alike = Lookalikes(*least)
+        alike.fill([("far", words(1)), ("old", old)])
+        assert alike.find(new) == plain_find([("far", words(1)), ("old", old)], new, *least)
 
 
 def test_the_index_finds_what_the_plain_loop_finds_in_a_large_collection() -> None:
