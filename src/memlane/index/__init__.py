@@ -1,0 +1,1 @@
+"""Derived search structures: deleting them loses nothing."""

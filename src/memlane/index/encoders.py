@@ -1,0 +1,377 @@
+"""Text to unit vectors: the built-in table, and optional models.
+
+    encoder = open_encoder("static")              # offline, numpy only: the default
+    vectors = encoder.encode_texts(["a note"])    # (1, dim) float32, rows of length 1
+    scores = vectors @ encoder.encode_query("which note?")
+
+A text without a single word (empty, punctuation only) is a row of zeros: it is near nothing, itself included.
+Does not chunk, store, compare or cache vectors; that is the index's work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import re
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlane.errors import ConfigError
+
+Vectors = NDArray[np.float32]
+
+NAMES = ("static", "none", "hash", "onnx:<folder>", "fastembed", "fastembed:<model>")
+FASTEMBED_MODEL = "snowflake/snowflake-arctic-embed-s"
+STATIC = Path(__file__).with_name("static")
+ARCTIC_QUERY = "Represent this sentence for searching relevant passages: "
+SIF_A = 1e-3  # how fast frequent tokens lose weight
+COUNTS_PRIOR = 10_000.0  # general text counts as much as this many tokens of the bank's own
+BATCH = 256  # texts pooled at once: bounds the memory for long texts
+# Cosines and what they mean on STS-B's scale of similarity.
+STATIC_SIMILARITY = ((0.0, 1.0), (0.0, 1.0))
+
+LATIN = "0-9a-z\u00df-\u024f"
+WORD = re.compile(f"[{LATIN}]+|[^\\W_{LATIN}]+")
+# Thai to Khmer, kana to Chinese: scripts that put no spaces between words.
+UNSPACED = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+class Encoder(Protocol):
+    """What the index needs of an encoder. `fingerprint` changes whenever the vectors would."""
+
+    name: str
+    dim: int
+    fingerprint: str
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 (or 0, for a text without words) for each text."""
+
+    def encode_query(self, text: str) -> Vectors:
+        """The vector to compare texts with; some models see a question differently from a text."""
+
+    def similarity(self, cosine: float) -> float:
+        """A cosine of two texts as 0…1 on a scale that means the same for every encoder."""
+
+
+def open_encoder(name: str = "static", **options: Any) -> Encoder:
+    """The encoder of that name; `options` go to its class. Raises ConfigError where there is none."""
+    kind, _, argument = name.partition(":")
+    if name == "static":
+        return StaticEncoder(**options)
+    if name == "none":
+        return NoEncoder()
+    if name == "hash":
+        return HashEncoder(**options)
+    if kind == "onnx" and argument:
+        return OnnxEncoder(Path(argument), **options)
+    if kind == "fastembed" and (argument or name == kind):
+        return FastembedEncoder(argument or FASTEMBED_MODEL, **options)
+    raise ConfigError(f"There is no encoder {name!r}.", hint=f"Use one of: {', '.join(NAMES)}.", code="unknown_encoder")
+
+
+class NoEncoder:
+    """No vectors at all: search by words and links alone."""
+
+    name = "none"
+    dim = 0
+    fingerprint = "none"
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        return np.zeros((len(texts), 0), np.float32)
+
+    def encode_query(self, text: str) -> Vectors:
+        return np.zeros(0, np.float32)
+
+    def similarity(self, cosine: float) -> float:
+        return 0.0
+
+
+class HashEncoder:
+    """Words and their character trigrams hashed into `dim` places: for tests, deterministic everywhere, no data."""
+
+    name = "hash"
+
+    def __init__(self, dim: int = 64) -> None:
+        self.dim = dim
+        self.fingerprint = f"hash-1-{dim}"
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        rows = np.zeros((len(texts), self.dim), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in words(text):
+                padded = f"<{word}>"
+                for piece in (padded, *(padded[at : at + 3] for at in range(len(padded) - 2))):
+                    code = crc(piece)
+                    row[code % self.dim] += 1.0 if code & 0x80000000 else -1.0
+        return unit(rows)
+
+    def encode_query(self, text: str) -> Vectors:
+        row: Vectors = self.encode_texts([text])[0]
+        return row
+
+    def similarity(self, cosine: float) -> float:
+        return min(max(cosine, 0.0), 1.0)
+
+
+class StaticEncoder:
+    """A table of token vectors, distilled from a sentence encoder by `scripts/distill.py` and shipped with memlane.
+
+    A text is the weighted mean of its tokens' vectors. A frequent token weighs less: a / (a + p), with p from general
+    text, or from the bank itself when `counts` (of `count_tokens`) are given, blended so that a small bank is no noise.
+    Words the table does not know become hashed character pieces: they match themselves and hardly anything else.
+    """
+
+    name = "static"
+
+    def __init__(self, counts: NDArray[np.int64] | None = None, *, a: float = SIF_A, folder: Path = STATIC) -> None:
+        about = json.loads((folder / "about.json").read_text("utf-8"))
+        self._table = np.load(folder / "table.npy", mmap_mode="r")  # int8: read page by page, shared by processes
+        scale, general = np.load(folder / "tokens.npy")
+        self.dim = int(self._table.shape[1])
+        self.fingerprint = f"static-{about['digest']}"
+        chance = general
+        if counts is not None:
+            chance = (counts + COUNTS_PRIOR * general) / (counts.sum() + COUNTS_PRIOR)
+            self.fingerprint += "-" + hashlib.blake2b(np.asarray(counts, "<i8").tobytes(), digest_size=6).hexdigest()
+        self._scale: Vectors = (scale * (a / (a + chance))).astype(np.float32)
+        self._tokens = Tokens(folder / "vocab.txt", len(self._table))
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        rows = np.zeros((len(texts), self.dim), np.float32)
+        for start in range(0, len(texts), BATCH):
+            self._encode(texts[start : start + BATCH], rows[start : start + BATCH])
+        return rows
+
+    def encode_query(self, text: str) -> Vectors:
+        row: Vectors = self.encode_texts([text])[0]
+        return row
+
+    def similarity(self, cosine: float) -> float:
+        return float(np.interp(cosine, *STATIC_SIMILARITY))
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """How often each token of the table occurs: sums of these over a bank are what `counts` takes."""
+        counts = np.zeros(len(self._table), np.int64)
+        for text in texts:
+            np.add.at(counts, self._tokens.ids(text), 1)
+        return counts
+
+    def _encode(self, texts: Sequence[str], rows: Vectors) -> None:
+        lists = [self._tokens.ids(text) for text in texts]
+        filled = [at for at, ids in enumerate(lists) if ids]
+        if not filled:
+            return
+        ids = np.array([id for ids in lists for id in ids], np.intp)
+        starts = np.cumsum([0] + [len(lists[at]) for at in filled[:-1]])
+        # Long texts repeat words, and an int8 row is cheap to fetch but not to convert: convert each token once.
+        distinct, places = np.unique(ids, return_inverse=True)
+        vectors = self._table[distinct] * self._scale[distinct, None]
+        rows[filled] = unit(np.add.reduceat(vectors[places], starts, axis=0))
+
+
+class Tokens:
+    """Lower-cased, accent-free WordPiece (greedy longest match) over a vocabulary, without punctuation.
+
+    The rows of the table after the vocabulary's are for hashed pieces of words that are not in it.
+    """
+
+    def __init__(self, vocabulary: Path, rows: int) -> None:
+        self._ids = {token: id for id, token in enumerate(vocabulary.read_text("utf-8").split("\n"))}
+        self._longest = max(map(len, self._ids))
+        self._hashed = rows - len(self._ids)
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def ids(self, text: str) -> list[int]:
+        if len(self._known) > 200_000:  # a cache, not a leak: some 30 MB
+            self._known.clear()
+        found: list[int] = []
+        for word in words(text):
+            ids = self._known.get(word)
+            if ids is None:
+                ids = self._known[word] = self._split(word)
+            found += ids
+        return found
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        ids: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                id = self._ids.get(prefix + word[start:end])
+                if id is not None:
+                    break
+            else:
+                return tuple(len(self._ids) + crc(piece) % self._hashed for piece in pieces(word))
+            ids.append(id)
+            start = end
+        return tuple(ids)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as the tokenizers here see them: lower case, no accents, no punctuation."""
+    text = text.lower()
+    if not text.isascii():
+        parts = unicodedata.normalize("NFD", text)
+        text = unicodedata.normalize("NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn"))
+    return WORD.findall(text)
+
+
+def pieces(word: str) -> list[str]:
+    """Overlapping pieces of an unknown word: pairs where words are not separated by spaces, else three letters."""
+    if UNSPACED.match(word):
+        return [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
+    padded = f"<{word}>"
+    return [padded[at : at + 3] for at in range(len(padded) - 2)]
+
+
+def crc(piece: str) -> int:
+    return zlib.crc32(piece.encode("utf-8", "surrogatepass"))  # half an emoji is still text
+
+
+def unit(rows: Vectors) -> Vectors:
+    """Rows divided by their length; a row of zeros stays one."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    result: Vectors = np.divide(rows, np.where(lengths > 0, lengths, 1), dtype=np.float32)
+    return result
+
+
+class OnnxEncoder:
+    """A local ONNX sentence encoder: a folder with model.onnx (or onnx/model.onnx) and tokenizer.json.
+
+    Pooling follows `1_Pooling/config.json` where the folder has it, else it is the mean, or the first token for arctic.
+    The query prefix follows `config_sentence_transformers.json`, or is the one arctic models were trained with.
+    """
+
+    def __init__(self, folder: Path, *, pooling: str | None = None, query_prefix: str | None = None) -> None:
+        try:
+            onnxruntime: Any = importlib.import_module("onnxruntime")
+            tokenizers: Any = importlib.import_module("tokenizers")
+        except ImportError as error:
+            raise ConfigError(
+                f"The encoder 'onnx:{folder}' needs the package {error.name!r}.",
+                hint="Install it with: pip install 'memlane[onnx]'",
+                code="encoder_missing",
+            ) from None
+        model = next((path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if path.is_file()), None)
+        if model is None or not (folder / "tokenizer.json").is_file():
+            raise ConfigError(
+                f"The folder {str(folder)!r} holds no model.onnx and tokenizer.json.",
+                hint='Name the folder of an exported sentence encoder, as in encoder = "onnx:models/arctic-embed-s".',
+                code="encoder_missing",
+            )
+        settings = onnx_settings(folder)
+        self.name = f"onnx:{folder}"
+        self._cls = (pooling or settings["pooling"]) == "cls"
+        self._prefix = settings["query_prefix"] if query_prefix is None else query_prefix
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(512)
+        self._tokenizer.no_padding()
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        self._inputs = {node.name for node in self._session.get_inputs()}
+        self.dim = int(self._session.get_outputs()[0].shape[-1])
+        self.fingerprint = f"onnx-{file_digest(model)}-{'cls' if self._cls else 'mean'}"
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        rows = np.zeros((len(texts), self.dim), np.float32)
+        filled = [at for at, text in enumerate(texts) if text.strip()]
+        # Alike lengths together, so that a short text is not padded to a long one's length.
+        filled.sort(key=lambda at: len(texts[at]))
+        for start in range(0, len(filled), 16):
+            part = filled[start : start + 16]
+            rows[part] = self._run([texts[at] for at in part])
+        return rows
+
+    def encode_query(self, text: str) -> Vectors:
+        row: Vectors = self.encode_texts([self._prefix + text if text.strip() else ""])[0]
+        return row
+
+    def similarity(self, cosine: float) -> float:
+        return min(max(cosine, 0.0), 1.0)
+
+    def _run(self, texts: list[str]) -> Vectors:
+        encodings = self._tokenizer.encode_batch(texts)
+        width = max(len(encoding.ids) for encoding in encodings)
+        ids = np.zeros((len(texts), width), np.int64)
+        for row, encoding in zip(ids, encodings, strict=True):
+            row[: len(encoding.ids)] = encoding.ids
+        mask = np.arange(width) < np.array([[len(encoding.ids)] for encoding in encodings])
+        feed = {"input_ids": ids, "attention_mask": mask.astype(np.int64), "token_type_ids": np.zeros_like(ids)}
+        states = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
+        if states.ndim == 2:  # a model that pools by itself
+            return unit(states)
+        return unit(states[:, 0] if self._cls else (states * mask[..., None]).sum(1) / mask.sum(1, keepdims=True))
+
+
+class FastembedEncoder:
+    """A model of the fastembed hub, downloaded on first use."""
+
+    def __init__(self, model: str = FASTEMBED_MODEL, **options: Any) -> None:
+        try:
+            fastembed: Any = importlib.import_module("fastembed")
+        except ImportError:
+            raise ConfigError(
+                "The encoder 'fastembed' needs the package 'fastembed'.",
+                hint="Install it with: pip install 'memlane[fastembed]'",
+                code="encoder_missing",
+            ) from None
+        try:
+            self._model = fastembed.TextEmbedding(model, **options)
+        except (
+            Exception
+        ) as error:  # offline, an unknown model, a full disk: fastembed raises what its downloader raised
+            raise ConfigError(
+                f"The model {model!r} could not be loaded: {type(error).__name__}.",
+                hint='It is downloaded on first use. Go online once, or use encoder = "static" or "onnx:<folder>".',
+                code="encoder_missing",
+            ) from error
+        self.name = f"fastembed:{model}"
+        self.dim = int(self._model.embedding_size)
+        self.fingerprint = self.name
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        rows = np.zeros((len(texts), self.dim), np.float32)
+        filled = [at for at, text in enumerate(texts) if text.strip()]
+        for at, row in zip(filled, self._model.embed([texts[at] for at in filled]), strict=True):
+            rows[at] = row
+        return unit(rows)
+
+    def encode_query(self, text: str) -> Vectors:
+        if not text.strip():
+            return np.zeros(self.dim, np.float32)
+        row: Vectors = unit(np.asarray(list(self._model.query_embed(text)), np.float32))[0]
+        return row
+
+    def similarity(self, cosine: float) -> float:
+        return min(max(cosine, 0.0), 1.0)
+
+
+def onnx_settings(folder: Path) -> dict[str, str]:
+    """Pooling and query prefix, as the folder's own files say."""
+
+    def read(name: str) -> dict[str, Any]:
+        path = folder / name
+        found = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        return found if isinstance(found, dict) else {}
+
+    arctic = "arctic" in f"{folder.resolve().name} {read('config.json').get('_name_or_path', '')}".lower()
+    pooling = read("1_Pooling/config.json")
+    first = pooling.get("pooling_mode_cls_token", False) if pooling else arctic
+    prompts = read("config_sentence_transformers.json").get("prompts") or {}
+    return {"pooling": "cls" if first else "mean", "query_prefix": prompts.get("query", ARCTIC_QUERY if arctic else "")}
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
