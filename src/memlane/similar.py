@@ -287,7 +287,7 @@ class _Words(_Columns):
 # The ratio is 2 M / (length of both), M the characters in matching blocks. The blocks follow each other in both
 # texts, so that M is at most the length of the longest common subsequence.
 
-_LENGTHS = (0, 16, 24, 36, 54, 80, 120, 200)
+_LENGTHS = (0, 20, 40, 80, 130, 200)
 _SAFE = 1e-6
 
 
@@ -322,7 +322,7 @@ class _Shelf(_Columns):
 
 # Common characters, the commonest first; the others are numbered as Unicode does.
 _COMMON = " etaoinsrhldcumgypwfbvk.,'-0123456789xjqz:/()_\"!?;=#*+<>[]{}@&%$|~^`\\\n"
-_CODES, _TIMES = 16, 256
+_GROUPS, _CODES, _TIMES = 4, 16, 256
 # What comparing one pair costs, in steps of the table for one text, and what a step costs besides.
 _PAIR, _FIXED = 800_000, 6000
 
@@ -338,8 +338,7 @@ class _Short(_Shelf):
 
     def __init__(self, least: float, low: int, high: int) -> None:
         super().__init__(least, low, high)
-        self._groups = 4 if high <= 80 else 5
-        self._depth = high * 11 // (10 * self._groups) + 2
+        self._depth = high * 23 // (20 * _GROUPS) + 2
         self._coded: dict[str, tuple[int, int]] = {}
 
     def bits(self, text: str) -> Iterator[int]:
@@ -355,7 +354,7 @@ class _Short(_Shelf):
     def _counts(self, group: int, codes: list[int]) -> Iterator[int]:
         """Columns that say "this code occurs at least so many times"."""
         for code, times in Counter(codes).items():
-            base = _TIMES * (self._groups * self._depth + group * _CODES + code)
+            base = _TIMES * (_GROUPS * self._depth + group * _CODES + code)
             yield from range(base, base + min(times, _TIMES))
 
     def _may_match(self, text: str) -> int:
@@ -399,7 +398,7 @@ class _Short(_Shelf):
 
     def _strings(self, lowered: str) -> list[list[int]]:
         """The text as one string of codes per group."""
-        strings: list[list[int]] = [[] for _ in range(self._groups)]
+        strings: list[list[int]] = [[] for _ in range(_GROUPS)]
         coded = self._coded
         for char in lowered:
             if char not in coded:
@@ -411,8 +410,8 @@ class _Short(_Shelf):
     def _code(self, char: str) -> tuple[int, int]:
         """Back and forth over the groups, so that each gets its share of the common characters."""
         number = _COMMON.find(char)
-        turn, group = divmod(ord(char) if number < 0 else number, self._groups)
-        return (self._groups - 1 - group if turn % 2 else group), turn % _CODES
+        turn, group = divmod(ord(char) if number < 0 else number, _GROUPS)
+        return (_GROUPS - 1 - group if turn % 2 else group), turn % _CODES
 
 
 _GRAMS = {2: 1024, 4: 4096}
