@@ -14,7 +14,10 @@ import random
 import select
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from memlane import Memory, Problem
 from memlane.lanes import scan
@@ -22,24 +25,28 @@ from samples import draft, make_lane, root_of, words
 
 
 def write_until_killed(name: str, folder: Path, pipe: int, start: int) -> None:
-    """Put, extend and drop for ever. One line a step: `try NUMBER VERB`, then `done NUMBER VERB`."""
+    """Put, extend, revise, drop and recover for ever. One line a step: `try NUMBER VERB`, then `done NUMBER VERB`."""
     lane = make_lane(name, folder)
 
     def say(*parts: object) -> None:
         os.write(pipe, (" ".join(map(str, parts)) + "\n").encode())
 
+    def step(number: int, verb: str, call: Callable[[], Any]) -> Any:
+        say("try", number, verb)
+        result = call()
+        say("done", number, verb)
+        return result
+
     for number in range(start, start + 1_000_000):
-        say("try", number, "put")
-        native = lane.put(draft(name, number)).native_id
-        say("done", number, "put")
+        native = step(number, "put", partial(lane.put, draft(name, number))).native_id
         if number % 3 == 1:
-            say("try", number, "extend")
-            native = lane.extend(native, words(f"more {number}")).native_id
-            say("done", number, "extend")
+            native = step(number, "extend", partial(lane.extend, native, words(f"more {number}"))).native_id
+        if number % 4 == 3:
+            native = step(number, "revise", partial(lane.revise, native, {"text": words(f"new {number}")})).native_id
         if number % 5 == 2:
-            say("try", number, "drop")
-            lane.drop(native)
-            say("done", number, "drop")
+            step(number, "drop", partial(lane.drop, native))
+            if number % 2:
+                step(number, "recover", partial(lane.recover, native))
 
 
 def kill_one(name: str, folder: Path, dice: random.Random, start: int) -> list[list[str]]:
@@ -85,17 +92,32 @@ def main() -> None:
     base = root_of(name, folder)
     stored = [path for path in (base.rglob("*") if base.is_dir() else [base]) if path.is_file()]
     stored = [path for path in stored if not path.name.endswith(".tmp") and ".trash" not in path.parts]
-    archived = "\n".join(path.read_text() for path in stored)
+    everything = alive + "\n".join(path.read_text() for path in stored)
     lost = []
     for number, verbs in done.items():
-        text, more = words(number), words(f"more {number}")
-        if "drop" in verbs:
-            lost += [f"{number} came back"] if text in alive else []
-        elif "drop" not in tried[number]:
-            lost += [] if "put" not in verbs or text in alive or text in archived else [f"{number} is gone"]
-            lost += [] if "extend" not in verbs or more in alive or more in archived else [f"{number} lost its end"]
+        old, more, new = words(number), words(f"more {number}"), words(f"new {number}")
+        if "drop" in tried[number] and "recover" not in verbs:
+            gone = "drop" in verbs and "recover" not in tried[number]
+            lost += [f"{number} came back"] if gone and (old in alive or new in alive) else []
+            continue
+        if "revise" in tried[number]:
+            there = new in everything or ("revise" not in verbs and old in everything)
+        else:
+            there = old in everything
+            lost += [f"{number} lost its end"] if "extend" in verbs and more not in everything else []
+        lost += [] if "put" not in verbs or there else [f"{number} is gone"]
+    whole = [words(number) for number in tried] + [words(f"new {number}") for number in tried]
+    halves = [item.id for item in items if isinstance(item, Memory) and not any(text in item.text for text in whole)]
     print(
-        json.dumps({"kills": kills, "acknowledged": sum(map(len, done.values())), "lost": lost, "problems": problems})
+        json.dumps(
+            {
+                "kills": kills,
+                "acknowledged": sum(map(len, done.values())),
+                "lost": lost,
+                "halves": halves,
+                "problems": problems,
+            }
+        )
     )
 
 

@@ -164,6 +164,36 @@ def test_a_wrong_field_is_refused_and_nothing_is_written(bank: Bank, fields: dic
     assert tree(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"title": "a\0b"},
+        {"tags": ["a\0b"]},
+        {"own": "a\0b"},
+        {"title": 3},
+        {"own": [object()]},
+        {"own": {1: 2}},
+        {"scope": 5},
+    ],
+)
+def test_what_no_file_can_hold_is_refused_in_every_field(bank: Bank, fields: dict[str, object], tmp_path: Path) -> None:
+    before = tree(tmp_path)
+    with pytest.raises(InvalidInput):
+        bank.add("some text", **fields)  # type: ignore[arg-type]
+    assert tree(tmp_path) == before
+
+
+def test_a_field_cannot_smuggle_in_another(bank: Bank) -> None:
+    memory = bank.add("x", title="a", **{"a: b\nstatus2": "x"})
+    assert memory.fields == {"a: b\nstatus2": "x"}
+
+
+def test_until_a_day_means_all_of_it(bank: Bank) -> None:
+    bank.add("x", title="a", created_at="2025-01-15T10:00:00Z")
+    assert [memory.id for memory in bank.list(until="2025-01-15")] == ["notes:a"]
+    assert bank.list(until="2025-01-15T09:00:00Z") == []
+
+
 def test_an_update_must_change_something(bank: Bank) -> None:
     bank.add("text", title="a")
     with pytest.raises(InvalidInput, match="nothing to change"):

@@ -7,10 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import pytest
 
 from conftest import tree
@@ -133,7 +134,7 @@ def test_text_can_be_piped_in(run: Run, bank: Bank) -> None:
     run("add", "-", "--title", "a", stdin="first\n")
     run("append", "a", "-", stdin="second\n")
     run("add", "--title", "b", stdin="no dash needed")
-    assert [bank.get("a").text, bank.get("b").text] == ["first\n\nsecond\n".replace("\n\n", "\n\n"), "no dash needed\n"]
+    assert [bank.get("a").text, bank.get("b").text] == ["first\n\nsecond\n", "no dash needed\n"]
 
 
 def test_piped_bytes_that_are_no_text_are_refused(run: Run, bank: Bank) -> None:
@@ -154,7 +155,7 @@ def test_update_changes_what_is_named(run: Run, bank: Bank) -> None:
     run("add", "old", "--title", "a", "-t", "x")
     run("update", "a", "new", "--type", "fact")
     memory = bank.get("a")
-    assert (memory.text, memory.tags, memory.type) == ("new", ("x",), "fact")
+    assert (memory.text, memory.tags, memory.type) == ("new\n", ("x",), "fact")
 
 
 def test_rm_and_restore(run: Run, bank: Bank) -> None:
@@ -238,6 +239,58 @@ def test_every_command_has_help_with_an_example(run: Run, name: str) -> None:
     for sub, child in getattr(command, "commands", {}).items():
         assert f"$ memlane {name} {sub}" in (child.help or ""), sub
     assert run(name, "--help").code == 0
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    context = app.make_context("memlane", ["list"], resilient_parsing=True)
+    for name in COMMANDS:
+        command = app.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {sub}", child) for sub, child in command.commands.items())
+        else:
+            yield name, command
+
+
+def test_every_command_can_print_json() -> None:
+    assert [
+        name for name, command in every_command() if not any("--json" in option.opts for option in command.params)
+    ] == []
+
+
+def test_a_usage_error_is_json_when_json_is_asked_for(run: Run, bank: Bank) -> None:
+    assert json.loads(run("add", "--json", "--nonsense").err)["error"]["code"] == "usage"
+
+
+@pytest.mark.parametrize("field", ["title=x", "text=x", "tags=x", "lane=x", "id=x"])
+def test_options_are_not_fields(run: Run, bank: Bank, field: str) -> None:
+    run("add", "text", "--title", "a")
+    for command in (["add", "x"], ["update", "a", "x"]):
+        assert run(*command, "--field", field).code == 2
+
+
+def test_init_honours_the_named_folder(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    assert run("--bank", "other", "init").out == f"{tmp_path / 'other/.memories'}\n"
+    assert run("--bank", "nosuch", "list").code == 1
+
+
+def test_init_says_when_it_hides_a_bank_above(run: Run, bank: Bank, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    assert f"the bank of {tmp_path} is not seen from here any more" in run("init", "sub").err
+
+
+def test_a_row_is_one_line_of_visible_characters(run: Run, bank: Bank) -> None:
+    (bank.root / "odd.md").write_text('---\ntitle: "a\\n\\tb\\e]0;x"\n---\n')
+    assert run("list").out == "notes:odd\t\ta b]0;x\n"
+
+
+def test_an_unexpected_system_error_is_a_sentence(bank: Bank, tmp_path: Path) -> None:
+    command = f"{Path(sys.executable).parent / 'memlane'} check-config > /dev/full"
+    result = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "error:" in result.stderr
 
 
 # -- the native verbs
@@ -409,6 +462,10 @@ def test_a_refused_secret_is_nowhere(run: Run, bank: Bank, tmp_path: Path, home:
         ["layers", "validate", CANARY],
         ["gate", "test", CANARY],
         ["list", "--since", CANARY],
+        ["add", "x", "--field", f"{CANARY}=1"],
+        ["add", "some text", "--lane", "layers", "--type", CANARY, "--field", "project=p"],
+        ["update", "a", "--field", f"{CANARY}=1"],
+        ["--set", f"{CANARY}=1", "list"],
     ):  # fmt: skip
         result = run(*command)
         assert result.code != 0, command

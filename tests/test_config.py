@@ -35,7 +35,7 @@ def test_each_value_knows_its_source(tmp_path: Path, home: Path, monkeypatch: py
         "recency_boost_factor": (1.5, str(user)),
         "enabled": (True, str(project)),
     }
-    assert (found["vault.max_active"], found.sources["vault.max_active"]) == (7, "environment")
+    assert (found["vault.max_active"], found.sources["vault.max_active"]) == (7, "MEMLANE_VAULT_MAX_ACTIVE")
     assert (found["gate.email"], found.sources["gate.email"]) == (False, "default")
 
 
@@ -95,7 +95,10 @@ def test_settings_can_be_given_in_python(tmp_path: Path) -> None:
         ("[memory]\nrecency_boost_factor = 0.5", "memory.recency_boost_factor must be a number, at least 1."),
         ('[memory]\nenabled = "yes"', "memory.enabled must be true or false."),
         ("[vault]\nscopes = []", "vault.scopes must be a list of text."),
-        ("[vault]\nsimilarity_threshold = 70", "vault.similarity_threshold must be a number, at least 0, at most 1."),
+        (
+            "[profile]\nsimilarity_threshold = 70",
+            "profile.similarity_threshold must be a number, at least 0, at most 1.",
+        ),
         ("[memory]\nrecency_bost_days = 1", "there is no key 'recency_bost_days' in [memory]."),
         ("[memori]\nenabled = true", "there is no table [memori]."),
         ("enabled = true", "there is no table [enabled]."),
@@ -127,12 +130,14 @@ def test_a_broken_file_is_named(tmp_path: Path, data: bytes) -> None:
 
 def test_a_wrong_environment_variable_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMLANE_RECENCY_BOOST_DAYS", "soon")
-    with pytest.raises(ConfigError, match=r"environment: memory\.recency_boost_days must be a whole number"):
+    with pytest.raises(
+        ConfigError, match=r"MEMLANE_RECENCY_BOOST_DAYS: memory\.recency_boost_days must be a whole number"
+    ):
         config.load(tmp_path)
 
 
 def test_an_unknown_flag_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no setting"):
+    with pytest.raises(ConfigError, match="There is no setting"):
         config.load(tmp_path, {"memory.colour": "blue"})
 
 
@@ -150,12 +155,46 @@ def test_a_config_toml_of_another_program_is_not_ours(tmp_path: Path) -> None:
     assert config.find_project(tmp_path) is None
 
 
+@pytest.mark.parametrize("text", ['[memory]\nlimit = "4G"\n', "[memory]\nenabled = true\nlimit = 4\n", "memory = 5\n"])
+def test_a_config_toml_that_shares_a_table_name_blocks_nothing(tmp_path: Path, text: str) -> None:
+    write(tmp_path / "config.toml", text)
+    assert config.load(tmp_path)["memory.enabled"] is ("enabled" in text)
+
+
+def test_a_named_folder_must_exist(tmp_path: Path) -> None:
+    """A mistyped --bank must not end up in a bank further up."""
+    Bank.init(tmp_path)
+    with pytest.raises(ConfigError, match="no such folder"):
+        Bank.open(tmp_path / "nosuch/dir")
+
+
+def test_an_unknown_setting_is_not_echoed_when_it_looks_like_a_secret(tmp_path: Path) -> None:
+    secret = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    with pytest.raises(ConfigError) as caught:
+        config.load(tmp_path, {secret: 1})
+    assert secret not in str(caught.value) + caught.value.hint
+
+
+def test_a_home_that_cannot_be_read_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("not a folder")
+    assert Bank.init(tmp_path).root == tmp_path / ".memories"
+
+
+def test_a_folder_that_is_gone_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ConfigError, match="current folder is gone"):
+        Bank.open()
+
+
 # -- making a bank
 
 
 def test_init_writes_one_file_and_one_folder(tmp_path: Path) -> None:
     Bank.init(tmp_path)
-    assert tree(tmp_path) == {"memlane.toml": b"[memory]\nenabled = true\n"}
+    assert tree(tmp_path) == {"memlane.toml": b'[memory]\nstorage_strategy = "project"\nenabled = true\n'}
     assert (tmp_path / ".memories").is_dir()
 
 
@@ -170,7 +209,8 @@ def test_init_keeps_what_a_user_wrote(tmp_path: Path) -> None:
     text = "# mine\n[memory]   # the bank\nrecency_boost_days = 3  # short\nenabled = false\n\n[vault]\nmax_active = 5"
     write(tmp_path / "memlane.toml", text)
     Bank.init(tmp_path)
-    assert (tmp_path / "memlane.toml").read_text() == text.replace("enabled = false", "enabled = true")
+    expected = text.replace("# the bank\n", '# the bank\nstorage_strategy = "project"\n').replace("= false", "= true")
+    assert (tmp_path / "memlane.toml").read_text() == expected
 
 
 def test_init_of_the_users_own_bank(tmp_path: Path, home: Path) -> None:
@@ -178,6 +218,55 @@ def test_init_of_the_users_own_bank(tmp_path: Path, home: Path) -> None:
     memory = Bank.open(tmp_path).add("text", title="a")
     assert memory.path == home / ".local/share/mcp-markdown-ragdocs/memories/a.md"
     assert tree(tmp_path) == {}
+
+
+def test_the_users_bank_does_not_take_over_a_project(tmp_path: Path) -> None:
+    Bank.init(tmp_path).add("text", title="mine")
+    Bank.init(tmp_path, user=True)
+    assert [memory.id for memory in Bank.open(tmp_path).list()] == ["notes:mine"]
+
+
+def test_init_completes_a_seed_003_configuration_where_it_is(tmp_path: Path) -> None:
+    text = '[memory]\nenabled = true\nstorage_strategy = "user"\nrecency_boost_days = 3\n[server]\nport = 1\n'
+    write(tmp_path / "config.toml", text)
+    Bank.open(tmp_path).add("text", title="mine")
+    bank = Bank.init(tmp_path)
+    assert list(tree(tmp_path)) == ["config.toml"]
+    assert (tmp_path / "config.toml").read_text() == text
+    assert [memory.id for memory in bank.list()] == ["notes:mine"]
+
+
+def test_init_keeps_windows_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "memlane.toml").write_bytes(b"# mine\r\n[memory]\r\nenabled = false\r\n")
+    Bank.init(tmp_path)
+    expected = b'# mine\r\n[memory]\r\nstorage_strategy = "project"\r\nenabled = true\r\n'
+    assert (tmp_path / "memlane.toml").read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["[ memory ]\nenabled = false\n", "memory.enabled = false\n", "memory = {enabled = false}\n"]
+)
+def test_init_does_not_guess_at_a_style_it_cannot_edit(tmp_path: Path, text: str) -> None:
+    write(tmp_path / "memlane.toml", text)
+    with pytest.raises(ConfigError, match="cannot be set automatically"):
+        Bank.init(tmp_path)
+    assert (tmp_path / "memlane.toml").read_text() == text
+
+
+@pytest.mark.parametrize("data", [b"# caf\xe9\n[memory]\nenabled = true\n", b"[memory\n"])
+def test_init_of_a_broken_configuration_is_an_error(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "memlane.toml").write_bytes(data)
+    with pytest.raises(ConfigError, match=r"memlane\.toml"):
+        Bank.init(tmp_path)
+    assert tree(tmp_path) == {"memlane.toml": data}
+
+
+def test_init_where_the_folder_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    from memlane import StorageError
+
+    (tmp_path / ".memories").write_text("a file")
+    with pytest.raises(StorageError):
+        Bank.init(tmp_path)
 
 
 TOPIC = "# Auth\n\n## 2025-01-01: Title\n**Context:** x\n**Problem:** y\n**Solution:** z\n---\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -91,7 +93,7 @@ def test_no_accepted_name_leaves_the_folder(name: str) -> None:
 def test_a_link_out_of_the_bank_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "bank").mkdir()
     (tmp_path / "bank/out").symlink_to(tmp_path)
-    with pytest.raises(InvalidInput, match="link that leads out"):
+    with pytest.raises(InvalidInput, match="leads out of the bank"):
         files.inside(tmp_path / "bank", "out", "x.md")
 
 
@@ -156,6 +158,64 @@ def test_replace_keeps_the_mode_and_a_link(tmp_path: Path) -> None:
     assert real.read_bytes() == b"new"
     assert (tmp_path / "link.md").is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("call", [files.create, files.replace, files.append_lines])
+def test_a_write_syncs_the_file_and_its_folder(tmp_path: Path, call: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without these two an acknowledged write is lost with the power."""
+    synced = []
+    fsync = os.fsync
+
+    def record(fd: int) -> None:
+        synced.append(stat.S_ISDIR(os.fstat(fd).st_mode))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", record)
+    call(str(tmp_path / "new.md"), b"text\n")  # type: ignore[operator]
+    assert synced == [False, True]
+
+
+def test_new_folders_are_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    files.create(str(tmp_path / "a/b/c.md"), b"text")
+    assert [path for path in synced if os.path.isdir(path)] == [
+        str(tmp_path),
+        str(tmp_path / "a"),
+        str(tmp_path / "a/b"),
+    ]
+
+
+def test_a_file_behind_a_link_is_synced_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a/real.md").write_bytes(b"old")
+    (tmp_path / "b/link.md").symlink_to(tmp_path / "a/real.md")
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    files.replace(str(tmp_path / "b/link.md"), b"new")
+    assert synced[-1] == str(tmp_path / "a")
+
+
+def test_a_file_has_its_whole_content_from_the_moment_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looked at after every system call that writes: the name is absent, or old, or whole."""
+    path = tmp_path / "a.md"
+    data = b"x" * 100_000
+    seen: set[bytes | None] = set()
+    write = os.write
+
+    def slowly(fd: int, piece: bytes) -> int:
+        written = write(fd, piece[:40_000])
+        seen.add(path.read_bytes() if path.exists() else None)
+        return written
+
+    monkeypatch.setattr(os, "write", slowly)
+    files.create(str(path), data)
+    files.replace(str(path), b"y" * 100_000)
+    assert seen == {None, data}
+    assert path.read_bytes() == b"y" * 100_000
 
 
 @pytest.mark.parametrize("call", [files.create, files.replace, files.append_lines])
@@ -283,6 +343,13 @@ def test_walking_reports_what_looks_like_memory_and_is_not_read(tmp_path: Path) 
     ]
 
 
+def test_walking_reports_what_an_old_interrupted_write_left(tmp_path: Path) -> None:
+    for name, age in ((".memlane-1-aa.tmp", 7200), (".memlane-2-bb.tmp", 0)):
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    assert [item.path.name for item in files.walk(tmp_path) if isinstance(item, Problem)] == [".memlane-1-aa.tmp"]
+
+
 # -- trash
 
 
@@ -295,6 +362,22 @@ def test_the_trash_never_overwrites(tmp_path: Path) -> None:
         "a_20250110_143022-2.md": b"3",
         "a_20250110_143022.md": b"1",
     }
+
+
+def test_a_trash_that_is_a_link_out_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "bank").mkdir()
+    (tmp_path / "bank/.trash").symlink_to(tmp_path)
+    (tmp_path / "bank/a.md").write_text("x")
+    with pytest.raises(InvalidInput):
+        files.trash(str(tmp_path / "bank/a.md"), tmp_path / "bank", NOW)
+    assert (tmp_path / "bank/a.md").exists()
+
+
+def test_other_files_in_the_trash_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / ".trash").mkdir()
+    for name in ("foo_99999999_999999.md", "readme.md"):
+        (tmp_path / ".trash" / name).write_text("x")
+    assert list(files.trashed(tmp_path)) == []
 
 
 def test_the_trash_remembers_names_and_order(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
 from conftest import Clock, tree
-from memlane import Bank, ConfigError, InvalidInput, NoteLane, NotFound
+from memlane import Bank, ConfigError, InvalidInput, Memory, NoteLane, NotFound, Problem
 from memlane.model import Draft
 
 PLAN = "Plan to refactor [[src/auth.py]] to use JWT tokens.\n\n## Goals\n- Remove session-based auth"
@@ -370,7 +372,7 @@ def test_folders_of_other_lanes_are_neither_read_nor_written(tmp_path: Path) -> 
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics/x.md").write_text("text")
     assert notes.stats()["count"] == 0
-    assert notes.create_memory("topics/y.md", "text", []) == {"error": "The folder 'topics' is not for notes."}
+    assert notes.create_memory("topics/y.md", "text", []) == {"error": "That folder is not for notes."}
 
 
 def test_a_draft_without_a_name_is_named_after_its_title(notes: NoteLane) -> None:
@@ -382,6 +384,88 @@ def test_a_draft_of_unknown_type_is_refused_with_the_known_ones(notes: NoteLane)
     with pytest.raises(InvalidInput) as caught:
         notes.put(Draft("text", type="poem"))
     assert caught.value.hint == "Use one of: journal, plan, fact, observation, reflection."
+
+
+@pytest.mark.parametrize("name", ["what?", "a: b", "con", " lead", "cafe\u0301", "q.md", "trailing."])
+def test_files_that_others_named_can_be_read_changed_and_deleted(notes: NoteLane, name: str) -> None:
+    notes.root.mkdir()
+    (notes.root / f"{name}.md").write_text("text")
+    [memory] = [item for path in notes.files() for item in notes.parse(str(path))]
+    assert isinstance(memory, Memory)
+    assert notes.fetch(memory.native_id) == memory
+    assert notes.extend(memory.native_id, "more").text == "text\n\nmore"
+    notes.drop(memory.native_id)
+    assert notes.recover(memory.native_id).text == "text\n\nmore"
+
+
+def test_an_id_with_the_suffix_means_its_own_file_first(notes: NoteLane) -> None:
+    notes.root.mkdir()
+    (notes.root / "a.md").write_text("one")
+    assert notes.fetch("a.md").text == "one"
+    (notes.root / "a.md.md").write_text("two")
+    assert notes.fetch("a.md").text == "two"
+    assert notes.put(Draft("three", fields={"filename": "b.md.md"})).id == "notes:b.md"
+
+
+@pytest.mark.parametrize("name", ["sub/indices/z", "indices/z", "foo.md/bar", ".hidden", "topics/.x/y"])
+def test_names_that_would_not_be_listed_are_refused(notes: NoteLane, name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput):
+        notes.put(Draft("text", fields={"filename": name}))
+    assert tree(tmp_path) == {}
+
+
+def test_what_is_in_the_trash_is_not_a_note(notes: NoteLane) -> None:
+    notes.create_memory("a.md", "text", [])
+    notes.delete_memory("a.md")
+    assert notes.read_memory(".trash/a_20250110_143022.md") == {
+        "error": "Memory file not found: .trash/a_20250110_143022.md"
+    }
+
+
+def test_folders_that_differ_only_in_case_are_refused(notes: NoteLane) -> None:
+    notes.create_memory("Auth/x.md", "text", [])
+    assert "only in case" in notes.create_memory("auth/y.md", "text", [])["error"]
+    assert notes.create_memory("Auth/y.md", "text", [])["status"] == "created"
+
+
+def test_a_title_that_is_a_reserved_name_still_gets_a_file(notes: NoteLane) -> None:
+    assert notes.put(Draft("Aux")).id == "notes:note-aux"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda lane: lane.create_memory("z.md", None, []),
+        lambda lane: lane.create_memory(None, "text", []),
+        lambda lane: lane.update_memory("a.md", None),
+        lambda lane: lane.append_memory("a.md", 5),
+        lambda lane: lane.read_memory(7),
+    ],
+)
+def test_wrong_types_are_error_objects(notes: NoteLane, answer: object) -> None:
+    notes.create_memory("a.md", "text", [])
+    before = tree(notes.root)
+    assert list(answer(notes)) == ["error"]  # type: ignore[operator]
+    assert tree(notes.root) == before
+
+
+def test_a_delete_holds_the_files_lock(notes: NoteLane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise an append between the link into the trash and the unlink is acknowledged and lost."""
+    notes.create_memory("a.md", "text", [])
+    link = os.link
+    held = []
+
+    def spy(source: str, target: str, **options: bool) -> None:
+        with open(source) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held.append(source)
+        link(source, target, **options)
+
+    monkeypatch.setattr(os, "link", spy)
+    notes.delete_memory("a.md")
+    assert held == [str(notes.root / "a.md")]
 
 
 # -- changing
@@ -402,6 +486,37 @@ def test_revising_the_text_keeps_the_front_matter(notes: NoteLane) -> None:
     notes.create_memory("plan.md", PLAN, ["refactor", "auth"], "plan")
     notes.revise("plan", {"text": "New."})
     assert (notes.root / "plan.md").read_text() == CREATED + "New."
+
+
+def test_a_body_after_front_matter_that_ends_the_file(notes: NoteLane) -> None:
+    notes.root.mkdir()
+    (notes.root / "a.md").write_text("---\ntype: plan\n---")
+    assert notes.revise("a", {"text": "hello"}).type == "plan"
+    assert (notes.root / "a.md").read_text() == "---\ntype: plan\n---\n\nhello"
+
+
+@pytest.mark.parametrize("text", ["---\nsome: text\n---\nrest", "\nhello", "---"])
+@pytest.mark.parametrize("before", ["no front matter", "---\ntype: plan\n---\ntight", "---\ntype: plan\n---\n\nloose"])
+def test_a_new_text_is_read_back_as_it_was_given(notes: NoteLane, before: str, text: str) -> None:
+    notes.root.mkdir()
+    (notes.root / "a.md").write_text(before)
+    memory = notes.revise("a", {"text": text})
+    assert (memory.text, memory.type) == (text, "plan" if "plan" in before else "journal")
+
+
+def test_front_matter_over_the_limit_is_reported_and_not_edited(notes: NoteLane) -> None:
+    notes.root.mkdir()
+    (notes.root / "a.md").write_text(f"---\nx: {'y' * 70_000}\n---\ntext")
+    assert [item.why for item in notes.parse(str(notes.root / "a.md")) if isinstance(item, Problem)] == [
+        "front matter is larger than 64 KiB; it is read as text"
+    ]
+    with pytest.raises(InvalidInput):
+        notes.revise("a", {"tags": ["b"]})
+
+
+def test_a_status_of_its_own_is_checked(notes: NoteLane) -> None:
+    with pytest.raises(InvalidInput, match="status"):
+        notes.put(Draft("text", fields={"status": "bogus"}))
 
 
 def test_front_matter_that_is_broken_is_not_edited(notes: NoteLane) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
 import uuid
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -391,7 +393,67 @@ def test_an_interrupted_write_leaves_no_half_file(records: RecordLane) -> None:
     assert records.validate() == []
 
 
+def test_records_in_sub_folders_are_reported(records: RecordLane) -> None:
+    record = store(records)
+    (records.root / "sub").mkdir()
+    (records.root / "sub" / f"{record.id}.md").write_bytes(Path(record.path).read_bytes())
+    assert [found.id for found in records.list()] == [record.id]
+    assert [problem.path.parent.name for problem in records.validate()] == ["sub"]
+
+
+def test_a_record_under_another_name_is_reported(records: RecordLane) -> None:
+    """S001-01"""
+    record = store(records)
+    Path(record.path).rename(records.root / "renamed.md")
+    assert [problem.why for problem in records.validate()] == ["id is not the file's name"]
+    assert records.fetch("renamed").text == TEXT
+
+
+def test_a_keyword_of_several_words_is_found(records: RecordLane) -> None:
+    """S001-36"""
+    record = store(records, keywords=["big red dog"])
+    for query in ("big red dog", "dog", "Red"):
+        assert [found.id for found in records.find(query)] == [record.id]
+
+
+def test_an_edited_record_still_stands_for_its_message(records: RecordLane) -> None:
+    """S001-33: capturing it again brings back neither the old text nor a second record."""
+    id = store(records).id
+    records.revise(id, {"text": "a better wording of it"})
+    assert store(records).content == "a better wording of it"
+    assert len(records.list()) == 1
+
+
+def test_a_naive_time_is_utc(records: RecordLane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert store(records, occurred_at=datetime(2025, 1, 1, 12)).occurred_at == "2025-01-01T12:00:00Z"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("fields", [{"keywords": [1]}, {"subject": 5}, {"occurred_at": 5}, {"thread": 5}])
+def test_wrong_types_are_refused(records: RecordLane, fields: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        store(records, **fields)
+    with pytest.raises(InvalidInput):
+        store(records, None)  # type: ignore[arg-type]
+    assert tree(records.root) == {}
+
+
 # -- changing
+
+
+def test_a_change_of_one_key_leaves_the_other_lines(records: RecordLane) -> None:
+    path = Path(store(records, thread="s1").path)
+    path.write_text(path.read_text().replace("subject: Errors", "subject: 'Errors'  # mine"))
+    before = path.read_text()
+    records.revise(path.stem, {"scope": "area:x"})
+    assert path.read_text() == before.replace("applies_to: global", 'applies_to: "area:x"')
+    assert records.revise(path.stem, {"thread": None}).thread is None
+    assert "thread" not in path.read_text()
 
 
 def test_a_revised_record_keeps_its_id_and_gets_a_new_hash(records: RecordLane) -> None:

@@ -32,7 +32,7 @@ def test_a_killed_writer_loses_and_breaks_nothing(name: str, tmp_path: Path) -> 
     output, errors = run("killing.py", name, tmp_path, KILLS, name).communicate()
     assert errors == ""
     report = json.loads(output)
-    assert (report["lost"], report["problems"], report["kills"]) == ([], [], KILLS)
+    assert (report["lost"], report["halves"], report["problems"], report["kills"]) == ([], [], [], KILLS)
     assert report["acknowledged"] >= KILLS
 
 

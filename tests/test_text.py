@@ -23,6 +23,7 @@ from memlane.text import (
     quoted,
     render_front,
     slug,
+    with_body,
 )
 
 JSON = st.recursive(
@@ -118,6 +119,12 @@ def test_only_the_core_types_are_guessed(source: str, value: Any) -> None:
         "a: *nowhere",
         "a: &x [*x]",
         "a: " + "[" * 2000 + "]" * 2000,
+        "a: " + "[" * 30000,
+        "- " * 30000,
+        "a: !!bool maybe",
+        "a: !!int [1]",
+        "a: !!float {}",
+        "a: " + "x" * 70_000,
         "a: \x07",
         "l1: &a [x,x,x,x,x,x,x,x,x,x]\n"
         + "".join(f"l{n}: &{chr(96 + n)} [{','.join([f'*{chr(95 + n)}'] * 10)}]\n" for n in range(2, 9)),
@@ -167,6 +174,25 @@ def test_flow_style_front_matter_is_left_alone() -> None:
     """Editing it line by line would damage it."""
     with pytest.raises(FrontMatterError, match="by hand"):
         edit_front("---\n{a: 1, b: 2}\n---\nbody", {"a": 3})
+
+
+@given(st.text(alphabet="ab-:. \n\r"), st.text(alphabet="ab-:. \n\r"), st.sampled_from(["", "\ufeff"]))
+def test_a_new_body_is_the_body(text: str, body: str, bom: str) -> None:
+    """Even one that looks like front matter; and what was front matter stays it."""
+    before = find_front(bom + text)
+    after_text = with_body(bom + text, body)
+    after = find_front(after_text)
+    assert (after_text[after.body :] if after else after_text.removeprefix("\ufeff")) == body
+    if before and after:
+        assert (bom + text)[before.start : before.end] == after_text[after.start : after.end]
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text(), max_size=4))
+def test_any_key_is_read_back(values: dict[str, str]) -> None:
+    text = render_front(values)
+    front = find_front(text)
+    assert front is not None
+    assert load_front(text[front.start : front.end]) == values
 
 
 # -- code and headings

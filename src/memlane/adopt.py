@@ -11,6 +11,7 @@ from typing import Any
 
 from memlane import config, files
 from memlane.errors import ConfigError, InvalidInput
+from memlane.text import newline_of
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
 _CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
@@ -52,28 +53,41 @@ def init(folder: Path, *, user: bool = False) -> Path:
     """Write (or complete) the configuration that makes this folder a bank; return the file. Safe to repeat.
 
     With `user`, the user's own config.toml is written and the bank is shared by all projects that have none.
-    Other keys and comments of an existing file stay as they are.
+    A seed-003 config.toml is completed where it is. Other keys and comments of an existing file stay as they are.
     """
-    if user:
-        path = config.user_file()
-        wanted: dict[str, dict[str, Any]] = {"memory": {"enabled": True, "storage_strategy": "user"}}
-    else:
-        if not folder.is_dir():
-            raise InvalidInput("There is no such folder.", hint="Make it first, or name another.")
-        path = folder / config.PROJECT_FILE
-        wanted = {"memory": {"enabled": True}}
-        if adopted := stores(folder):
-            wanted["lanes"] = adopted
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    before = config.load(folder).values if text and not user else {}
+    path = _config_file(folder, user)
+    memory = {"enabled": True, "storage_strategy": "user" if user else "project"}
+    wanted: dict[str, dict[str, Any]] = {"memory": memory} if user else {"memory": memory, "lanes": stores(folder)}
+    before = files.read_bytes(os.fspath(path)) if os.path.isfile(path) else b""
+    present = _toml(_decoded(before, path), path)
+    text = _decoded(before, path)
     for table, keys in wanted.items():
         for key, value in keys.items():
-            if key == "enabled" or not before.get(f"{table}.{key}"):
+            if key == "enabled" or key not in present.get(table, {}):
                 text = set_key(text, table, key, value, path)
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+    if text.encode() != before:
         files.replace(os.fspath(path), text.encode())
-    os.makedirs(config.load(None if user else folder).root, exist_ok=True)
+    files.make_folder(os.fspath(config.load(None if user else folder).root))
     return path
+
+
+def _config_file(folder: Path, user: bool) -> Path:
+    if user:
+        path = config.user_file()
+        if path is None:
+            raise ConfigError("There is no home folder.", hint="Set HOME.")
+        return path
+    if not os.path.isdir(folder):
+        raise InvalidInput("There is no such folder.", hint="Make it first, or name another.")
+    seed, own = folder / config.SEED_FILE, folder / config.PROJECT_FILE
+    return seed if config.is_seed_file(seed) and not os.path.exists(own) else own
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8.", hint="Save it as UTF-8.") from None
 
 
 def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
@@ -81,24 +95,27 @@ def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
     before = _toml(text, path)
     if before.get(table, {}).get(key) == value:
         return text
-    line = f"{key} = {json.dumps(value, ensure_ascii=False)}\n"
-    header = re.search(rf"^\[{table}\][ \t]*(?:#.*)?\n?", text, re.MULTILINE)
+    end_of_line = newline_of(text)
+    line = f"{key} = {json.dumps(value, ensure_ascii=False)}{end_of_line}"
+    header = re.search(rf"^\[{table}\][ \t]*(?:#.*)?\r?\n?", text, re.MULTILINE)
     if header is None:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        after = f"{text}{gap}[{table}]\n{line}"
+        gap = "" if not text else end_of_line if text.endswith("\n") else end_of_line * 2
+        after = f"{text}{gap}[{table}]{end_of_line}{line}"
     else:
         following = re.search(r"^\[", text[header.end() :], re.MULTILINE)
         end = header.end() + following.start() if following else len(text)
         section = text[header.end() : end]
         present = re.search(rf"^{key}[ \t]*=.*\n?", section, re.MULTILINE)
-        if present:
-            section = section[: present.start()] + line + section[present.end() :]
-        else:
-            section = line + section
+        at, rest = present.span() if present else (0, 0)
+        section = section[:at] + line + section[rest:]
         head = text[: header.end()]
-        after = (head if head.endswith("\n") else head + "\n") + section + text[end:]
+        after = (head if head.endswith("\n") else head + end_of_line) + section + text[end:]
     expected = {**before, table: {**before.get(table, {}), key: value}}
-    if _toml(after, path) != expected:
+    try:
+        done = tomllib.loads(after) == expected
+    except tomllib.TOMLDecodeError:
+        done = False
+    if not done:
         raise ConfigError(
             f"{path}: {table}.{key} cannot be set automatically.", hint=f"Write it by hand: {line.strip()}"
         )

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memlane import sensitive
-from memlane.errors import InvalidInput, MemlaneError
+from memlane import files, sensitive
+from memlane.errors import InvalidInput, MemlaneError, StorageError
 from memlane.gate import DEFAULT, Guard
 
 SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml")
@@ -56,11 +56,16 @@ def files_of(path: Path) -> list[str]:
 
 
 def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
-    """The leaks of one file. Links, special files and files over 50 MB are passed over."""
-    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > MAX_BYTES:
+    """The leaks of one file. Links and special files are passed over. Raises StorageError for what cannot be read."""
+    if os.path.islink(path) or not os.path.isfile(path):
         return []
-    with open(path, "rb") as file:
-        return _scan(file.read(), path, guard)
+    if files.size_of(path) > MAX_BYTES:
+        raise StorageError(f"{path} is larger than {MAX_BYTES:,} bytes.", hint="Split it to have it audited.")
+    try:
+        with open(path, "rb") as file:
+            return _scan(file.read(), path, guard)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
 
 
 def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:

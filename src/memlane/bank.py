@@ -9,12 +9,13 @@ import builtins
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from memlane import adopt, config, gate, lanes
+from memlane import adopt, config, files, gate, lanes
+from memlane.config import Profile
 from memlane.errors import InvalidInput, NotFound
 from memlane.lanes import NAMES, Lane
 from memlane.model import Draft, Memory, Problem, Removed
@@ -108,14 +109,20 @@ class Bank:
         words = {name: self.config[f"gate.{name}"] for name in ("secrets", "characters", "email", "phone")}
         return gate.Guard(**words, allow=self.config.allow)
 
+    @property
+    def profile(self) -> Profile:
+        """What prompt blocks show: the [profile] table, or the YAML file that it names."""
+        return config.profile(self.config)
+
     def _options(self, name: str) -> dict[str, Any]:
         settings = self.config
         options: dict[str, Any] = {"guard": self.guard}
         if name == "notes":
             options["skip"] = [settings.lane_root(other) for other in NAMES if other != "notes"]
         if name == "vault":
-            for key in ("max_active", "similarity_threshold", "token_overlap_threshold"):
-                options[key] = settings[f"vault.{key}"]
+            options["max_active"] = settings["vault.max_active"]
+            options["token_overlap_threshold"] = settings["vault.token_overlap_threshold"]
+            options["similarity_threshold"] = self.profile.similarity_threshold
             options["scopes"] = tuple(settings["vault.scopes"])
         if name == "topics":
             options["security"] = settings["topics.security"]
@@ -173,7 +180,7 @@ class Bank:
     ) -> builtins.list[Memory]:
         """Memories, the newest first; those without a date come last. `tags` means any of them."""
         wanted = set(_words(tags))
-        first, last = _moment(since, "since"), _moment(until, "until")
+        first, last = _moment(since, "since"), _moment(until, "until", end_of_day=True)
         same = {"type": type, "status": status, "scope": scope, "project": project, "thread": thread}
         same = {name: value for name, value in same.items() if value is not None}
         found = [
@@ -181,11 +188,11 @@ class Bank:
             for memory in self.memories(lane)
             if (not wanted or not wanted.isdisjoint(memory.tags))
             and all(getattr(memory, name) == value for name, value in same.items())
-            and (first is None or (memory.created_at or _BEGINNING) >= first)
-            and (last is None or (memory.created_at is not None and memory.created_at <= last))
+            and (first is None or _when(memory) >= first)
+            and (last is None or _BEGINNING < _when(memory) <= last)
         ]
         found.sort(key=lambda memory: memory.id)
-        found.sort(key=lambda memory: memory.created_at or memory.updated_at or _BEGINNING, reverse=True)
+        found.sort(key=_when, reverse=True)
         return found if limit is None else found[: max(limit, 0)]
 
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
@@ -244,7 +251,7 @@ class Bank:
                 types.update([item.type] if item.type else [])
                 if item.file not in seen:
                     seen.add(item.file)
-                    size += os.path.getsize(item.file)
+                    size += files.size_of(item.file)
             per_lane[name] = {"count": count, "bytes": size}
         return {
             "root": os.fspath(self.root),
@@ -308,10 +315,18 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for item in items if (word := item.strip())))
 
 
-def _moment(value: datetime | str | None, name: str) -> datetime | None:
+def _when(memory: Memory) -> datetime:
+    """The date a memory is listed by."""
+    return memory.created_at or memory.updated_at or _BEGINNING
+
+
+def _moment(value: datetime | str | None, name: str, *, end_of_day: bool = False) -> datetime | None:
+    """A date from what a caller gave; a bare day means its start, or its end where that is what is meant."""
     if value is None or (isinstance(value, str) and not value):
         return None
     found = moment(value)
     if found is None:
         raise InvalidInput(f"{name} is not a date.", hint="Write it like 2025-01-15 or 2025-01-15T10:30:00Z.")
+    if end_of_day and isinstance(value, str) and len(value.strip()) <= 10:
+        return found + timedelta(days=1) - timedelta(microseconds=1)
     return found

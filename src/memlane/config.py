@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from memlane.errors import ConfigError, NotEnabled
+from memlane.gate import shown
 from memlane.lanes import NAMES
 
 PROJECT_FILE = "memlane.toml"
@@ -53,7 +54,6 @@ SETTINGS = (
     *(Setting(f"lanes.{name}", str, "", what=f"where the {name} are, when not in the bank's folder") for name in NAMES),
     Setting("directory_structure.memory_path", str, "", what="seed 000's key: as lanes.topics"),
     Setting("vault.max_active", int, 100, least=1, what="how many active records the vault takes"),
-    Setting("vault.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),
     Setting("vault.token_overlap_threshold", float, 0.60, least=0.0, most=1.0, what="word overlap of a duplicate"),
     Setting("vault.scopes", list, ["shared", "orion", "elysia"], what="the scopes a vault record may have"),
     Setting("topics.security", ("strict", "smart"), "strict", what="the seed's word list, or value shapes only"),
@@ -65,24 +65,30 @@ SETTINGS = (
     Setting("profile.enabled", bool, True, what="whether prompt blocks are built"),
     Setting("profile.scopes", list, ["shared"], what="the vault scopes a prompt block shows"),
     Setting("profile.max_items", int, 20, least=0, what="how many memories a prompt block shows"),
-    Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="as vault.similarity_threshold"),
+    Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),
+    Setting("profile.file", str, "", what="a YAML profile whose `memory` key says these four instead"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _TABLES = {key.partition(".")[0] for key in _BY_KEY}
-_FREE_TABLES = {"allow", "profiles"}  # [[allow]] and [profiles.<name>] are lists, not settings
+_FREE_TABLES = {"allow"}  # [[allow]] is a list, not a setting
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What is in force. `project` is the folder whose memlane.toml was found, or None for a user's own bank."""
+    """What is in force. `file` is the project's configuration; None where only the user's own bank can be meant."""
 
-    project: Path | None
+    file: Path | None
     values: Mapping[str, Any]
     sources: Mapping[str, str]
     allow: tuple[str, ...] = ()
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
+
+    @property
+    def project(self) -> Path | None:
+        """The folder of the project."""
+        return self.file.parent if self.file else None
 
     @property
     def root(self) -> Path:
@@ -103,7 +109,7 @@ class Config:
         return places.get(lane, self.root / lane)
 
     def _resolve(self, path: str) -> Path:
-        return ((self.project or Path.cwd()) / Path(path).expanduser()).absolute()
+        return (self.project or _here(".")) / _expanded(path)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -117,16 +123,61 @@ class Config:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one agent sees of the vault: the [profile] table, or the `memory` key of its YAML profile."""
+
+    enabled: bool = True
+    scopes: tuple[str, ...] = ("shared",)
+    max_items: int = 20
+    similarity_threshold: float = 0.70
+
+
+def profile(config: Config) -> Profile:
+    """The profile in force. Raises ConfigError."""
+    if config["profile.file"]:
+        return load_profile(config._resolve(config["profile.file"]))
+    return _profile({field.name: config[f"profile.{field.name}"] for field in fields(Profile)})
+
+
+def load_profile(path: str | Path) -> Profile:
+    """The `memory` key of a YAML profile; what it leaves out has its default. Raises ConfigError."""
+    from memlane.text import FrontMatterError, load_front
+
+    path = Path(path)
+    try:
+        memory = load_front(path.read_text(encoding="utf-8")).get("memory")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint="Check the path of the profile.") from error
+    except (FrontMatterError, UnicodeDecodeError):
+        raise ConfigError(f"{path} is not a YAML profile.", hint="Check its indentation and quotes.") from None
+    names = [field.name for field in fields(Profile)]
+    if memory is None:
+        memory = {}
+    if not isinstance(memory, dict) or not memory.keys() <= set(names):
+        raise ConfigError(f"{path}: `memory` has a key that is not known.", hint=f"It takes {', '.join(names)}.")
+    if isinstance(memory.get("scopes"), str):
+        memory = {**memory, "scopes": [memory["scopes"]]}
+    return _profile({key: _checked(_BY_KEY[f"profile.{key}"], value, str(path)) for key, value in memory.items()})
+
+
+def _profile(values: dict[str, Any]) -> Profile:
+    return Profile(**{**values, "scopes": tuple(values.get("scopes", Profile().scopes))})
+
+
 def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> Config:
     """The configuration that holds in a folder (default: MEMLANE_BANK, else the current one).
 
     Raises ConfigError naming the file, the key and what is allowed. Reads only.
     """
-    project = find_project(folder)
-    layers: list[tuple[str, dict[str, Any]]] = [("flag", dict(flags or {})), ("environment", _environment())]
+    file = find_project(folder)
+    layers: list[tuple[str, dict[str, Any]]] = [("flag", dict(flags or {})), *_environment()]
+    for key in layers[0][1]:
+        if key not in _BY_KEY:
+            raise ConfigError(f"There is no setting {shown(key)!r}.", hint=_suggestion(key))
     allow: list[str] = []
-    for path in (project, user_file()):
-        if path is not None and path.is_file():
+    for path in (file, user_file()):
+        if path is not None and os.path.isfile(path):
             table = _read(path)
             layers.append((str(path), _flatten(table, path)))
             allow += _allowed(table, path)
@@ -139,11 +190,7 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
                 values[setting.key] = _checked(setting, layer[setting.key], source)
                 sources[setting.key] = source
                 break
-    for source, layer in layers[:2]:
-        for key in layer:
-            if key not in _BY_KEY:
-                raise ConfigError(f"{source}: there is no setting {key!r}.", hint=_suggestion(key))
-    config = Config(project.parent if project else None, values, sources, tuple(allow))
+    config = Config(file, values, sources, tuple(allow))
     _refuse_overlaps(config)
     return config
 
@@ -151,32 +198,63 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
 def require_enabled(config: Config) -> None:
     """Raise NotEnabled unless memory is switched on."""
     if not config["memory.enabled"]:
-        found = config.project / PROJECT_FILE if config.project else None
         raise NotEnabled(
-            "Memory system is not enabled" + (f" in {found}" if found else " here: no memlane.toml was found"),
+            "Memory system is not enabled"
+            + (f" in {config.file}" if config.file else " here: no memlane.toml was found"),
             hint="Run `memlane init` in your project's folder.",
         )
 
 
 def find_project(folder: str | Path | None = None) -> Path | None:
-    """The nearest memlane.toml (or seed-003 config.toml) in this folder or above it."""
-    start = Path(folder or os.environ.get("MEMLANE_BANK") or ".").expanduser().absolute()
+    """The nearest memlane.toml (or seed-003 config.toml) in this folder or above it. A named folder must exist."""
+    named = folder or os.environ.get("MEMLANE_BANK")
+    start = _here(named or ".")
+    if named and not os.path.isdir(start):
+        raise ConfigError("There is no such folder to look for a bank in.", hint="Check --bank or MEMLANE_BANK.")
     for place in (start, *start.parents):
         path = place / PROJECT_FILE
-        if path.is_file():
+        if os.path.isfile(path):
             return path
-        seed = place / SEED_FILE
-        if seed.is_file() and seed != user_file() and "memory" in _read_leniently(seed):
-            return seed
+        if is_seed_file(place / SEED_FILE):
+            return place / SEED_FILE
     return None
 
 
+def is_seed_file(path: Path) -> bool:
+    """Whether this config.toml is seed 003's, with one of its keys in a [memory] table: any program may have one."""
+    if not os.path.isfile(path) or path == user_file():
+        return False
+    try:
+        memory = _read(path).get("memory")
+    except ConfigError:
+        return False
+    return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
+
+
 def user_data() -> Path:
-    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
+    return _expanded(os.environ.get("XDG_DATA_HOME") or "~/.local/share")
 
 
-def user_file() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "memlane" / "config.toml"
+def user_file() -> Path | None:
+    """The user's own configuration; None when there is no home folder to look in."""
+    try:
+        return _expanded(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "memlane" / "config.toml"
+    except ConfigError:
+        return None
+
+
+def _expanded(path: str | Path) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ConfigError("There is no home folder for '~'.", hint="Set HOME, or write the path out.") from None
+
+
+def _here(path: str | Path) -> Path:
+    try:
+        return _expanded(path).absolute()
+    except FileNotFoundError:
+        raise ConfigError("The current folder is gone.", hint="Change to a folder that exists.") from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -185,15 +263,7 @@ def _read(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read.", hint="Check its permissions and encoding.") from error
-
-
-def _read_leniently(path: Path) -> dict[str, Any]:
-    """A config.toml may belong to any program: what cannot be read is not ours."""
-    try:
-        return _read(path)
-    except ConfigError:
-        return {}
+        raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
 
 
 def _flatten(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -209,6 +279,8 @@ def _flatten(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
             continue
         for key, value in section.items():
             if f"{name}.{key}" not in _BY_KEY:
+                if path.name == SEED_FILE and path != user_file():
+                    continue  # another program's keys
                 raise ConfigError(f"{path}: there is no key {key!r} in [{name}].", hint=_suggestion(f"{name}.{key}"))
             flat[f"{name}.{key}"] = value
     return flat
@@ -226,15 +298,13 @@ def _allowed(table: Mapping[str, Any], path: Path) -> list[str]:
     return found
 
 
-def _environment() -> dict[str, Any]:
+def _environment() -> Iterator[tuple[str, dict[str, Any]]]:
     """MEMLANE_STORAGE_STRATEGY for [memory] and [memory_configuration], MEMLANE_VAULT_MAX_ACTIVE for other tables."""
-    found: dict[str, Any] = {}
     for setting in SETTINGS:
         table, _, key = setting.key.partition(".")
         name = f"MEMLANE_{key}" if table in ("memory", "memory_configuration") else f"MEMLANE_{table}_{key}"
         if raw := os.environ.get(name.upper()):
-            found[setting.key] = parsed(setting.key, raw)
-    return found
+            yield name.upper(), {setting.key: parsed(setting.key, raw)}
 
 
 def parsed(key: str, raw: str) -> Any:

@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import stat
+import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,11 +29,13 @@ except ImportError:
 MAX_BYTES = 10 * 1024 * 1024
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 TRASH = ".trash"
+_LEFT_OVER = 3600.0  # seconds
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
 _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _STAMP = re.compile(r"_(\d{8}_\d{6})(?:-(\d+))?$")
 
 
@@ -64,7 +67,7 @@ def safe_parts(name: str) -> tuple[str, ...]:
             raise InvalidInput("The name would leave the bank.", hint="Give a name inside it, without '..'.")
         if part.startswith("."):
             raise InvalidInput("The name is hidden.", hint="Start it with a letter or a digit.")
-        if part.endswith((" ", ".")) or part.startswith(" ") or _DEVICE.fullmatch(part):
+        if part.endswith((" ", ".")) or part.startswith(" ") or is_reserved(part):
             raise InvalidInput("The name is reserved on some systems.", hint="Choose another name.")
         if len(part.encode()) > MAX_NAME_BYTES:
             raise InvalidInput(
@@ -75,15 +78,26 @@ def safe_parts(name: str) -> tuple[str, ...]:
 
 
 def inside(root: str | Path, *parts: str) -> str:
-    """The path of `parts` under root, or InvalidInput when a link on the way leads out of it."""
-    path = os.path.join(root, *parts)
-    home = os.path.realpath(root)
-    if os.path.commonpath((home, os.path.realpath(path))) != home:
-        raise InvalidInput(
-            "The name is a link that leads out of the bank.",
-            hint="Replace the link by the file it points to.",
-        )
+    """The path of `parts` under root. Raises InvalidInput when it leaves root, by `..` or by a link on the way."""
+    path = root = os.fspath(root)
+    for part in parts:
+        path = os.path.join(path, part)
+        if part in ("", ".", "..") or "/" in part or "\0" in part or (os.path.islink(path) and _leads_out(path, root)):
+            raise InvalidInput(
+                "The name leads out of the bank.",
+                hint="Give a name inside it; replace a link by the file it points to.",
+            )
     return path
+
+
+def _leads_out(path: str, root: str) -> bool:
+    home = os.path.realpath(root)
+    return os.path.commonpath((home, os.path.realpath(path))) != home
+
+
+def is_reserved(name: str) -> bool:
+    """Whether Windows keeps this name for a device."""
+    return _DEVICE.fullmatch(name) is not None
 
 
 def folded(name: str) -> str:
@@ -128,6 +142,14 @@ def read_bytes(path: str) -> bytes:
 def read_text(path: str) -> str:
     """The file as text, line ends and byte order mark as they are. Raises OSError, StorageError, UnicodeDecodeError."""
     return read_bytes(path).decode()
+
+
+def size_of(path: str) -> int:
+    """The file's size; 0 when it has just gone."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 def unreadable(path: str, error: Exception) -> Problem:
@@ -177,33 +199,33 @@ def create(path: str, data: bytes) -> None:
                     hint="Choose another name, or update the existing one.",
                 ) from None
             except OSError as error:
-                if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+                if error.errno not in _NO_LINKS:
                     raise
-                _create_without_links(path, data)  # some file systems have no hard links
+                _take_name(path)
+                os.replace(temp, path)
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temp)
         _sync_folder(folder)
 
 
-def _create_without_links(path: str, data: bytes) -> None:
+def _take_name(path: str) -> None:
+    """Reserve a free name where the file system has no hard links: an empty file, until the real one replaces it."""
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     except FileExistsError:
         raise AlreadyExists(f"The file already exists: {os.path.basename(path)}", hint="Choose another name.") from None
-    os.close(fd)
-    replace(path, data)
 
 
 def replace(path: str, data: bytes) -> None:
     """Give a file new content: temp file in the same folder, fsync, rename, fsync of the folder."""
     with _storage(path):
-        folder = _make_folders(os.path.dirname(path))
         path = os.path.realpath(path)  # a link stays a link; the file it names is replaced
+        folder = _make_folders(os.path.dirname(path))
         mode = None
         with suppress(FileNotFoundError):
             mode = stat.S_IMODE(os.stat(path).st_mode)
-        temp = _write_temp(os.path.dirname(path), data, mode)
+        temp = _write_temp(folder, data, mode)
         try:
             os.replace(temp, path)
         except BaseException:
@@ -272,15 +294,17 @@ def move(source: str, target: str) -> None:
         try:
             os.link(source, target, follow_symlinks=False)
         except FileExistsError:
-            raise AlreadyExists(f"The file already exists: {os.path.basename(target)}") from None
+            raise AlreadyExists(
+                f"The file already exists: {os.path.basename(target)}",
+                hint="Rename or delete the one that is there first.",
+            ) from None
         except FileNotFoundError:
             raise NotFound(f"There is no file {os.path.basename(source)}.") from None
         except OSError as error:
-            if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+            if error.errno not in _NO_LINKS:
                 raise
-            if os.path.lexists(target):
-                raise AlreadyExists(f"The file already exists: {os.path.basename(target)}") from None
-            os.rename(source, target)
+            _take_name(target)
+            os.replace(source, target)
         else:
             with suppress(FileNotFoundError):
                 os.unlink(source)
@@ -298,7 +322,8 @@ def remove(path: str) -> None:
 def make_folder(path: str) -> None:
     """mkdir -p, on stable storage when it returns."""
     with _storage(path):
-        _make_folders(path)
+        if not os.path.isdir(_make_folders(path)):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
 
 
 # -- trash
@@ -316,7 +341,7 @@ def trash(path: str, root: str | Path, now: datetime, *, copy: bytes | None = No
     number = 0
     while True:
         unique = f"-{number}" if number else ""
-        target = os.path.join(root, TRASH, f"{stem}_{stamp}{unique}{suffix}")
+        target = inside(root, TRASH, *f"{stem}_{stamp}{unique}{suffix}".split(os.sep))
         try:
             if copy is None:
                 move(path, target)
@@ -335,8 +360,12 @@ def trashed(root: str | Path) -> Iterator[tuple[str, str, datetime]]:
     for folder, _, names in os.walk(bin):
         for name in names:
             stem, suffix = os.path.splitext(os.path.relpath(os.path.join(folder, name), bin))
-            if match := _STAMP.search(stem):
-                when = datetime.strptime(match[1], "%Y%m%d_%H%M%S").replace(tzinfo=UTC)
+            match = _STAMP.search(stem)
+            try:
+                when = datetime.strptime(match[1], "%Y%m%d_%H%M%S").replace(tzinfo=UTC) if match else None
+            except ValueError:
+                continue  # somebody else's file
+            if match and when:
                 found.append((when, int(match[2] or 0), stem[: match.start()] + suffix, os.path.join(folder, name)))
     for when, _, name, path in sorted(found, reverse=True):
         yield name, path, when
@@ -367,7 +396,9 @@ def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Ite
         for entry in entries:
             name = entry.name
             if name.startswith("."):
-                if name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
+                if name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX):
+                    yield from _left_over(entry)
+                elif name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
                     yield Problem(Path(entry.path), "is hidden and not read; rename it without the leading dot")
             elif entry.is_symlink():
                 yield from _linked(entry, suffix, home)
@@ -379,6 +410,13 @@ def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Ite
             elif name.endswith(suffix):
                 yield entry.path
         pending.extend(reversed(folders))
+
+
+def _left_over(entry: os.DirEntry[str]) -> Iterator[Problem]:
+    """A temporary file that is no longer being written: its writer was killed before it had a name."""
+    with suppress(OSError):
+        if time.time() - entry.stat().st_mtime > _LEFT_OVER:
+            yield Problem(Path(entry.path), "was left by an interrupted write that was never acknowledged; delete it")
 
 
 def _linked(entry: os.DirEntry[str], suffix: str, home: str) -> Iterator[str | Problem]:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
-from memlane.errors import Refused
+from memlane import files
+from memlane.errors import InvalidInput, Refused
 from memlane.hygiene import visible
 from memlane.model import Draft
 
 Check = Callable[[Draft, Any], Draft]
 
+FIELD_NAME = "a field's name"
 WHERE_NOT_WHAT = "Store where the secret lives and how to get it, not the secret itself."
 
 
@@ -35,7 +38,8 @@ DEFAULT = Guard()
 
 
 def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
-    """Run a draft through the checks. Raises Refused; writes nothing."""
+    """Run a draft through the checks. Raises InvalidInput for what no lane can hold, Refused; writes nothing."""
+    _well_formed(draft)
     for check in checks:
         draft = check(draft, lane)
     return draft
@@ -74,8 +78,13 @@ def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
             return draft
         from memlane import sensitive
 
+        def scan(text: str) -> list[sensitive.Finding]:
+            return sensitive.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+
+        if not scan("\n".join(text for _, text in strings(draft))):
+            return draft
         for field, text in strings(draft):
-            found = sensitive.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+            found = scan(text)
             if not found:
                 continue
             if guard.secrets == "redact":
@@ -123,17 +132,47 @@ def shown(text: str) -> str:
 
 
 def strings(draft: Draft) -> Iterator[tuple[str, str]]:
-    """(field, string) for everything in a draft that a caller wrote."""
+    """(field, string) for everything in a draft that a caller wrote, the names of fields included."""
     yield "text", draft.text
-    for name in ("title", "scope", "thread"):
+    for name in ("title", "type", "scope", "thread"):
         value = getattr(draft, name)
         if value:
             yield name, value
     for tag in draft.tags:
         yield "tags", tag
     for name, value in draft.fields.items():
+        yield FIELD_NAME, name
         for string in _strings_in(value):
-            yield name, string
+            yield "a field", string
+
+
+def _well_formed(draft: Draft) -> None:
+    """Raise InvalidInput for a value of the wrong type, NUL, lone surrogates, or more than a file may hold."""
+    if not isinstance(draft.text, str):
+        raise InvalidInput("The text is not text.", hint="Give a string.")
+    for name in ("title", "type", "scope", "thread"):
+        if not isinstance(getattr(draft, name), str | None):
+            raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
+    if not all(isinstance(tag, str) for tag in draft.tags):
+        raise InvalidInput("A tag or keyword is not text.", hint="Give strings.")
+    for name, value in draft.fields.items():
+        if not isinstance(name, str) or not _storable(value):
+            raise InvalidInput("A field has a value that cannot be stored.", hint="Use text, numbers, lists and dates.")
+    size = 0
+    for _, text in strings(draft):
+        size += len(files.encoded(text))
+    if size > files.MAX_BYTES:
+        raise InvalidInput(
+            f"That is {size:,} bytes; {files.MAX_BYTES:,} are allowed.", hint="Split it, or store a summary."
+        )
+
+
+def _storable(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _storable(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_storable, value))
+    return value is None or isinstance(value, str | int | float | bool | date)
 
 
 def _strings_in(value: Any) -> Iterator[str]:
@@ -162,6 +201,7 @@ def _map_strings(draft: Draft, change: Callable[[str], str]) -> Draft:
         draft,
         text=change(draft.text),
         title=mapped(draft.title),
+        type=mapped(draft.type),
         scope=mapped(draft.scope),
         thread=mapped(draft.thread),
         tags=tuple(change(tag) for tag in draft.tags),

@@ -14,10 +14,10 @@ def utc_now() -> datetime:
 
 
 def iso(moment: datetime | None) -> str | None:
-    """ISO 8601 in UTC with a `Z`, to the second unless there is a fraction; None stays None."""
+    """ISO 8601 in UTC with a `Z`, to the second unless there is a fraction; naive is UTC, None stays None."""
     if moment is None:
         return None
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)

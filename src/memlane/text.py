@@ -46,7 +46,7 @@ def find_front(text: str) -> Front | None:
     opened = _OPEN.match(text)
     if not opened:
         return None
-    closed = _CLOSE.search(text, opened.end(), opened.end() + MAX_FRONT)
+    closed = _CLOSE.search(text, opened.end())
     if not closed:
         return None
     blank = _BLANK.match(text, closed.end())
@@ -60,15 +60,21 @@ def load_front(source: str) -> dict[str, Any]:
     """
     import yaml
 
+    if len(source) > MAX_FRONT:
+        raise FrontMatterError(f"is larger than {MAX_FRONT // 1024} KiB")
     try:
+        if sum(map(source.count, ("[", "{", "- ", "? "))) > MAX_FRONT_DEPTH:
+            _refuse_depth(source)
         found = yaml.load(source, Loader=_loader())  # noqa: S506 - a safe loader, narrowed further
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         why = TWICE if error.problem == TWICE else f"is not valid YAML ({error.problem})"
         raise FrontMatterError(why, mark.line + 2 if mark else 1) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        why = "is nested too deeply" if isinstance(error, RecursionError) else "is not valid YAML"
-        raise FrontMatterError(why) from None
+    except FrontMatterError:
+        raise
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
+        # an explicit tag on a value that does not fit it makes PyYAML fall over in many ways
+        raise FrontMatterError(f"is not valid YAML ({type(error).__name__})") from None
     if found is None:
         return {}
     if not isinstance(found, dict):
@@ -79,7 +85,7 @@ def load_front(source: str) -> dict[str, Any]:
 
 def render_front(values: Mapping[str, Any]) -> str:
     """Front matter of a new file, fences and the blank line after them included. Strings are double-quoted."""
-    lines = [f"{key}: {_flow(value)}\n" for key, value in values.items()]
+    lines = [f"{_key(key)}: {_flow(value)}\n" for key, value in values.items()]
     return "".join(("---\n", *lines, "---\n\n"))
 
 
@@ -102,7 +108,7 @@ def edit_front(text: str, changes: Mapping[str, Any]) -> str:
     newline = newline_of(text)
     for key, value in changes.items():
         span = _key_span(source, key)
-        line = "" if value is None else f"{key}: {_flow(value)}{newline}"
+        line = "" if value is None else f"{_key(key)}: {_flow(value)}{newline}"
         if span:
             source = source[: span[0]] + line + source[span[1] :]
         elif line:
@@ -118,6 +124,21 @@ def edit_front(text: str, changes: Mapping[str, Any]) -> str:
     return text[: front.start] + source + text[front.end :]
 
 
+def with_body(text: str, body: str) -> str:
+    """The text with another body; its front matter stays, and a body that looks like front matter stays a body."""
+    front = find_front(text)
+    newline = newline_of(text)
+    head = text[: front.body] if front else "\ufeff" * text.startswith("\ufeff")
+    if front and not head.endswith("\n"):
+        head += newline * 2
+    for between in ("", newline, f"---{newline}---{newline * 2}"):
+        changed = head + between + body
+        found = find_front(changed)
+        if changed[found.body if found else len(head) :] == body and bool(found) == bool(front or between):
+            return changed
+    raise AssertionError("an empty front matter always keeps a body apart")
+
+
 def plain(value: str) -> str:
     """A YAML scalar without quotes where that is safe in every YAML parser, else double-quoted."""
     return value if _PLAIN.fullmatch(value) and not _NOT_PLAIN.fullmatch(value) else quoted(value)
@@ -129,6 +150,7 @@ def quoted(value: str) -> str:
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _./@+()-]|:(?=[A-Za-z0-9/]))*(?<! )")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOT_PLAIN = re.compile(r"(?i)true|false|yes|no|on|off|y|n|null|[-+.0-9][-+.0-9_:ex]*|0x[0-9a-f]+|[0-9-]{8,10}")
 _BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TYPES = {
@@ -184,6 +206,17 @@ def _loader() -> Any:
     return Loader
 
 
+def _refuse_depth(source: str) -> None:
+    """Raise FrontMatterError for nesting that would overflow the stack of PyYAML's C code."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(source, Loader=_loader()):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_FRONT_DEPTH:
+            raise FrontMatterError("is nested too deeply")
+
+
 def _measure(found: dict[str, Any]) -> None:
     """Raise FrontMatterError for data that is deep, endless (an alias to itself) or huge once aliases are followed."""
     pending: list[tuple[Any, int]] = [(found, 0)]
@@ -208,6 +241,10 @@ def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{quoted(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
     return json.dumps(value)
+
+
+def _key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) and not _NOT_PLAIN.fullmatch(name) else quoted(name)
 
 
 def _key_span(source: str, key: str) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from memlane import __version__
-from memlane.errors import MemlaneError
+from memlane.errors import InvalidInput, MemlaneError, StorageError
 
 COMMANDS = {  # where each command lives; its module is imported only when it is used
     "init": "bank",
@@ -98,9 +98,15 @@ def main() -> None:
     """The `memlane` command. Ends the process with an exit code."""
     try:
         code = app.main(prog_name="memlane", standalone_mode=False)
+        sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.UsageError as error:
-        error.show()
+        if _wants_json():
+            _complain(
+                InvalidInput(error.format_message(), hint="Add --help to see what the command takes.", code="usage")
+            )
+        else:
+            error.show()
         sys.exit(2)
     except click.ClickException as error:
         error.show()
@@ -110,10 +116,20 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(130)
+    except OSError as error:  # the last resort: a sentence instead of a traceback
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(
+            StorageError(f"{where}{error.strerror or error}.", hint="Check the path, its permissions and the disk.")
+        )
+        sys.exit(1)
+
+
+def _wants_json() -> bool:
+    return "--json" in sys.argv
 
 
 def _complain(error: MemlaneError) -> None:
-    if "--json" in sys.argv:
+    if _wants_json():
         import json
 
         click.echo(json.dumps({"error": error.to_dict()}, ensure_ascii=False), err=True)

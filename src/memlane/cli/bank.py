@@ -12,9 +12,11 @@ from memlane import adopt, config
 from memlane.bank import Bank
 from memlane.cli.output import (
     as_json,
+    line_ended,
     print_json,
     print_memories,
     print_rows,
+    print_text,
     print_written,
     say,
     take_text,
@@ -45,16 +47,18 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--user", is_flag=True, help="Make your own bank instead, for all projects that have none.")
+@click.pass_context
 @as_json
-def init(folder: Path, user: bool, as_json: bool) -> None:
-    """Make FOLDER a bank. Adopts stores that are already there; safe to repeat.
+def init(ctx: click.Context, folder: Path | None, user: bool, as_json: bool) -> None:
+    """Make FOLDER (default: this one) a bank. Adopts stores that are already there; safe to repeat.
 
     \b
     $ memlane init
     """
-    folder = folder.expanduser().absolute()
+    folder = (folder or Path(ctx.find_root().obj[0] or ".")).expanduser().absolute()
+    above = None if user else config.find_project(folder.parent)
     file = adopt.init(folder, user=user)
     settings = config.load(None if user else folder)
     adopted = {name: settings[f"lanes.{name}"] for name in NAMES if settings[f"lanes.{name}"]}
@@ -63,6 +67,8 @@ def init(folder: Path, user: bool, as_json: bool) -> None:
         return
     for lane, place in adopted.items():
         say(f"adopted {place} as the {lane} lane")
+    if above:
+        say(f"note: the bank of {above.parent} is not seen from here any more")
     say(f"memory is enabled by {file}")
     click.echo(settings.root)
 
@@ -89,12 +95,17 @@ def check_config(ctx: click.Context, as_json: bool) -> None:
     )
 
 
+_OPTIONS = frozenset({"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at"})
+
+
 def _fields(pairs: tuple[str, ...]) -> dict[str, str]:
     fields = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise InvalidInput("A field is written NAME=VALUE.", hint="For example --field tier=register.")
+        if name in _OPTIONS:
+            raise InvalidInput(f"{name} is not a lane's own field.", hint=f"Use the option or argument for the {name}.")
         fields[name] = value
     return fields
 
@@ -126,9 +137,7 @@ def add(
     $ memlane add "Deploys go out on Tuesdays" --tag release
     $ git log -1 --format=%B | memlane add - --type journal
     """
-    given = take_text(text)
-    if options["lane"] == "notes" and not given.endswith("\n"):
-        given += "\n"  # as `echo` does: a text file ends with a line end
+    given = line_ended(take_text(text), options["lane"])
     memory = bank.add(given, tags=tags, **options, **_fields(pairs))
     print_written(memory, as_json, "stored in")
 
@@ -152,7 +161,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     else:
         facts = [memory.title, (iso(memory.created_at) or "")[:10], ", ".join(memory.tags), str(memory.path)]
         say(" · ".join(fact for fact in facts if fact))
-        click.echo(memory.text, nl=not memory.text.endswith("\n"))
+        print_text(memory.text)
 
 
 @click.command("list")
@@ -200,7 +209,9 @@ def update(
     changes = {name: value for name, value in changes.items() if value is not None} | _fields(pairs)
     if tags:
         changes["tags"] = tags
-    memory = bank.update(id, take_text(text) if text is not None else None, **changes)
+    if text is not None:
+        changes["text"] = line_ended(take_text(text), bank.get(id).lane)
+    memory = bank.update(id, **changes)
     print_written(memory, as_json, "updated")
 
 
@@ -215,7 +226,8 @@ def append(bank: Bank, id: str, text: str | None, as_json: bool) -> None:
     \b
     $ memlane append notes:deploy-day "Not before holidays."
     """
-    print_written(bank.append(id, take_text(text)), as_json, "appended to")
+    given = line_ended(take_text(text), bank.get(id).lane)
+    print_written(bank.append(id, given), as_json, "appended to")
 
 
 @click.command()

@@ -11,7 +11,7 @@ import click
 from memlane import audit as audits
 from memlane.bank import Bank
 from memlane.cli.output import as_json, open_bank, print_json, print_rows, say, take_text, with_bank
-from memlane.errors import NotEnabled, Refused
+from memlane.errors import NotEnabled, Refused, StorageError
 from memlane.gate import DEFAULT
 from memlane.hygiene import suspicious
 from memlane.lanes import NAMES
@@ -117,7 +117,10 @@ def audit(ctx: click.Context, path: Path | None, history: bool, as_json: bool) -
     else:
         names = [name for place in places for name in audits.files_of(place)]
         for name in _progress(names):
-            leaks += audits.scan_file(name, guard)
+            try:
+                leaks += audits.scan_file(name, guard)
+            except StorageError as error:
+                say(f"not audited: {error}")
     if as_json:
         print_json([leak.to_dict() for leak in leaks])
     else:

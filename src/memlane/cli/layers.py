@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import as_json, print_json, print_rows, say, take_text, with_bank
+from memlane.cli.output import always_json, as_json, print_json, print_rows, say, take_text, with_bank
 from memlane.errors import NotFound
 from memlane.lanes.layer_entries import LAYERS, SCOPES, MemoryEntry
 
@@ -47,6 +47,7 @@ def named(command: Callable[..., None]) -> Callable[..., None]:
 @layers.command()
 @click.argument("content", required=False)
 @named
+@always_json
 @with_bank
 def create(bank: Bank, content: str | None, **names: Any) -> None:
     """Write a new file with today's timestamp.
@@ -60,6 +61,7 @@ def create(bank: Bank, content: str | None, **names: Any) -> None:
 
 @layers.command()
 @named
+@always_json
 @with_bank
 def read(bank: Bank, **names: Any) -> None:
     """Print a file's entry with its staleness.
@@ -76,6 +78,7 @@ def read(bank: Bank, **names: Any) -> None:
 @layers.command()
 @click.argument("id")
 @click.argument("content", required=False)
+@always_json
 @with_bank
 def update(bank: Bank, id: str, content: str | None) -> None:
     """Replace a file's content and refresh its timestamp.
@@ -89,6 +92,7 @@ def update(bank: Bank, id: str, content: str | None) -> None:
 @layers.command()
 @click.argument("id")
 @click.argument("content", required=False)
+@always_json
 @with_bank
 def append(bank: Bank, id: str, content: str | None) -> None:
     """Add to a file; old reviews, sessions and resolved issues are pruned by its type's rule.
@@ -156,6 +160,7 @@ def prune(bank: Bank, as_json: bool, **policy: Any) -> None:
 
 @layers.command()
 @click.argument("id")
+@always_json
 @with_bank
 def validate(bank: Bank, id: str) -> None:
     """Judge a file's completeness, specificity and growth. Writes nothing.

@@ -11,9 +11,11 @@ import click
 
 from memlane.bank import Bank
 from memlane.errors import InvalidInput
+from memlane.hygiene import visible
 from memlane.model import Memory, iso
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+always_json = click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as this command always does.")
 
 
 def open_bank(ctx: click.Context) -> Bank:
@@ -46,8 +48,8 @@ def say(text: str) -> None:
 
 
 def print_rows(rows: Iterable[Sequence[str]]) -> None:
-    """Aligned columns on a terminal, tab-separated ones in a pipe."""
-    table = [[str(cell) for cell in row] for row in rows]
+    """Aligned columns on a terminal, tab-separated ones in a pipe; a cell is one line of visible characters."""
+    table = [[" ".join(visible(str(cell)).split()) for cell in row] for row in rows]
     if not table:
         return
     if not sys.stdout.isatty():
@@ -78,6 +80,17 @@ def print_written(memory: Memory, as_json: bool, verb: str) -> None:
     else:
         say(f"{verb} {memory.path}")
         click.echo(memory.id)
+
+
+def print_text(text: str) -> None:
+    """A memory's own text: as it is in a pipe, without what could steer a terminal on one."""
+    shown = visible(text) if sys.stdout.isatty() else text
+    click.echo(shown, nl=not shown.endswith("\n"))
+
+
+def line_ended(text: str, lane: str) -> str:
+    """A note's text as `echo` would write it: a text file ends with a line end. Other lanes keep what they get."""
+    return text if lane != "notes" or text.endswith("\n") else text + "\n"
 
 
 def take_text(text: str | None) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import as_json, print_json, print_rows, take_text, with_bank
+from memlane.cli.output import always_json, as_json, print_json, print_rows, take_text, with_bank
 from memlane.lanes.records import Record
 
 
@@ -22,7 +24,7 @@ def _print_records(found: list[Record], as_json: bool) -> None:
     if as_json:
         print_json([record.to_dict() for record in found])
     else:
-        print_rows((f"records:{record.id}", record.occurred_at, record.subject) for record in found)
+        print_rows((f"records:{Path(record.path).stem}", record.occurred_at, record.subject) for record in found)
 
 
 @records.command()
@@ -87,6 +89,7 @@ def find(bank: Bank, query: str, scope: str | None, limit: int, as_json: bool) -
 
 
 @records.command()
+@always_json
 @with_bank
 def index(bank: Bank) -> None:
     """Print the keyword index as JSON.

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import as_json, print_json, print_rows, say, take_text, with_bank
+from memlane.cli.output import as_json, print_json, print_rows, print_text, say, take_text, with_bank
 from memlane.lanes.topic_entries import Entry
 
 
@@ -88,25 +88,34 @@ def load(bank: Bank, topic: str, as_json: bool) -> None:
 
 @topics.command()
 @click.argument("query")
+@as_json
 @with_bank
-def embed(bank: Bank, query: str) -> None:
+def embed(bank: Bank, query: str, as_json: bool) -> None:
     """Print the two or three most relevant entries for a prompt, within 1,000 tokens.
 
     \b
     $ memlane topics embed auth
     """
     block = bank.topics.embed(query)
-    if block:
-        click.echo(block, nl=not block.endswith("\n"))
+    if as_json:
+        print_json(
+            {"text": str(block), "tokens": block.tokens, "entries": [entry.to_dict() for entry in block.entries]}
+        )
+    elif block:
+        print_text(block)
 
 
 @topics.command()
+@as_json
 @with_bank
-def reindex(bank: Bank) -> None:
+def reindex(bank: Bank, as_json: bool) -> None:
     """Write index.md anew from the topic files.
 
     \b
     $ memlane topics reindex
     """
-    bank.topics.reindex()
-    say(f"wrote {bank.topics.root / 'index.md'}")
+    written = bank.topics.reindex()
+    if as_json:
+        print_json({"index_updated": written})
+    else:
+        say(f"wrote {bank.topics.root / 'index.md'}" if written else "index.md could not be written")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import as_json, print_json, print_rows, say, take_text, with_bank
+from memlane.cli.output import as_json, print_json, print_rows, print_text, say, take_text, with_bank
 from memlane.lanes.vault import CATEGORIES, SOURCES, TIERS, Record
 
 
@@ -190,16 +191,22 @@ def proposals(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
 
 @vault.command()
 @scopes_option
+@as_json
 @with_bank
-def snapshot(bank: Bank, scopes: tuple[str, ...]) -> None:
+def snapshot(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     """Print the always-injected block: canon and active registers.
 
     \b
     $ memlane vault snapshot --scope shared --scope orion
     """
-    from memlane.inject import build_snapshot_block
+    from memlane.inject import snapshot_block
 
-    click.echo(build_snapshot_block(bank.vault, list(scopes) or bank.config["profile.scopes"]), nl=False)
+    profile = replace(bank.profile, scopes=scopes) if scopes else bank.profile
+    block = snapshot_block(bank.vault, profile)
+    if as_json:
+        print_json({"text": block})
+    elif block:
+        print_text(block)
 
 
 @vault.command()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from memlane import files
+from memlane import files, gate
 from memlane.errors import InvalidInput, StorageError
 from memlane.gate import Check
 from memlane.model import Draft, Memory, Problem, Removed
@@ -121,4 +121,7 @@ def known(changes: Mapping[str, Any], allowed: frozenset[str], lane: str) -> Non
     """Raise InvalidInput for a field that the lane does not have."""
     for name in changes:
         if name not in allowed:
-            raise InvalidInput(f"The {lane} lane has no field {name!r}.", hint=f"It has: {', '.join(sorted(allowed))}.")
+            raise InvalidInput(
+                f"The {lane} lane has no field {gate.shown(str(name))!r}.",
+                hint=f"It has: {', '.join(sorted(allowed))}.",
+            )

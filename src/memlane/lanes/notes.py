@@ -11,6 +11,7 @@ Does not search: search is the bank's.
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +35,7 @@ from memlane.text import (
     newline_of,
     render_front,
     slug,
+    with_body,
 )
 
 TYPES = ("journal", "plan", "fact", "observation", "reflection")
@@ -91,20 +93,20 @@ class NoteLane:
         """Write a new note with front matter. An unknown type becomes "journal"."""
         kind = memory_type if memory_type in TYPES else TYPES[0]
         draft = self._admit(Draft(content, tags=_tags(tags), type=kind, fields={"filename": filename}))
-        path = self._path(draft.fields["filename"])
+        path = self._new(draft.fields["filename"])
         self._create(path, self._front(draft), draft.text)
         return {"status": "created", "filename": self._filename(path), "path": path}
 
     @_answers
     def read_memory(self, filename: str) -> dict[str, Any]:
         """The whole file, front matter included."""
-        path = self._existing(filename)
+        path = self._existing(_suffixed(filename))
         return {"filename": self._filename(path), "content": readable(path), "path": path}
 
     @_answers
     def update_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Replace the whole file; front matter that is not in `content` is gone."""
-        path = self._existing(filename)
+        path = self._existing(_suffixed(filename))
         data = files.encoded(self._admit(Draft(content)).text)
         with files.locked(path):
             files.replace(path, data)
@@ -113,15 +115,15 @@ class NoteLane:
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
-        path = self._existing(filename)
+        path = self._existing(_suffixed(filename))
         self._append(path, content)
         return {"status": "appended", "filename": self._filename(path), "path": path}
 
     @_answers
     def delete_memory(self, filename: str) -> dict[str, Any]:
         """Move the file into `.trash/` under a stamped name."""
-        path = self._existing(filename)
-        moved = files.trash(path, self.root, self.clock())
+        path = self._existing(_suffixed(filename))
+        moved = self._trash(path, self.clock())
         return {"status": "deleted", "filename": self._filename(path), "moved_to": moved}
 
     @_answers
@@ -131,7 +133,7 @@ class NoteLane:
         return {
             "status": "merged",
             "target_file": self._filename(merged.file),
-            "sources_merged": str(len(set(source_files))),
+            "sources_merged": str(len(set(map(_suffixed, source_files)))),
             "target_path": merged.file,
         }
 
@@ -143,18 +145,18 @@ class NoteLane:
         if not sources:
             raise InvalidInput("No source files provided", hint="Name the notes that are to be merged.")
         draft = self._admit(Draft(content, fields={"filename": target}))
-        old = list(dict.fromkeys(map(self._path, sources)))
-        for path in old:
-            if not os.path.isfile(path):
-                raise NotFound(
-                    f"Source file not found: {gate.shown(self._filename(path))}", hint="Nothing was changed."
-                )
-        new = self._path(draft.fields["filename"])
+        old = []
+        for name in dict.fromkeys(map(_suffixed, sources)):
+            try:
+                old.append(self._existing(name))
+            except NotFound:
+                raise NotFound(f"Source file not found: {gate.shown(name)}", hint="Nothing was changed.") from None
+        new = self._new(draft.fields["filename"])
         if os.path.lexists(new):
             raise AlreadyExists(f"Target file already exists: {self._filename(new)}", hint="Choose another name.")
         self._create(new, "", draft.text)
         for path in old:
-            files.trash(path, self.root, self.clock())
+            self._trash(path, self.clock())
         return replace(self.fetch(self._native(new)), remarks=draft.remarks)
 
     @_answers
@@ -165,7 +167,7 @@ class NoteLane:
         types: Counter[str] = Counter()
         for memory in scan(self):
             if isinstance(memory, Memory):
-                size += os.path.getsize(memory.file)
+                size += files.size_of(memory.file)
                 tags.update(memory.tags)
                 types[memory.type or TYPES[0]] += 1
         return {
@@ -188,29 +190,21 @@ class NoteLane:
         if isinstance(text, Problem):
             yield text
         elif text is not None:
-            front = find_front(text)
-            values: dict[str, Any] = {}
-            body = text.removeprefix("\ufeff")
-            if front:
-                try:
-                    values = load_front(text[front.start : front.end])
-                    body = text[front.body :]
-                except FrontMatterError as error:
-                    yield Problem(Path(path), f"front matter {error}; it is read as text", error.line)
-            yield self._memory(path, values, body)
+            yield from self._parse(path, text)
 
     def fetch(self, native: str) -> Memory:
-        path = self._existing(native)
-        readable(path)
-        return next(item for item in self.parse(path) if isinstance(item, Memory))
+        path = self._located(native)
+        return next(item for item in self._parse(path, readable(path)) if isinstance(item, Memory))
 
     def put(self, draft: Draft) -> Memory:
         if draft.type is not None and draft.type not in TYPES:
             raise InvalidInput("There is no such note type.", hint=f"Use one of: {', '.join(TYPES)}.")
+        if draft.fields.get("status") not in (None, *STATUSES):
+            raise InvalidInput("There is no such status.", hint=f"Use one of: {', '.join(STATUSES)}.")
         draft = self._admit(draft)
         front = self._front(draft)
         if "filename" in draft.fields:
-            path = self._path(draft.fields["filename"])
+            path = self._new(draft.fields["filename"])
             self._create(path, front, draft.text)
         else:
             path = self._create_named(slug(draft.title or first_line(draft.text)), front, draft.text)
@@ -224,31 +218,30 @@ class NoteLane:
             raise InvalidInput("There is no such status.", hint=f"Use one of: {', '.join(STATUSES)}.")
         draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}))
         keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
-        path = self._existing(native)
+        path = self._located(native)
         with files.locked(path):
             text = readable(path)
             if "text" in changes:
-                front = find_front(text)
-                head = text[: front.body] if front else "\ufeff" * text.startswith("\ufeff")
-                text = head + draft.text
+                text = with_body(text, draft.text)
             text = edited(text, keys)
             files.replace(path, files.encoded(text))
         return replace(self.fetch(native), remarks=draft.remarks)
 
     def extend(self, native: str, text: str) -> Memory:
-        remarks = self._append(self._existing(native), text)
+        remarks = self._append(self._located(native), text)
         return replace(self.fetch(native), remarks=remarks)
 
     def drop(self, native: str) -> Removed:
-        path = self._existing(native)
+        path = self._located(native)
         now = self.clock()
-        moved = files.trash(path, self.root, now)
+        moved = self._trash(path, now)
         return Removed(f"{self.name}:{self._native(path)}", "trash", Path(moved), now)
 
     def recover(self, native: str) -> Memory:
-        path = self._path(native)
         for name, lies, _ in files.trashed(self.root):
-            if os.path.join(self.root, name) == path:
+            if name == f"{native}.md":
+                path = files.inside(self.root, *name.split("/"))
+                self._refuse_namesake(path)
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
@@ -258,6 +251,18 @@ class NoteLane:
             yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(lies), when)
 
     # -- the format
+
+    def _parse(self, path: str, text: str) -> Iterator[Memory | Problem]:
+        front = find_front(text)
+        values: dict[str, Any] = {}
+        body = text.removeprefix("\ufeff")
+        if front:
+            try:
+                values = load_front(text[front.start : front.end])
+                body = text[front.body :]
+            except FrontMatterError as error:
+                yield Problem(Path(path), f"front matter {error}; it is read as text", error.line)
+        yield self._memory(path, values, body)
 
     def _memory(self, path: str, front: Mapping[str, Any], body: str) -> Memory:
         native = self._native(path)
@@ -307,26 +312,38 @@ class NoteLane:
     def _admit(self, draft: Draft) -> Draft:
         return gate.admit(self.checks, draft, self)
 
-    def _path(self, filename: str) -> str:
-        if not isinstance(filename, str):
-            raise InvalidInput("The filename is not a string.", hint="Give a name such as auth-plan.md.")
-        filename = filename.removeprefix("memory:")
-        if not filename.endswith(".md"):
-            filename += ".md"
-        parts = files.safe_parts(filename)
+    def _new(self, filename: str) -> str:
+        """The path of a note to be made. Raises InvalidInput for a name that some file system or walking would miss."""
+        parts = files.safe_parts(_suffixed(filename))
         path = files.inside(self.root, *parts)
-        if parts[0] == "indices" or any(path.startswith(folder + os.sep) for folder in self._skip):
-            raise InvalidInput(f"The folder {parts[0]!r} is not for notes.", hint="Choose another folder.")
+        if any(part == "indices" or part.endswith(".md") for part in parts[:-1]) or self._is_skipped(path):
+            raise InvalidInput("That folder is not for notes.", hint="Choose another folder.")
         return path
 
     def _existing(self, filename: str) -> str:
-        path = self._path(filename)
-        if not os.path.isfile(path):
-            raise NotFound(
-                f"Memory file not found: {gate.shown(self._filename(path))}",
-                hint="`memlane list` shows the ids.",
-            )
-        return path
+        """The path of a note that is there, under whatever name people or other programs gave it. Raises NotFound."""
+        for name in dict.fromkeys((filename, *(unicodedata.normalize(form, filename) for form in ("NFC", "NFD")))):
+            path = files.inside(self.root, *name.split("/"))
+            hidden = any(part.startswith(".") or part == "indices" for part in name.split("/"))
+            if not hidden and os.path.isfile(path) and not self._is_skipped(path):
+                return path
+        raise NotFound(f"Memory file not found: {gate.shown(filename)}", hint="`memlane list` shows the ids.")
+
+    def _located(self, native: str) -> str:
+        """The path of a memory of this id; an id with `.md` at its end is understood, too."""
+        try:
+            return self._existing(f"{native}.md")
+        except NotFound:
+            if not native.endswith(".md"):
+                raise
+            return self._existing(native)
+
+    def _is_skipped(self, path: str) -> bool:
+        return any(path.startswith(folder + os.sep) for folder in self._skip)
+
+    def _trash(self, path: str, now: datetime) -> str:
+        with files.locked(path):  # so that nobody appends to what is on its way out
+            return files.trash(path, self.root, now)
 
     def _filename(self, path: str) -> str:
         return path[len(os.fspath(self.root)) + 1 :]
@@ -337,29 +354,23 @@ class NoteLane:
     def _create(self, path: str, front: str, content: str) -> None:
         data = files.encoded(front + content)
         filename = self._filename(path)
+        taken = AlreadyExists(f"Memory file already exists: {filename}", hint="Update it, or choose another name.")
         if os.path.lexists(path):
-            raise AlreadyExists(f"Memory file already exists: {filename}", hint="Update it, or choose another name.")
-        if self._has_namesake(path):
-            raise AlreadyExists(
-                f"Memory file already exists: {files.namesake(path)} differs from {filename} only in case or "
-                "Unicode form, which some file systems cannot tell apart.",
-                hint="Choose another name.",
-            )
+            raise taken
+        self._refuse_namesake(path)
         try:
             files.create(path, data)
         except AlreadyExists:
-            raise AlreadyExists(
-                f"Memory file already exists: {filename}", hint="Update it, or choose another name."
-            ) from None
+            raise taken from None
         self._note_name(path)
 
     def _create_named(self, stem: str, front: str, content: str) -> str:
         """Create under the first free name: stem, stem-2, … and, where many want the same one, a random tail."""
-        stem = stem or "note"
+        stem = f"note-{stem}" if files.is_reserved(stem) else stem or "note"
         for attempt in range(100):
             tail = "" if attempt == 0 else f"-{attempt + 1}" if attempt < 9 else f"-{os.urandom(4).hex()}"
             try:
-                path = self._path(f"{stem}{tail}.md")
+                path = self._new(f"{stem}{tail}.md")
                 self._create(path, front, content)
             except AlreadyExists:
                 continue
@@ -378,24 +389,42 @@ class NoteLane:
     # Case and Unicode namesakes are a courtesy to other file systems, so a listing remembered per folder will do:
     # reading a folder of 10,000 names at every write would cost more than the write.
 
-    def _has_namesake(self, path: str) -> bool:
-        folder, name = os.path.split(path)
+    def _refuse_namesake(self, path: str) -> None:
+        """Raise AlreadyExists when the file or a folder on its way differs from a name only in case or Unicode form."""
+        while len(path) > len(os.fspath(self.root)):
+            folder, name = os.path.split(path)
+            if files.folded(name) in self._names_in(folder) and not os.path.lexists(path):
+                raise AlreadyExists(
+                    f"Memory file already exists: {files.namesake(path)} differs from {name} only in case or "
+                    "Unicode form, which some file systems cannot tell apart.",
+                    hint="Choose another name.",
+                )
+            path = folder
+
+    def _names_in(self, folder: str) -> set[str]:
         try:
             changed = os.stat(folder).st_mtime_ns
+            remembered = self._namesakes.get(folder)
+            if remembered is None or remembered[0] != changed:
+                remembered = (changed, set(map(files.folded, os.listdir(folder))))
+                self._namesakes[folder] = remembered
         except OSError:
-            return False  # no such folder; whatever else is wrong with it, writing will say
-        remembered = self._namesakes.get(folder)
-        if remembered is None or remembered[0] != changed:
-            names = os.listdir(folder) if os.path.isdir(folder) else []
-            remembered = (changed, {files.folded(other) for other in names})
-            self._namesakes[folder] = remembered
-        return files.folded(name) in remembered[1]
+            return set()  # no such folder yet; whatever else is wrong with it, writing will say
+        return remembered[1]
 
     def _note_name(self, path: str) -> None:
         folder, name = os.path.split(path)
         if remembered := self._namesakes.get(folder):
             remembered[1].add(files.folded(name))
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
+
+
+def _suffixed(filename: Any) -> str:
+    """A file name as the seed's verbs take it: with or without `.md`, or a seed-003 id."""
+    if not isinstance(filename, str) or not filename.strip():
+        raise InvalidInput("There is no filename.", hint="Give a name such as auth-plan.md.")
+    name = filename.removeprefix("memory:")
+    return name if name.endswith(".md") else f"{name}.md"
 
 
 def _title(body: str) -> str:

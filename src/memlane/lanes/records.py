@@ -3,7 +3,8 @@
 A message is recognised again by the instant it occurred and the hash of its content. Its id is made from these two
 (in the form of a version-4 UUID), so that two processes that capture the same message meet at the same file name,
 and the file system decides who was first. Records under other ids, written by hand or by another tool, are looked
-up by reading them.
+up by reading them. A record that was edited still stands for the message it was made from: capturing that message
+again brings back neither the old text nor a second record.
 
 Does not choose what to capture: that is `memlane.capture`.
 """
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from memlane.text import (
     load_front,
     moment,
     plain,
+    with_body,
 )
 
 KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
@@ -87,6 +90,7 @@ class RecordLane:
         self.clock = clock
         self.checks = gate.common(guard)
         self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
+        self._listed: tuple[int, frozenset[str]] = (0, frozenset())
 
     # -- the seed's verbs
 
@@ -188,6 +192,8 @@ class RecordLane:
                 problems.append(record)
             elif record is not None:
                 problems.extend(Problem(Path(path), why) for why in _objections(record))
+                if record.id != _native(path):
+                    problems.append(Problem(Path(path), "id is not the file's name"))
                 if record.content_hash != content_hash(record.content):
                     problems.append(Problem(Path(path), "content_hash is not that of the content"))
         return problems
@@ -195,7 +201,13 @@ class RecordLane:
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
-        return files.walk(self.root)
+        for path in files.walk(self.root):
+            if isinstance(path, str) and os.path.dirname(path) != os.fspath(self.root):
+                yield Problem(
+                    Path(path), "lies in a sub-folder and is not read; records lie side by side in one folder"
+                )
+            else:
+                yield path
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
         record = self._parse(path)
@@ -234,12 +246,14 @@ class RecordLane:
     def drop(self, native: str) -> Removed:
         path = self._existing(native)
         now = self.clock()
-        return Removed(f"records:{_native(path)}", "trash", Path(files.trash(path, self.root, now)), now)
+        with files.locked(path):  # so that nobody changes what is on its way out
+            moved = files.trash(path, self.root, now)
+        return Removed(f"records:{_native(path)}", "trash", Path(moved), now)
 
     def recover(self, native: str) -> Memory:
         path = self._path(native)
         for name, lies, _ in files.trashed(self.root):
-            if os.path.join(self.root, name) == path:
+            if name == os.path.basename(path):
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
@@ -283,7 +297,6 @@ class RecordLane:
         id, when = draft.fields["id"], draft.fields["occurred_at"]
         if id is not None and not _is_v4(id):
             raise InvalidInput("The id is not a version-4 UUID.", hint="Leave it out: one is made.")
-        files.encoded(draft.text)
         draft = gate.admit(self.checks, draft, self)
         key = _key(when, content_hash(draft.text))
         made = _made_id(key)
@@ -293,6 +306,8 @@ class RecordLane:
         if existing is None:
             try:
                 files.create(record.path, data)
+                if id is None:  # the folder's new time is our own doing
+                    self._listed = (os.stat(self.root).st_mtime_ns, self._listed[1])
             except AlreadyExists:
                 if id is not None:
                     raise
@@ -317,7 +332,7 @@ class RecordLane:
             new = _checked(draft, _ANY_ID, iso(when) if isinstance(when, datetime) else when, path)
             new = replace(new, id=old.id)  # one that is no version-4 UUID may stay what it is
             if new != old:
-                files.replace(path, files.encoded(_rewritten(readable(path), new)))
+                files.replace(path, files.encoded(_rewritten(readable(path), old, new)))
         return replace(_memory(new), remarks=draft.remarks)
 
     def _duplicate(self, key: tuple[datetime, str], made: str) -> Record | None:
@@ -325,21 +340,30 @@ class RecordLane:
         path = os.path.join(self.root, f"{made}.md")
         if os.path.exists(path):
             return self._record(path)
-        seen: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
-        found = None
-        for other in self.files():
-            if isinstance(other, Problem) or _is_made(_native(other)):
+        for name in self._foreign_names():
+            other = os.path.join(self.root, name)
+            try:
+                info = os.stat(other)
+            except OSError:
                 continue
-            info = os.stat(other)
             stamp = (info.st_mtime_ns, info.st_size)
-            if (entry := self._foreign.get(other)) is None or entry[0] != stamp:
+            if (entry := self._foreign.get(name)) is None or entry[0] != stamp:
                 record = self._parse(other)
-                entry = (stamp, _key_of(record) if isinstance(record, Record) else None)
-            seen[other] = entry
+                entry = self._foreign[name] = (stamp, _key_of(record) if isinstance(record, Record) else None)
             if entry[1] == key:
-                found = other
-        self._foreign = seen
-        return self._record(found) if found else None
+                return self._record(other)
+        return None
+
+    def _foreign_names(self) -> frozenset[str]:
+        """The records whose ids were not made here. The listing is remembered while the folder does not change."""
+        try:
+            changed = os.stat(self.root).st_mtime_ns
+            if changed != self._listed[0]:
+                names = (name for name in os.listdir(self.root) if name.endswith(".md") and name[0] != ".")
+                self._listed = (changed, frozenset(name for name in names if not _is_made(name[:-3])))
+        except OSError:
+            return frozenset()
+        return self._listed[1]
 
     def _records(self) -> Iterator[Record]:
         for path in self.files():
@@ -383,13 +407,11 @@ def render(record: Record) -> str:
     return "\n".join(("---", *lines, "---", "", record.content))
 
 
-def _rewritten(text: str, record: Record) -> str:
-    """The file with a record's new values; keys that are not ours, comments and line ends stay as they were."""
-    values = record.to_dict()
-    keys = {key: values[key] for key in (*KEYS, "thread")}
-    text = edited(text, {key: value for key, value in keys.items() if value is not None})
-    front = find_front(text)
-    return text[: front.body if front else 0] + record.content
+def _rewritten(text: str, old: Record, new: Record) -> str:
+    """The file with the keys that changed; other keys, comments, quoting and line ends stay as they were."""
+    before, after = old.to_dict(), new.to_dict()
+    text = edited(text, {key: after[key] for key in (*KEYS, "thread") if after[key] != before[key]})
+    return text if new.content == old.content else with_body(text, new.content)
 
 
 def _memory(record: Record) -> Memory:
@@ -495,9 +517,12 @@ def _instant(record: Record) -> datetime:
 
 
 def _likeness(word: str, keyword: str) -> float:
-    """1.0 for the same word, down to FUZZY for a misspelt one, 0 below that."""
-    if word == keyword:
-        return 1.0
+    """1.0 for the keyword or one of its words, down to FUZZY for a misspelt one, 0 below that."""
+    parts = re.findall(r"\w+", keyword)
+    return 1.0 if word == keyword or word in parts else max(map(partial(_ratio, word), {keyword, *parts}), default=0.0)
+
+
+def _ratio(word: str, keyword: str) -> float:
     matcher = SequenceMatcher(None, word, keyword, autojunk=False)
     if matcher.real_quick_ratio() < FUZZY or matcher.quick_ratio() < FUZZY:
         return 0.0

@@ -110,9 +110,8 @@ class SecurityViolation(Refused):
 
 def blocked_words(draft: Draft, lane: Any) -> Draft:
     """the seed's blocked words are refused (smart: values shaped like secrets)"""
-    given = [text for _, text in gate.strings(draft)]
+    given = [text for field, text in gate.strings(draft) if field != gate.FIELD_NAME]
     given += [name for name in draft.fields if name not in _FIELDS | _OWN and not text_of.is_known_label(name)]
-    given += [draft.type] if draft.type else []
     if getattr(lane, "security", "strict") == "strict":
         # what COMMON strips afterwards must not hide a word from this list
         texts = [visible(text).lower() for text in given]

@@ -26,6 +26,7 @@ from uuid import uuid4
 from memlane import files, gate
 from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, Refused, StorageError
 from memlane.gate import Check
+from memlane.hygiene import visible
 from memlane.lanes import known
 from memlane.lanes.log import Position, read_new, read_old, rewrite
 from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
@@ -897,7 +898,7 @@ def _newest(record: Record) -> tuple[float, str]:
 
 def _bullet(text: str | None) -> str:
     """A text as one Markdown list item: invisible characters removed, further lines indented."""
-    return gate.visible(text or "").strip().replace("\n", "\n  ")
+    return visible(text or "").strip().replace("\n", "\n  ")
 
 
 def _draft(text: Any, scope: Any, category: Any, tags: Any, source: Any, tier: Any, topic_id: Any) -> Draft:
