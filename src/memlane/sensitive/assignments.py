@@ -13,6 +13,7 @@ from functools import cache
 from memlane.sensitive.decoys import (
     entropy,
     is_digest,
+    is_elided,
     is_marked,
     is_placeholder,
     is_random,
@@ -20,22 +21,31 @@ from memlane.sensitive.decoys import (
     wordiness,
 )
 
-# The last row is "password" in other languages.
-_WORDS = (
-    "pass", "pw", "secret", "token", "key", "auth", "cred", "psk",
-    "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호",
+# "Password" in other languages; the rest of the word may follow.
+_FOREIGN = (
+    "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "kennwort", "lösenord",
+    "adgangskode", "heslo", "geslo", "şifre", "parola", "salasana", "jelszó", "κωδικ", "clave", "mật khẩu", "סיסמ",
+    "كلمة المرور", "รหัสผ่าน", "lozinka", "пароль",
 )  # fmt: skip
+_WORDS = ("pass", "pw", "secret", "token", "key", "auth", "cred", "psk", *_FOREIGN)
 
 # What may follow the word, up to and with the value. All repeats are bounded: linear time.
 _VALUE = (
-    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2})?(?P<quote>\\\\?[\"']|\"\"\"|'''|[\"']|`{1,3})(?![\"'])"
+    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2}|@)?(?P<quote>\\\\?[\"']|\"\"\"|'''|[\"']|`{1,3})(?![\"'])"
     r"(?P<quoted>(?:(?!(?P=quote))[^\n]){1,600}+)(?P=quote)"
     r"|(?P<bare>(?:[^\s\"'`,;<>()\[\]{}|&=]|&(?!\w{1,30}=)|=(?=[\s=\"'`]|\Z)){4,600}+)(?P<after>[^\n]{0,20}))"
 )
+_VERB = r"is|was|to|ist|war|es|est|lautet"
 _SIGNED = (
-    r"(?P<name>[\w.-]{0,40}+)(?P<more>(?:[ \t]{1,2}(?!(?:is|was|to)\b)[\w.-]{1,20}+){0,4}?)"
-    r"(?P<close>[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}"
-    r"(?P<sep>:{1,3}=?|：|=>|={1,3}|->|\?=|\|\|=?|,|>|\(|\b(?:is|was|to)\b:?|value[ \t]{0,2}=)"
+    rf"(?P<name>[\w.-]{{0,40}}+)(?P<more>(?:[ \t]{{1,2}}(?!(?:{_VERB})\b)[\w.-]{{1,20}}+){{0,4}}?)"
+    r"(?P<close>(?:\[\d{0,4}\])?[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}(?P<sep>"
+    # A name and its value as two fields, and the default of a variable.
+    r"[,;]?\s{0,20}[\"'`]?\b(?:value|default)\b[\"'`]?[ \t]{0,4}[:=]|</key>\s{0,20}<string>"
+    r"|\{[^{}]{0,300}?\bdefault[ \t]{0,10}="
+    # A declaration with a type.
+    r"|:[ \t]{0,2}[&*]?(?:'\w{1,10} )?[\w.<>?]{1,30}[ \t]{0,3}=(?=[ \t]{0,3}[\"'`])"
+    rf"|:[-=]|:{{1,3}}=?|：|=>|[!=]?={{1,3}}|->|→|\?=|\|\|=?|,|>|\(|是|为|為|は"
+    rf"|\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b(?:{_VERB})\b:?)"
 ) + _VALUE
 _BLANK = r"(?P<name>[\w.-]{0,40}+)(?P<more>)(?P<close>[\"'`\])*}]{0,2})(?P<sep>)[ \t]{1,4}" + _VALUE
 # Names that hold such a word and are no credential's, without signs between their words.
@@ -58,14 +68,14 @@ _OTHER_NAMES = tuple(
     secretarn secretversion secrettype secretmanager secretsmanager secretstore secretur secretmount
     secretengine secretlength credit credo credib credul credenz accredit sacred incred discred credfile
     credpath credtype credhelper credprovider credstore credentialfile credentialpath credentialtype
-    credentialhelper credentialprovider credentialsfile credentialspath credentialid fingerprint sha1 sha256
+    credentialhelper credentialprovider credentialsfile credentialspath credentialid credentialsid fingerprint sha1 sha256
     sha512 hash digest checksum integrity commit uuid guid translation i18n audience issuer alphabet charset
     accessib accessor accessid accesslevel accessmode accesstype accesspoint accesscontrol accesslog
     """.split()
 )
 _PASSWORDISH = (
     r"pass(?:w(?:or)?d|wort|phrase|code|wrd|e)?s?(?:$|[^a-z])|passw|pwd|psk|(?:^|[^a-z-])pw(?:$|\s)"
-    r"|contrase|wachtwoord|senha|hasło|парол|密码|密碼|パスワード|비밀번호"
+    r"|masterauth|" + "|".join(_FOREIGN)
 )
 # Names that say by themselves that the value is a secret; a bare "key" or "auth" does not.
 _STRONG_NAME = (
@@ -79,6 +89,8 @@ _STRONG_NAME = (
 )
 # A password without digits that holds one of these is an example's.
 _WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
+# What prose puts after "password" or "token" and is a method, a format or a version.
+_ALGORITHM = r"sha|md[45]|hmac|pbkdf|crypt|argon|aes|auth|utf|base\d|x509|ldap|v\d|2fa|ntlm|http|\d(?:st|nd|rd|th)\b"
 # Numbers, paths, dotted names, constants and file names.
 _OTHER_VALUES = (
     r"[\d.,:/-]+|[A-Za-z]+[-/.][A-Za-z./_-]+|(?-i:[A-Z][A-Z_]*)\d{0,2}(?::(?-i:[A-Z_]+)\d{0,2})?"
@@ -127,14 +139,16 @@ def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, i
     name = (before[0] if before else "") + match["name"] + match["more"]
     group = "quoted" if match["quoted"] is not None else "bare"
     value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
-    rule = _judge(name.lower(), match, value)
-    if not rule or is_other_name(name):
-        return None
     begin = match.start(group)
     end = begin + len(value)
+    rule = _judge(name.lower(), match, value)
+    if not rule or is_other_name(name) or is_elided(text, end):
+        return None
     if group == "bare" and text[end : end + 1] == "=":  # the rest of a password with a sign in it
         rest = _pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, end)
         end = rest.end() if rest else end
+        if is_marked(text[begin:end]):
+            return None
     return *rule, begin, end
 
 
@@ -147,7 +161,7 @@ def _every(lowered: str, word: str) -> Iterator[int]:
 
 def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | None:
     quoted = match["quoted"] is not None
-    sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
+    sep = _sign(match)
     password = bool(_pattern(_PASSWORDISH).search(name))
     if not password and len(value) < 20 and not re.search(r"\d", value) and not _is_noise(value):
         return None
@@ -165,7 +179,7 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
     if is_stand_in(value) or re.search(r"\s", value):
         return None
     strong = bool(_pattern(_STRONG_NAME).search(name))
-    if sep in ("", ",", ">", "(", "is", "was", "to", "->") and not (is_random(value, 16) and strong):
+    if sep in ("", ",", ">", "(", "is", "->") and not (is_random(value, 16) and strong):
         return None
     secret = "assigned-secret", "secret in an assignment"
     if strong and sep and re.fullmatch(r"\d{20,}", value) and len(set(value)) > 4:
@@ -182,32 +196,56 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
     return None
 
 
+def _sign(match: re.Match[str]) -> str:
+    """The sign between name and value: `=` for all that assigns, `is` for verbs, or the sign itself."""
+    sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
+    if _pattern(rf"(?:{_VERB}|是|为|為|は)(?: .*)?").fullmatch(sep):
+        return "is"
+    closed = sep == ">" and match["after"] is not None and match["after"].startswith("</")
+    return sep if sep in ("", ",", "(", "->", ":", "=>") or (sep == ">" and not closed) else "="
+
+
 def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bool:
     if len(value) < 4 or _pattern(_OTHER_VALUES).fullmatch(value):
         return False
+    kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
+    strong = kinds[2] and sum(kinds) >= 2
     login = _pattern(_LOGIN).search(match.string, max(0, match.start() - 200), match.start())
-    if login and (sep in ("=", "==", ":", "=>", ":=", "") and (quoted or sep)):
+    if login and sep in ("=", ":", "=>", "") and (quoted or sep):
         # Next to a user's name even a weak word is the password.
-        weak = (value.isalpha() and _pattern(_WEAK).search(value)) or len(value.split()) > 2
-        return not is_stand_in(value) and not weak and (quoted or not match["after"].strip()[:1].isalpha())
+        weak = (_has(r"^[A-Za-z_-]+$", value) and _pattern(_WEAK).search(value)) or len(value.split()) > 2
+        prose = not quoted and not strong and match["after"].strip()[:1].isalpha()
+        return not is_stand_in(value) and not weak and not prose
     if is_stand_in(value) or re.search(r"\s", value) or len(value) < 5:
         return False
-    kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
-    if sep in ("", ",", ">", "(", "->"):
-        flag = match.string[max(0, match.start() - 2) : match.start()] in ("--", " -")
-        if flag and sep == "" and not match["more"]:
-            return kinds[2] and sum(kinds) >= 2
-        return quoted and kinds[2] and sum(kinds) >= 2 and len(value) >= 8 and sep != ""
-    if match["more"] or sep in ("is", "was", "to"):
+    if sep == "":
+        return strong and _stands_for_password(value, sum(kinds), quoted, match)
+    if sep in (",", ">", "(", "->"):
+        return quoted and strong and len(value) >= 8
+    if match["more"] or sep == "is":
         # Words between them: only a value with a digit, and "pass" may be the verb.
-        return kinds[2] and sum(kinds) >= 2 and match["name"] != "pass" and not re.match(r"[\w.-]+ ", value)
-    if (kinds[2] and sum(kinds) >= 2) or _is_noise(value):
+        return strong and match["name"] != "pass" and not re.match(r"[\w.-]+ ", value)
+    if strong or _is_noise(value):
         return True
     if kinds[3] and not re.fullmatch(r"[\w.-]+", value):
         return len(value) >= 6 and not re.search(r"[:=]", value)
     if quoted or (sep == "=" and match[0][:1].isupper()):
         return len(value) >= 6 and not _pattern(_WEAK).search(value)
     return False
+
+
+def _stands_for_password(value: str, kinds: int, quoted: bool, match: re.Match[str]) -> bool:
+    """Only blanks between name and value: an option, a line of its own, or a value that is no word of prose."""
+    text, start = match.string, match.start()
+    line = text[max(0, start - 60) : start].rpartition("\n")[2].lower()
+    if re.search(r"(?:^|\s)--?[\w-]*$", line):
+        return True
+    if re.search(_ALGORITHM, value, re.IGNORECASE):
+        return False
+    declared = re.fullmatch(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+)?[\w.-]*", line)
+    if declared and len(value) >= 6 and (quoted or not match["after"].strip()):
+        return True
+    return len(value) >= 7 and (quoted or kinds >= 3) and wordiness(value) < 0.9
 
 
 def _is_noise(value: str) -> bool:

@@ -100,6 +100,11 @@ def is_marked(value: str) -> bool:
     return bool(_pattern(_PLACEHOLDER_SIGNS).search(value) or _pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
 
 
+def is_elided(text: str, end: int) -> bool:
+    """True where the text shows only the beginning of a value: `ghp_abc...`, `sk-1234****`."""
+    return text.startswith(("...", "…", "***", "xxxx", "XXXX", "####", "[...", "<"), end) and text[end : end + 2] != "</"
+
+
 def is_placeholder(value: str) -> bool:
     """True for marked values and, outside quotes, for expressions of code that fetch the value."""
     return is_marked(value) or bool(_pattern(_REFERENCE).fullmatch(value[:_ENOUGH]))
@@ -107,7 +112,8 @@ def is_placeholder(value: str) -> bool:
 
 def is_stand_in(value: str) -> bool:
     """True for a word that stands where a password could stand (`password: required`)."""
-    return value.lower().strip(".,;:!?") in _STAND_INS
+    word = value.lower().strip(".,;:!?")
+    return word in _STAND_INS or bool(re.fullmatch(r"(?:qwert[yz]|azerty|asdf|zxcv)[a-z]{0,4}\d?", word))
 
 
 def is_digest(value: str) -> bool:

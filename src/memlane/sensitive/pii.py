@@ -103,6 +103,9 @@ PII: tuple[Rule, ...] = (
          check=ssn, ignore_case=True, kind="pii",
          decoys=False, starts_word=False, wide=True),
     Rule("card", "payment card number", (), _CARD, check=card, kind="pii", decoys=False, not_after=_INSIDE),
+    Rule("card", "payment card number", ("card", "cc=", "cc_num", "ccnum", "pan="),
+         rf"(?:card|\bcc|\bpan)[\w-]{{0,16}}[\"']?\s{{0,2}}[=:]\s{{0,2}}[\"']?({_CARD})", group=1, check=card,
+         ignore_case=True, kind="pii", decoys=False, starts_word=False, wide=True),
     Rule("iban", "bank account number (IBAN)", (), _IBAN, check=iban, kind="pii", decoys=False),
 )
 # fmt: on

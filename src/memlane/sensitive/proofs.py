@@ -51,6 +51,8 @@ def jwt(value: str) -> bool:
         header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
     except ValueError:
         return False
+    if len(value.rpartition(".")[2]) < 20:  # `….signature` shows the form; no algorithm signs in so little
+        return False
     return isinstance(header, dict) and bool(header.keys() & {"alg", "typ", "enc", "kid", "zip", "cty"})
 
 
@@ -69,6 +71,13 @@ def password_in_url(value: str) -> bool:
     """Not a stand-in such as `user:password@host`, nor a port or a path."""
     stand_in = r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}|.*\]"
     return not is_stand_in(value) and not re.fullmatch(stand_in, value, re.IGNORECASE)
+
+
+def password_in_call(value: str) -> bool:
+    """Letters and a digit or sign, as a password has and an address, a path or a name has not."""
+    return mixed(value) and not re.fullmatch(r"[\w.-]*[./:][\w./:-]*|[A-Za-z]+[-_\w]*|[\d.,:-]+", value) or (
+        bool(re.search(r"[a-z]\d|\d[a-z]", value)) and cli_password(value)
+    )
 
 
 def password_on_localhost(value: str) -> bool:
@@ -129,7 +138,15 @@ def header_value(value: str) -> bool:
 
 def cli_password(value: str) -> bool:
     """A value of at least two kinds of characters, not an option or a path."""
+    if re.fullmatch(r"(?:my)?pass(?:w(?:or)?d)?\d{0,3}", value, re.IGNORECASE):
+        return False
     return mixed(value) and not re.match(r"[-/.=]|\d+$", value) and not re.fullmatch(r"[a-z]+[-_/.][a-z./_-]+", value)
+
+
+def pem_block(value: str) -> bool:
+    """A key, or the first line of one; not a block that is closed after a word or two."""
+    body, end, _ = value.partition("-----END")
+    return not end or len(body.rpartition("-----")[2].strip()) >= 40
 
 
 def base64_pem(value: str) -> bool:

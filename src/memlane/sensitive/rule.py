@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -25,7 +25,6 @@ class Rule:
     entropy: float = 0.0
     check: Callable[[str], bool] | None = None
     proof: Callable[[str], bool] | None = None
-    allow: str = ""
     ignore_case: bool = False
     wide: bool = False
     # A token does not begin in the middle of a word ("risk-based" is no `sk-` key), nor after one of these.
@@ -33,6 +32,8 @@ class Rule:
     not_after: str = "_"
     # Placeholder words are looked for in the value unless the whole form is proof enough.
     decoys: bool = True
+    # How far behind its keyword the match of a wide rule may end.
+    reach: int = 700
     kind: str = "secret"
 
 
@@ -81,3 +82,8 @@ def token(
 def form(id: str, description: str, keywords: str, regex: str, **more: Any) -> Rule:
     """A row that is more than a prefix; `keywords` are separated by spaces, `+_` is a space in one."""
     return Rule(id, description, tuple(k.replace("+_", " ") for k in keywords.split()), regex, **more)
+
+
+def wide(*rows: Rule) -> tuple[Rule, ...]:
+    """The same rows with their keywords looked for in the whole text: these words stand apart from the value."""
+    return tuple(replace(row, wide=True) for row in rows)

@@ -11,10 +11,10 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 
-from memlane.sensitive import assignments, vendors
-from memlane.sensitive.decoys import entropy, is_placeholder
+from memlane.sensitive import assignments, tables, vendors
+from memlane.sensitive.decoys import entropy, is_elided, is_placeholder
 from memlane.sensitive.pii import EMAIL, PHONE
 from memlane.sensitive.rule import Rule
 from memlane.sensitive.rules import RULES
@@ -22,8 +22,11 @@ from memlane.sensitive.rules import RULES
 _DIGIT = re.compile(r"\d")
 _LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
 # A marker counts only with a reason after it, so that an allowed line explains itself.
-_ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[\s:,;(-]*[A-Za-z][^\n]{2,}"
+_ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
 
+
+# What a wide rule asks for begins at most this far before its keyword.
+_BEFORE = 420
 
 # Start, end, rule, kind, description.
 _Span = tuple[int, int, str, str, str]
@@ -105,21 +108,42 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
-    woken = {n for keyword, rows in _waking(True).items() if keyword in lowered for n in rows}
+    hits = {keyword: at for keyword in _waking(True) if (at := lowered.find(keyword)) >= 0}
+    woken = {number for keyword in hits for number in _waking(True)[keyword]}
     words = _long_words(text)
     if words:
         yield from _in_words(words)
     for number in sorted(woken):
-        yield from _matches(RULES[number], text)
+        rule = RULES[number]
+        for low, high in _around_keywords(rule, lowered, hits):
+            yield from _matches(rule, text, low, high)
     for low, high in _around_numbers(text):
         for row in _without_keywords():
             yield from _matches(row, text, low, high)
-    for rule, description, start, end in vendors.find(text, words):
-        yield start, end, rule, "secret", description
-    for rule, description, start, end in assignments.find(text, lowered):
-        yield start, end, rule, "secret", description
+    found = (vendors.find(text, words), assignments.find(text, lowered), tables.find(text, lowered))
+    for rule_id, description, start, end in chain.from_iterable(found):
+        yield start, end, rule_id, "secret", description
     for extra in (*([EMAIL] if email else ()), *([PHONE] if phone else ())):
         yield from _matches(extra, text)
+
+
+def _around_keywords(rule: Rule, lowered: str, hits: dict[str, int]) -> Iterator[tuple[int, int]]:
+    """The stretches in which a wide rule can match; `hits` are the first places of the keywords."""
+    places = []
+    for keyword in rule.keywords:
+        at = hits.get(keyword, -1)
+        while at >= 0:
+            places.append(at)
+            at = lowered.find(keyword, at + _BEFORE)
+    low = high = -1
+    for at in sorted(places):
+        if low >= 0 and at - _BEFORE > high:
+            yield low, high
+            low = -1
+        low = max(0, at - _BEFORE) if low < 0 else low
+        high = at + _BEFORE + rule.reach
+    if low >= 0:
+        yield low, high
 
 
 def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
@@ -171,7 +195,7 @@ def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> It
                 continue
             if rule.check and not rule.check(value):
                 continue
-            if rule.allow and re.search(rule.allow, value):
+            if rule.decoys and is_elided(text, match.end(rule.group)):
                 continue
         yield match.start(rule.group), match.end(rule.group), rule.id, rule.kind, rule.description
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from memlane.sensitive.assignments import is_other_name
-from memlane.sensitive.decoys import is_digest, is_random
+from memlane.sensitive.decoys import is_digest, is_elided, is_random
 
 # Vendor words and the shapes of their keys: h hex, l lower-case letters and digits, a letters and digits,
 # w also _ and -, b base64, u UUID, d digits; then the length. A random value of twenty or more that is no bare
@@ -145,8 +145,8 @@ def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, in
             glued = _pattern(_GLUED).match(value)
             if glued and len(value) - glued.end() >= 14:
                 start, value = start + glued.end(), value[glued.end() :]
-            before = text[max(0, start - 72) : start].rpartition("\n")[2]
-            if not before or before[-1] in "/_+%?&@#$" or text[start + len(value) : start + len(value) + 1] == "(":
+            before = _before(text, start)
+            if not before or before[-1] in "/_+%?&@#$" or is_elided(text, start + len(value)) or text[start + len(value) : start + len(value) + 1] == "(":
                 continue
             parts = {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", before)}
             near = parts & VENDORS.keys()
@@ -158,6 +158,15 @@ def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, in
                 yield f"{vendor}-key", f"{vendor} key", start, start + len(value)
             elif named and _is_named(value, before):
                 yield "named-secret", "secret after a credential's name", start, start + len(value)
+
+
+def _before(text: str, start: int) -> str:
+    """What stands before the value on its line, or the short line above where it stands alone (`API key:`)."""
+    head, _, line = text[max(0, start - 72) : start].rpartition("\n")
+    if line.strip(" \t>`\"'*-") or not head.strip():
+        return line
+    above = _pattern(r"\s*(?:`{3}\w*)?[\s:]*\Z").sub("", head[-72:]).rpartition("\n")[2]
+    return above + ": " if len(above) < 60 else line
 
 
 def _is_key_of(vendor: str, value: str, before: str) -> bool:
