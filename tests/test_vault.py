@@ -1209,7 +1209,9 @@ from memlane.lanes.vault import MemoryVault
 from samples import words
 vault = MemoryVault(sys.argv[1], max_active=10**6)
 for number in range(int(sys.argv[3])):
-    print(vault.add_memory(words(sys.argv[2] + str(number)), "shared", "x"), flush=True)
+    id = vault.add_memory(words(sys.argv[2] + str(number)), "shared", "x")
+    vault.update_memory(id, tags=["seen"])
+    print(id, flush=True)
 """
 COMPACTOR = """
 import os, sys
@@ -1231,7 +1233,7 @@ def test_two_processes_add_at_once(vault: MemoryVault) -> None:
     adders = [start(ADDER, vault.path, name, 40) for name in ("one", "two")]
     ids = [id for adder in adders for id in adder.communicate()[0].split()]
     assert len(ids) == 80
-    assert sorted(row["id"] for row in lines(vault)) == sorted(ids)
+    assert sorted(row["id"] for row in lines(vault)) == sorted(ids * 2)
     assert sorted(path.name for path in vault.path.parent.iterdir()) == ["vault.jsonl"]
 
 
@@ -1246,7 +1248,7 @@ def test_adding_while_others_compact_loses_nothing(vault: MemoryVault, tmp_path:
         compactor.communicate()
     assert [process.returncode for process in (*adders, *compactors)] == [0, 0, 0, 0]
     assert len(ids) == 120
-    assert {record.id for record in vault.recall_memories()} == set(ids)
+    assert {(record.id, record.version) for record in vault.recall_memories()} == {(id, 2) for id in ids}
     assert [item for item in parsed(vault) if isinstance(item, Problem)] == []
     assert sorted(path.name for path in vault.path.parent.iterdir()) == ["vault.jsonl"]
 

@@ -743,11 +743,14 @@ class MemoryVault:
             state = self._known
             try:
                 data, anew = read_new(self._file, state.position)
-                if anew:
+                while anew:
                     state = self._forget(state.position)
                     for line in read_old(self._file).split(b"\n"):
                         if isinstance(record := _read_line(line), Record):
                             self._take(state, record)
+                    self._read(state, data)
+                    # A compaction may have carried lines over between the two reads: look once more.
+                    data, anew = read_new(self._file, state.position)
             except OSError as error:
                 self._forget()
                 why = files.unreadable(self._file, error).why
