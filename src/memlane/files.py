@@ -185,28 +185,66 @@ def encoded(text: str) -> bytes:
 def create(path: str, data: bytes) -> None:
     """Make a new file. Raises AlreadyExists, and never replaces, even if somebody else makes it at the same moment.
 
-    A hard link gives the finished temp file its name in one step that fails when the name is taken.
+    A hard link gives the finished file its name in one step that fails when the name is taken. Where the system can
+    write a file that has no name yet, a killed writer leaves nothing behind.
     """
     with _storage(path):
         folder = _make_folders(os.path.dirname(path))
-        temp = _write_temp(folder, data)
+        if not _create_from_nameless(path, folder, data):
+            _create_from_temp(path, folder, data)
+            _sync_folder(folder)
+
+
+def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
+    """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine has none of it."""
+    if not hasattr(os, "O_TMPFILE"):
+        return False
+    at = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
         try:
-            try:
-                os.link(temp, path)
-            except FileExistsError:
-                raise AlreadyExists(
-                    f"The file already exists: {os.path.basename(path)}",
-                    hint="Choose another name, or update the existing one.",
-                ) from None
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
-                _take_name(path)
-                os.replace(temp, path)
+            fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+                return False
+            raise
+        try:
+            _write(fd, data)
+            # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
+            os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=at)
+        except FileExistsError:
+            raise _taken(path) from None
+        except OSError as error:
+            if error.errno in (*_NO_LINKS, errno.ENOENT, errno.EXDEV):
+                return False
+            raise
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temp)
-        _sync_folder(folder)
+            os.close(fd)
+        os.fsync(at)
+        return True
+    finally:
+        os.close(at)
+
+
+def _create_from_temp(path: str, folder: str, data: bytes) -> None:
+    temp = _write_temp(folder, data)
+    try:
+        os.link(temp, path)
+    except FileExistsError:
+        raise _taken(path) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _take_name(path)
+        os.replace(temp, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temp)
+
+
+def _taken(path: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"The file already exists: {os.path.basename(path)}", hint="Choose another name, or update the existing one."
+    )
 
 
 def _take_name(path: str) -> None:
@@ -214,7 +252,7 @@ def _take_name(path: str) -> None:
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     except FileExistsError:
-        raise AlreadyExists(f"The file already exists: {os.path.basename(path)}", hint="Choose another name.") from None
+        raise _taken(path) from None
 
 
 def replace(path: str, data: bytes) -> None:
@@ -468,16 +506,20 @@ def _write_temp(folder: str, data: bytes, mode: int | None = None) -> str:
     try:
         if mode is not None:
             os.fchmod(fd, mode)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        _sync(fd)
+        _write(fd, data)
     except BaseException:
         os.unlink(temp)
         raise
     finally:
         os.close(fd)
     return temp
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    _sync(fd)
 
 
 def _sync(fd: int) -> None:
