@@ -19,14 +19,18 @@ from hypothesis import strategies as st
 
 from conftest import Clock, tree
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, Refused, StorageError
-from memlane.lanes import scan
-from memlane.lanes.layers import MemoryEntry, MemoryStore
+from memlane.gate import Guard
+from memlane.lanes import layers, scan
+from memlane.lanes.layer_entries import MemoryEntry, path_of
+from memlane.lanes.layers import MemoryStore
 from memlane.model import Draft, Memory, Problem
 
 STAMP = "<!-- Last Updated: 2026-02-10 -->\n\n"
 REVIEWS = "skill-specific/python-code-review/my-api/review_history"
 ISSUES = "skill-specific/python-code-review/my-api/known_issues"
+COPY = ".trash/skills/python-code-review/my-api/known_issues~before-prune_20260210_090000.md"
 PROFILE = "shared-project/my-api/project_profile"
+OPEN = Guard(secrets="off", characters="keep")
 OVERVIEW = "# Project Overview - My API\n\n## Framework\n- FastAPI 0.104"
 
 
@@ -69,8 +73,8 @@ def place(store: MemoryStore, relative: str, text: str) -> Path:
 
 
 def memories(store: MemoryStore) -> dict[str, bytes]:
-    """All files but the side file."""
-    return {name: data for name, data in tree(store.root).items() if name != ".stats.json"}
+    """All files but the side files."""
+    return {name: data for name, data in tree(store.root).items() if not name.endswith(".stats.jsonl")}
 
 
 def ids(entries: list[MemoryEntry]) -> list[str]:
@@ -160,6 +164,31 @@ def test_a_malformed_id_is_an_error(store: MemoryStore, call: Callable[..., Any]
         call(store, id)
     assert caught.value.code == "invalid_id"
     assert not store.root.exists()
+
+
+@pytest.mark.parametrize("id", ["shared-project/p/index", "skill-specific/s/p/lifecycle", "agent/indices/x"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store, given: store.create(entry(given)),
+        lambda store, given: store.update(given, "x"),
+        lambda store, given: store.append(given, "x"),
+        lambda store, given: store.upsert(given, "x"),
+        lambda store, given: store.delete(given),
+        lambda store, given: store.revise(given, {"text": "x"}),
+        lambda store, given: store.extend(given, "x"),
+        lambda store, given: store.drop(given),
+    ],
+)
+@pytest.mark.parametrize("exists", [True, False])
+def test_structural_files_are_not_touched(store: MemoryStore, call: Callable[..., Any], id: str, exists: bool) -> None:
+    """S004-09, S004-35: what is not a memory is not written, appended to or deleted as one."""
+    if exists:
+        place(store, path_of(id), "# Structure\n")
+    before = tree(store.root)
+    with pytest.raises(InvalidInput, match="not for memories"):
+        call(store, id)
+    assert tree(store.root) == before
 
 
 BAD_NAMES = ["..", "../x", "a/b", "a\\b", "", ".hidden", "/etc", "a b", "a\0b", "-x", "é", "x" * 300, "nul", "indices"]
@@ -268,6 +297,27 @@ def test_create_checks_the_entry(store: MemoryStore, given: Any) -> None:
     with pytest.raises(InvalidInput):
         store.create(given)
     assert not store.root.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs another user to be")
+def test_create_in_a_folder_that_cannot_be_read_is_an_error(store: MemoryStore) -> None:
+    """S004-07"""
+    store.create(entry(PROFILE))
+    folder = store.root / "projects/my-api"
+    code = (
+        "import os, sys; from memlane import MemoryStore, StorageError; from memlane.gate import Guard\n"
+        "store = MemoryStore(sys.argv[1], guard=Guard(secrets='off', characters='keep'))\n"
+        "if os.geteuid() == 0: os.setegid(65534); os.seteuid(65534)\n"
+        "try: store.create({'layer': 'shared-project', 'projectName': 'my-api', 'fileType': 'x', 'content': ''})\n"
+        "except StorageError as error: print(error.hint)\n"
+    )
+    with tempfile.TemporaryDirectory() as other:  # pytest's own folders are closed to other users
+        os.chmod(other, 0o755)
+        moved = store.root.rename(f"{other}/memory")
+        (moved / folder.relative_to(store.root)).chmod(0o300)
+        result = subprocess.run([sys.executable, "-c", code, str(moved)], capture_output=True, text=True)
+        (moved / folder.relative_to(store.root)).chmod(0o700)
+    assert (result.stderr, result.stdout) == ("", "Check the folder.\n")
 
 
 # -- read
@@ -444,7 +494,7 @@ def test_upsert_under_a_name_that_is_taken_is_an_error(store: MemoryStore, taken
 def test_content_comes_back_as_it_was_given(text: str) -> None:
     """S004-14: create, update and read keep every byte; CRLF, a byte order mark and no final newline survive."""
     with tempfile.TemporaryDirectory() as folder:
-        store = MemoryStore(folder, checks=())
+        store = MemoryStore(folder, guard=OPEN)
         store.create(entry(PROFILE, text))
         created = store.read("shared-project", "my-api", "project_profile")
         store.update(PROFILE, "other")
@@ -492,7 +542,7 @@ def test_append_prunes_by_file_type_and_says_so(store: MemoryStore) -> None:
         "appended": True,
         "pruned": True,
         "lineCount": 3,
-        "pruneDetails": "removed: resolved 30 or more days ago (a copy of the file is in .trash): Old",
+        "pruneDetails": f"removed: resolved 30 or more days ago: Old (the file as it was: {COPY})",
     }
 
 
@@ -650,6 +700,17 @@ def test_the_staleness_report(store: MemoryStore) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "text", [STAMP, STAMP.replace("\n", "\r\n"), "\ufeff" + STAMP, STAMP.strip(), "# None\r\n", ""]
+)
+def test_the_staleness_report_says_what_read_says(store: MemoryStore, text: str) -> None:
+    """S004-35: whatever the line ends are."""
+    place(store, "projects/my-api/project_profile.md", text)
+    found = store.read("shared-project", "my-api", "project_profile")
+    assert found is not None
+    assert [row["updatedAt"] for row in store.get_staleness_report()[found.staleness]] == [found.updated_at]
+
+
 def test_search_shows_two_lines_around(store: MemoryStore) -> None:
     """S004-38: fewer at the ends of the file; line numbers are the file's."""
     place(store, "projects/a/x.md", "needle\n2\n3\n4\nneedle 5\n6\n7\n8\n")
@@ -688,6 +749,25 @@ def test_search_refuses_a_pattern_that_is_none(store: MemoryStore, pattern: Any)
     """S004-40"""
     with pytest.raises(InvalidInput):
         store.search(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*$", "(?:a?){40}a{40}$"])
+def test_a_pattern_without_end_is_stopped(store: MemoryStore, pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S004-40: these need ages on forty letters."""
+    monkeypatch.setattr(layers, "MAX_SECONDS", 0.5)
+    place(store, "projects/a/x.md", "a" * 39 + "b\n")
+    with pytest.raises(InvalidInput, match=r"more than 0.5 seconds"):
+        store.search(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["needle", "n[e]{2}dle", "(?i)NEEDLE$", "x|needle", "^.*dle", "(ne)edle", "\u00e9|needle"]
+)
+def test_simple_and_other_patterns_find_the_same(store: MemoryStore, pattern: str) -> None:
+    """S004-40: with and without a process of its own, in any text."""
+    place(store, "projects/a/x.md", "").write_bytes("日本\x1c\nneedle\n".encode() + b"\xff")
+    place(store, "agents/a/empty.md", "")
+    assert [match["lineContent"] for match in store.search(pattern)["matches"]] == ["needle"]
 
 
 def test_search_refuses_an_unknown_layer(store: MemoryStore) -> None:
@@ -781,8 +861,29 @@ def test_before_an_issue_is_removed_the_file_is_copied_to_the_trash(store: Memor
     store.append(ISSUES, "### New\n")
     assert memories(store) == {
         "skills/python-code-review/my-api/known_issues.md": (STAMP + "### New\n").encode(),
-        ".trash/skills/python-code-review/my-api/known_issues_20260210_090000.md": (STAMP + old + "### New\n").encode(),
+        COPY: (STAMP + old + "### New\n").encode(),
     }
+
+
+def test_the_copy_before_pruning_is_not_a_deleted_memory(store: MemoryStore) -> None:
+    """S004-54: the file lives. The result says where the copy lies; a dry run makes none."""
+    store.create(entry(ISSUES, "### Old\n**Status**: Resolved (2026-01-05)\n"))
+    removed = {"id": ISSUES, "action": "removed", "reason": "resolved 30 or more days ago: Old"}
+    assert store.prune(dry_run=True)["pruned"] == [removed]
+    assert store.prune()["pruned"] == [{**removed, "reason": f"{removed['reason']} (the file as it was: {COPY})"}]
+    assert (store.root / COPY).is_file()
+    assert list(store.removed()) == []
+    store.delete(ISSUES)
+    assert [item.id for item in store.removed()] == [f"layers:{ISSUES}"]
+    assert store.recover(ISSUES).text == ""
+
+
+def test_identical_reviews_are_all_archived(store: MemoryStore) -> None:
+    """S004-42: undated reviews with the same words are different reviews."""
+    store.create(entry(REVIEWS, "## Review\n\nNothing found.\n\n" * 15))
+    assert store.prune()["pruned"][0]["reason"].startswith("5 reviews")
+    archive = (store.root / "skills/python-code-review/my-api/review_history_archive.md").read_text()
+    assert archive.count("## Review") == 5
 
 
 def test_folded_sessions_are_kept_in_full_in_the_archive(store: MemoryStore) -> None:
@@ -974,34 +1075,142 @@ def test_validate_of_nothing_is_an_error(store: MemoryStore) -> None:
 # -- the side file
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", '{"shared-project/my-api/project_profile": 5}', "\0", "[" * 100_000])
-def test_a_damaged_side_file_hurts_nobody(store: MemoryStore, damage: str) -> None:
-    """S004-14 and R-31: createdAt is unknown then."""
+CONFLICT = """<<<<<<< HEAD
+{"project_profile": 3}
+=======
+{"project_profile": 4}
+>>>>>>> branch
+"""
+
+
+def problems(store: MemoryStore) -> list[tuple[str, int | None]]:
+    found = [item for item in scan(store) if isinstance(item, Problem)]
+    return [(str(item.path.relative_to(store.root)), item.line) for item in found]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        CONFLICT,
+        "{\n",
+        "[]\n",
+        "\0\n",
+        "[" * 100_000 + "\n",
+        '{"project_profile": "x"}\n',
+    ],
+)
+def test_damage_in_a_side_file_hurts_only_its_line(store: MemoryStore, damage: str) -> None:
+    """S004-14 and R-31: it is reported, the other lines count, and the next write does not wipe it out."""
     store.create(entry(PROFILE))
-    (store.root / ".stats.json").write_text(damage)
+    side = store.root / "projects/my-api/.stats.jsonl"
+    side.write_text(side.read_text() + damage)
+    expected = [("projects/my-api/.stats.jsonl", 2)]
+    assert problems(store) == expected
     found = store.get_project_profile("my-api")
     assert found is not None
-    assert found.created_at is None
-    assert json.loads((store.root / ".stats.json").read_text())[PROFILE]["invocations"] == 1
+    assert (found.created_at, problems(store), problems(MemoryStore(store.root))) == ("2026-02-10", expected, expected)
+    assert side.read_text().startswith('{"project_profile": {"createdAt": "2026-02-10"}}\n' + damage)
+
+
+def test_a_torn_last_line_is_closed_off(store: MemoryStore) -> None:
+    """S004-14: while it is the last it may just be being written."""
+    store.create(entry(PROFILE))
+    side = store.root / "projects/my-api/.stats.jsonl"
+    side.write_text(side.read_text() + '{"project_pro')
+    assert problems(store) == []
+    store.update(PROFILE, "new")
+    assert problems(store) == [("projects/my-api/.stats.jsonl", 2)]
+    assert store.validate(PROFILE)["details"]["invocations"] == 1
+
+
+def test_a_side_file_is_folded_and_what_is_damaged_set_aside(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S004-14: the counts stay, the file stays short."""
+    monkeypatch.setattr(layers, "FOLD_BYTES", 1000)
+    store.create(entry(PROFILE))
+    side = store.root / "projects/my-api/.stats.jsonl"
+    damaged = side.read_text() + CONFLICT
+    side.write_text(damaged)
+    for _ in range(100):
+        store.get_project_profile("my-api")
+    assert len(side.read_bytes()) < 2000
+    assert problems(store) == []
+    assert (store.root / ".trash/projects/my-api/.stats_20260210_090000.jsonl").read_text().startswith(damaged)
+    assert list(store.removed()) == []
+    found = store.read("shared-project", "my-api", "project_profile")
+    assert found is not None
+    assert found.created_at == "2026-02-10"
+    assert [other.validate(PROFILE)["details"]["invocations"] for other in (store, MemoryStore(store.root))] == [
+        102
+    ] * 2
+
+
+def test_the_side_file_of_earlier_versions_is_read(store: MemoryStore) -> None:
+    """R-31: one for the whole store. It goes on where that one ends, and does not touch it."""
+    place(store, "projects/my-api/project_profile.md", STAMP + "Text\n")
+    old = place(
+        store, ".stats.json", json.dumps({PROFILE: {"createdAt": "2020-01-02", "invocations": 3, "lines": [3] * 3}})
+    )
+    before = old.read_bytes()
+    for _ in range(2):
+        store.get_project_profile("my-api")
+    found = store.read("shared-project", "my-api", "project_profile")
+    assert found is not None
+    assert (found.created_at, store.validate(PROFILE)["details"]["invocations"]) == ("2020-01-02", 5)
+    assert store.validate(PROFILE)["checks"]["growthRate"] == "stagnant"
+    store.delete(PROFILE)
+    store.create(entry(PROFILE))
+    assert store.fetch(PROFILE).created_at == datetime(2026, 2, 10, tzinfo=UTC)
+    assert (old.read_bytes(), problems(store)) == (before, [])
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", CONFLICT, "\0", "[" * 100_000])
+def test_a_damaged_side_file_of_earlier_versions_is_reported_and_kept(store: MemoryStore, damage: str) -> None:
+    """S004-14: createdAt is unknown until somebody mends it."""
+    place(store, "projects/my-api/project_profile.md", STAMP + "Text\n")
+    old = place(store, ".stats.json", damage)
+    store.get_project_profile("my-api")
+    store.update(PROFILE, "new")
+    assert (problems(store), old.read_text()) == ([(".stats.json", None)], damage)
+    old.write_text(json.dumps({PROFILE: {"createdAt": "2020-01-02"}}))
+    assert (problems(store), store.fetch(PROFILE).created_at) == ([], datetime(2020, 1, 2, tzinfo=UTC))
+
+
+def test_a_write_costs_the_same_in_a_large_store(store: MemoryStore) -> None:
+    """S004-07: what is noted beside a memory does not grow with the number of memories."""
+    folder = place(store, "projects/p/first.md", STAMP).parent
+    notes = "".join(json.dumps({f"x{number}": {"createdAt": "2026-01-01"}}) + "\n" for number in range(3000))
+    side = place(store, "projects/p/.stats.jsonl", notes)
+    inode, size = side.stat().st_ino, side.stat().st_size
+    store.create(entry("shared-project/p/new"))
+    store.create(entry("shared-project/other/new"))
+    assert (side.stat().st_ino, side.stat().st_size - size < 100) == (inode, True)
+    assert (store.root / "projects/other/.stats.jsonl").stat().st_size < 100
+    assert sorted(path.name for path in folder.iterdir()) == [".stats.jsonl", "first.md", "new.md"]
+    assert not (store.root / ".stats.json").exists()
 
 
 def test_a_side_file_that_cannot_be_written_hurts_nobody(store: MemoryStore) -> None:
-    """S004-31: a folder stands in its place."""
-    (store.root / ".stats.json").mkdir(parents=True)
+    """S004-31: a folder stands in its place, and is reported."""
+    (store.root / "projects/my-api/.stats.jsonl").mkdir(parents=True)
     store.create(entry(PROFILE))
     store.update(PROFILE, "new")
     assert ids(store.get_shared_project_memory("my-api")) == [PROFILE]
+    assert problems(store) == [("projects/my-api/.stats.jsonl", None)]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_read_only_store_can_be_read(store: MemoryStore) -> None:
     """S004-31"""
     store.create(entry(PROFILE))
-    store.root.chmod(0o555)
+    folder = store.root / "projects/my-api"
+    (folder / ".stats.jsonl").chmod(0o444)
+    folder.chmod(0o555)
     try:
         assert ids(store.get_shared_project_memory("my-api")) == [PROFILE]
     finally:
-        store.root.chmod(0o755)
+        folder.chmod(0o755)
 
 
 def test_loading_leaves_the_memories_alone(filled: MemoryStore) -> None:
@@ -1051,7 +1260,7 @@ def test_pattern_3_a_skill_updates_its_memory(store: MemoryStore, clock: Clock) 
         {
             "id": ISSUES,
             "action": "removed",
-            "reason": "resolved 30 or more days ago (a copy of the file is in .trash): It",
+            "reason": f"resolved 30 or more days ago: It (the file as it was: {COPY.replace('20260210', '20260322')})",
         }
     ]
 
@@ -1100,6 +1309,33 @@ def test_what_the_gate_returns_is_stored(store: MemoryStore) -> None:
     """S004-60: invisible characters are taken out."""
     store.create(entry(PROFILE, "a\u200bb"))
     assert memories(store) == {"projects/my-api/project_profile.md": (STAMP + "ab").encode()}
+
+
+REMARK = "1 invisible or control characters were removed"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.put(Draft("a\u200bb", fields={"project": "p", "file_type": "x"})),
+        lambda store: store.revise(PROFILE, {"text": "a\u200bb"}),
+        lambda store: store.extend(PROFILE, "a\u200bb"),
+    ],
+)
+def test_what_the_gate_changed_is_remarked(store: MemoryStore, call: Callable[..., Memory]) -> None:
+    """S004-60"""
+    store.create(entry(PROFILE))
+    assert call(store).remarks == (REMARK,)
+
+
+def test_what_the_gate_changed_is_a_warning_of_update_and_append(store: MemoryStore) -> None:
+    """S004-22, S004-26: the seed's answers have room for it, beside the size."""
+    store.create(entry(PROFILE))
+    assert store.update(PROFILE, "a\u200bb")["warning"] == REMARK
+    assert store.append(PROFILE, "a\u200bb")["warning"] == REMARK
+    assert store.update(PROFILE, "\u200bx\n" * 500)["warning"] == (
+        "500 invisible or control characters were removed; 502 lines, over 500: Split into focused sub-files."
+    )
 
 
 # -- the bank's verbs
@@ -1206,8 +1442,9 @@ def test_revise_refuses_what_a_layer_does_not_have(store: MemoryStore) -> None:
 
 WRITER = """
 import sys
+from memlane.gate import Guard
 from memlane.lanes.layers import MemoryStore
-store = MemoryStore(sys.argv[1], checks=())
+store = MemoryStore(sys.argv[1], guard=Guard(secrets="off", characters="keep"))
 for number in range(int(sys.argv[3])):
     text = f"## Review #{sys.argv[2]}{number:03} - 2026-01-01\\n\\nText.\\n\\n"
     store.append("skill-specific/s/p/review_history", text)
@@ -1237,9 +1474,7 @@ def test_writers_at_once_lose_no_review(store: MemoryStore) -> None:
     for process in running:
         process.stdout.close()  # type: ignore[union-attr]
     assert sorted(archived_and_kept(store)) == [f"{name}{number:03}" for name in (1, 2, 3) for number in range(15)]
-    assert (
-        json.loads((store.root / ".stats.json").read_text())["skill-specific/s/p/review_history"]["invocations"] == 45
-    )
+    assert store.validate("skill-specific/s/p/review_history")["details"]["invocations"] == 45
 
 
 def test_a_killed_writer_loses_no_acknowledged_review(store: MemoryStore) -> None:

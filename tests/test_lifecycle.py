@@ -189,6 +189,13 @@ def test_a_section_is_not_archived_twice() -> None:
     assert lifecycle.with_archived(archive, [review(1), review(2), review(3)]) == archive + "\n" + review(3)
 
 
+def test_sections_that_are_alike_are_all_archived() -> None:
+    """S004-42: only what the archive held before is left out, once each."""
+    same = "## Review\n\nNothing.\n\n"
+    assert lifecycle.with_archived("", [same] * 5) == same * 5
+    assert lifecycle.with_archived(same * 2, [same] * 5) == same * 5
+
+
 # -- issues
 
 
@@ -207,7 +214,7 @@ def test_the_seeds_three_issues() -> None:
         + issue("Old Singleton Issue [VERIFY STATUS]", "Investigating (2025-10-15)")
     )
     assert result.actions == (
-        Action("removed", "resolved 30 or more days ago (a copy of the file is in .trash): N+1 Query in Order History"),
+        Action("removed", "resolved 30 or more days ago: N+1 Query in Order History"),
         Action("flagged", "no status update for 90 or more days: Old Singleton Issue"),
     )
     assert result.removed == (issue("N+1 Query in Order History", "Resolved (2026-01-05)"),)

@@ -7,6 +7,7 @@ opaque: a `## Review` inside it is not a heading.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
@@ -138,13 +139,15 @@ def sections(text: str, depth: int) -> list[Section]:
 def with_archived(archive: str, old: Sequence[str]) -> str:
     """An archive with these sections at its end, less those that it has already.
 
-    A writer killed between archive and main file leaves a section in both; it is not archived again.
+    A writer killed between archive and main file leaves a section in both; it is not archived again. Of sections
+    that are alike, only as many are left out as the archive has.
     """
-    have = {section.text.strip() for section in sections(archive, 2)}
+    have = Counter(section.text.strip() for section in sections(archive, 2))
     newline = newline_of(archive)
     for text in old:
-        if text.strip() not in have:
-            have.add(text.strip())
+        if have[text.strip()]:
+            have[text.strip()] -= 1
+        else:
             archive += newline * (archive != "" and not archive.endswith("\n")) + text
     return archive
 
@@ -277,9 +280,7 @@ def _issues(text: str, today: date) -> Pruned:
     actions = []
     if removed:
         names = "; ".join(part.title for part in removed)
-        actions.append(
-            Action("removed", f"resolved {RESOLVED_DAYS} or more days ago (a copy of the file is in .trash): {names}")
-        )
+        actions.append(Action("removed", f"resolved {RESOLVED_DAYS} or more days ago: {names}"))
     if flagged:
         actions.append(Action("flagged", f"no status update for {VERIFY_DAYS} or more days: {'; '.join(flagged)}"))
     return Pruned("".join(kept), tuple(actions), removed=tuple(part.text for part in removed))

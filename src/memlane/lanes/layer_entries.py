@@ -1,31 +1,40 @@
-"""Entries of the layers lane (seed 004): which names make an id and a path, and the seed's shapes. No I/O."""
+"""Entries of the layers lane (seed 004): which names make an id and a path, the seed's shapes, usage. No I/O."""
 
 from __future__ import annotations
 
-import os
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memlane.errors import InvalidInput
+from memlane.lifecycle import EVERY
+from memlane.text import moment
 
 
 class Layer(NamedTuple):
     folder: str
     names: tuple[str, ...]  # what makes the path below the folder
+    fields: tuple[str, ...]  # what a Memory calls them
 
 
 LAYERS = {
-    "shared-project": Layer("projects", ("project_name",)),
-    "skill-specific": Layer("skills", ("skill_name", "project_name")),
-    "command": Layer("commands", ("project_name",)),
-    "agent": Layer("agents", ("agent_name",)),
+    "shared-project": Layer("projects", ("project_name",), ("project",)),
+    "skill-specific": Layer("skills", ("skill_name", "project_name"), ("skill", "project")),
+    "command": Layer("commands", ("project_name",), ("project",)),
+    "agent": Layer("agents", ("agent_name",), ("agent",)),
 }
 LAYER_OF = {layer.folder: name for name, layer in LAYERS.items()}
 SCOPES = ("project", "skill", "all")
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _DEPTH = {name: len(layer.names) + 2 for name, layer in LAYERS.items()}
+_BELOW = {  # what a path looks like below the layer's folder
+    layer.folder: (name, re.compile("/".join([NAME.pattern] * (len(layer.names) + 1)) + r"\.md"))
+    for name, layer in LAYERS.items()
+}
 _SAMPLES = {
     "project_name": "my-api",
     "skill_name": "python-code-review",
@@ -107,11 +116,9 @@ def path_of(id: Any) -> str:
 
 def id_of(relative: str) -> str | None:
     """The id of a path below the root, when it is where a memory can be."""
-    folder, *names = relative[:-3].split(os.sep)
-    layer = LAYER_OF.get(folder)
-    if layer is None or len(names) + 1 != _DEPTH[layer] or not all(map(NAME.fullmatch, names)):
-        return None
-    return "/".join((layer, *names))
+    folder, _, below = relative.partition("/")
+    layer, pattern = _BELOW.get(folder, ("", NAME))
+    return f"{layer}/{below[:-3]}" if layer and pattern.fullmatch(below) else None
 
 
 def names_of(id: str) -> dict[str, str]:
@@ -172,3 +179,61 @@ def policy_values(options: Mapping[str, Any]) -> dict[str, Any]:
         if wanted[name] is not None:
             checked(wanted[name])
     return wanted
+
+
+# -- usage
+
+
+@lru_cache(1024)
+def midnight(day: str) -> datetime | None:
+    """The moment that a created date stands for; a store has the same few again and again."""
+    return moment(day)
+
+
+class Usage(NamedTuple):
+    """What is noted of a memory beside it: when it was created, how often loaded or written, how long it was then."""
+
+    created: str | None = None
+    invocations: int = 0
+    lines: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, record: Any) -> Usage:
+        """From JSON; what is nonsense in it counts as not noted. Raises AttributeError when it is no object."""
+        created, count, lines = record.get("createdAt"), record.get("invocations"), record.get("lines")
+        return cls(
+            created if isinstance(created, str) and midnight(created) else None,
+            count if isinstance(count, int) else 0,
+            tuple(line for line in lines if isinstance(line, int))[-EVERY:] if isinstance(lines, list) else (),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"createdAt": self.created, "invocations": self.invocations, "lines": list(self.lines)}
+
+    def then(self, later: Usage) -> Usage:
+        """This record, continued by one that may not know the beginning."""
+        if later.created:
+            return later
+        return Usage(self.created, self.invocations + later.invocations, (*self.lines, *later.lines)[-EVERY:])
+
+
+UNUSED = Usage()
+
+
+def fold(lines: Sequence[str], noted: dict[str, Usage]) -> list[int]:
+    """Take the lines of a side file into `noted`; return the places of those that say nothing readable.
+
+    A line is `{"<file type>": …, …}`: a number is the line count at one more invocation, an object the whole record.
+    """
+    damaged = []
+    for place, line in enumerate(lines):
+        try:
+            news = json.loads(line) if line.strip() else {}
+            for file_type, value in news.items():
+                if isinstance(value, int):
+                    noted[file_type] = noted.get(file_type, UNUSED).then(Usage(None, 1, (value,)))
+                else:
+                    noted[file_type] = Usage.of(value)
+        except (ValueError, RecursionError, AttributeError):  # not JSON, or no objects where they should be
+            damaged.append(place)
+    return damaged

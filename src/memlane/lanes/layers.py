@@ -4,7 +4,10 @@
     layers/skills/review/my-api/known_issues.md     id "skill-specific/review/my-api/known_issues"
     layers/commands/my-api/command_history.md       id "command/my-api/command_history"
     layers/agents/hephaestus/forge_insights.md      id "agent/hephaestus/forge_insights"
-    layers/.stats.json                              created dates and invocation counts; losing it loses no memory
+    layers/projects/my-api/.stats.jsonl             created dates and invocation counts; losing it loses no memory
+
+A folder's `.stats.jsonl` is only appended to, so that a write costs the same in a large store, and folded now and
+then. `.stats.json` at the root, which earlier versions wrote, is still read.
 
 The seed's verbs (create, read, update …) answer with its dictionaries and MemoryEntry, and raise what went wrong.
 What is stale, too long or to be pruned is decided in `memlane.lifecycle`.
@@ -15,12 +18,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from memlane import files, gate, lifecycle
 from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
@@ -30,12 +36,16 @@ from memlane.lanes.layer_entries import (
     LAYER_OF,
     LAYERS,
     NAME,
+    UNUSED,
     MemoryEntry,
+    Usage,
     checked,
     entry_values,
+    fold,
     id_for,
     id_of,
     layer_named,
+    midnight,
     names_of,
     path_of,
     policy_values,
@@ -46,9 +56,23 @@ from memlane.text import first_heading, moment, slug
 
 TIMINGS = ("after_append", "before_append")
 STRUCTURAL = frozenset({"index", "lifecycle", "quality_guidance"})
-STATS = ".stats.json"
+STATS = ".stats.jsonl"
+OLD_STATS = ".stats.json"
+FOLD_BYTES = 65536  # a side file is looked at for folding each time it has grown by so much
+BEFORE_PRUNE = "~before-prune"  # no name of a memory has a "~": its copies are not taken for deleted memories
 MAX_PATTERN = 1000
+MAX_SECONDS = 5.0  # of a search
 CONTEXT = 2
+
+
+class _Side(NamedTuple):
+    """A side file as it was last read."""
+
+    seen: tuple[int, int, int] | None = None  # inode, size, mtime
+    data: bytes = b""
+    noted: Mapping[str, Usage] = MappingProxyType({})
+    damaged: tuple[int, ...] = ()  # line numbers
+    problem: Problem | None = None
 
 
 class MemoryStore:
@@ -63,16 +87,15 @@ class MemoryStore:
         prune_timing: str = TIMINGS[0],
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
-        checks: Sequence[gate.Check] | None = None,
     ) -> None:
         if prune_timing not in TIMINGS:
             raise InvalidInput("There is no such prune_timing.", hint=f"Use one of: {', '.join(TIMINGS)}.")
         self.root = Path(root).absolute()
         self.prune_timing = prune_timing
         self.clock = clock
-        self.checks = gate.common(guard) if checks is None else tuple(checks)
+        self.checks = gate.common(guard)
         self._home = os.fspath(self.root)
-        self._stats_seen: tuple[tuple[int, int, int] | None, dict[str, Any]] = (None, {})
+        self._sides: dict[str, _Side] = {}
 
     # -- the seed's verbs
 
@@ -115,16 +138,12 @@ class MemoryStore:
     def update(self, id: str, content: str) -> dict[str, Any]:
         """Replace the content and refresh the Last Updated line. Raises NotFound; a size warning never blocks."""
         path = self._existing(id)
-        content = self._admit(id, content).text
-        with files.locked(path):
-            old = readable(path)
-            text = lifecycle.page(content, self._today(), "\ufeff" * old.startswith("\ufeff"))
-            self._write(path, old, text)
-        return {"id": id, "updated": True, **self._measured(id, text)}
+        return self._update(path, id, self._admit(id, content))
 
     def append(self, id: str, content: str) -> dict[str, Any]:
         """Add the content on new lines at the end, and prune by the file type's rule. Raises NotFound."""
-        return self._append(id, content)
+        path = self._existing(id)
+        return self._append(path, id, self._admit(id, content))
 
     def upsert(self, id: str, content: str) -> dict[str, Any]:
         """Update, or create where there is nothing yet: the answer is the one of what was done."""
@@ -172,7 +191,7 @@ class MemoryStore:
         shared = self._entries("shared-project", project_name, archives=include_archives)
         commands = self._entries("command", project_name, archives=include_archives)
         skills: dict[str, list[MemoryEntry]] = {}
-        for skill in filter(NAME.fullmatch, self._listing(os.path.join(self.root, LAYERS["skill-specific"].folder))):
+        for skill in filter(NAME.fullmatch, sorted(self._listing(f"{self._home}/{LAYERS['skill-specific'].folder}"))):
             with suppress(InvalidInput):  # a link out of the store
                 if entries := self._entries("skill-specific", skill, project_name, archives=include_archives):
                     skills[skill] = entries
@@ -183,7 +202,7 @@ class MemoryStore:
         """Apply the pruning rules to all files, or to a project's or a skill's. A dry run only says what it would do.
 
         Old reviews and sessions go to the archive beside their file; before resolved issues are removed, the file is
-        copied into `.trash/`.
+        copied into `.trash/`, and the reason says where.
         """
         wanted = policy_values({**(policy or {}), **options})
         pruned: list[dict[str, str]] = []
@@ -211,18 +230,15 @@ class MemoryStore:
     def validate(self, id: str) -> dict[str, Any]:
         """Quality checks and suggestions. Raises NotFound; writes nothing."""
         text = readable(self._existing(id))
-        stats = _record(self._stats().get(id))
-        return {
-            "id": id,
-            **lifecycle.quality(type_of(id), text, self._today(), stats["invocations"], stats["lines"]),
-        }
+        usage = self._usage(id)
+        return {"id": id, **lifecycle.quality(type_of(id), text, self._today(), usage.invocations, usage.lines)}
 
     def get_staleness_report(self) -> dict[str, list[dict[str, Any]]]:
         """Every memory file by fresh, aging and stale. Reads first lines only."""
         today = self._today()
         report: dict[str, list[dict[str, Any]]] = {"fresh": [], "aging": [], "stale": []}
         for path in self._walk(STRUCTURAL):
-            updated = lifecycle.updated_on(_first_line(path))
+            updated = lifecycle.updated_on(_beginning(path))
             report[lifecycle.staleness(updated, today)].append(
                 {
                     "id": self._native(path),
@@ -234,51 +250,64 @@ class MemoryStore:
         return report
 
     def search(self, pattern: str, layer: str | None = None, project_name: str | None = None) -> dict[str, Any]:
-        """Lines that match a regular expression, each with two lines around it. Raises InvalidInput."""
+        """Lines that match a regular expression, each with two lines around it.
+
+        Raises InvalidInput, also when the pattern needs more than MAX_SECONDS: `(a+)+$` can take for ever.
+        """
         if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
             raise InvalidInput(f"The pattern must be text of at most {MAX_PATTERN} characters.")
         if layer is not None:
             layer_named(layer)
         try:
-            expression = re.compile(pattern)
+            re.compile(pattern)
         except (re.error, OverflowError, RecursionError):
             raise InvalidInput(
                 "The pattern is not a regular expression.", hint="Put a backslash before ( [ { * + ? . and the like."
             ) from None
-        matches = []
+        found: list[tuple[str, str, list[str]]] = []
         for path in self._walk(frozenset({"index"})):
             id = self._native(path)
             names = names_of(id)
             if (layer and names.get("layer") != layer) or (project_name and names.get("project_name") != project_name):
                 continue
             with suppress(OSError, StorageError):
-                lines = files.read_bytes(path).decode(errors="replace").splitlines()
-                for number, line in enumerate(lines, 1):
-                    if expression.search(line):
-                        around = lines[max(number - 1 - CONTEXT, 0) : number + CONTEXT]
-                        matches.append(
-                            {
-                                "id": id,
-                                "path": self._below(path),
-                                "lineNumber": number,
-                                "lineContent": line,
-                                "context": "\n".join(around),
-                            }
-                        )
-        return {"matches": matches}
+                found.append((id, path, files.read_bytes(path).decode(errors="replace").splitlines()))
+        places = _matching(pattern, [lines for _, _, lines in found])
+        return {
+            "matches": [
+                {
+                    "id": id,
+                    "path": self._below(path),
+                    "lineNumber": place + 1,
+                    "lineContent": lines[place],
+                    "context": "\n".join(lines[max(place - CONTEXT, 0) : place + CONTEXT + 1]),
+                }
+                for (id, path, lines), matched in zip(found, places, strict=True)
+                for place in matched
+            ]
+        }
 
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
+        if problem := self._old_side().problem:
+            yield problem
+        entered = ""
         for path in files.walk(self.root):
             relative = self._below(os.fspath(path.path) if isinstance(path, Problem) else path)
-            folder, _, _ = relative.partition(os.sep)
+            folder, _, _ = relative.partition("/")
             if folder not in LAYER_OF:
                 continue
             if isinstance(path, Problem):
                 yield path
-            elif os.path.basename(path)[:-3] not in STRUCTURAL:
+                continue
+            parent, _, name = path.rpartition("/")
+            if name[:-3] not in STRUCTURAL:
                 if id_of(relative):
+                    if parent != entered:
+                        entered = parent
+                        if problem := self._side(parent).problem:
+                            yield problem
                     yield path
                 else:
                     yield Problem(Path(path), f"is not named as memories in {folder} are; move or rename it")
@@ -308,12 +337,16 @@ class MemoryStore:
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, frozenset({"text"}), self.name)
-        self.update(native, changes["text"])
-        return self.fetch(native)
+        path = self._existing(native)
+        draft = self._admit(native, changes.get("text"))
+        self._update(path, native, draft)
+        return replace(self.fetch(native), remarks=draft.remarks)
 
     def extend(self, native: str, text: str) -> Memory:
-        self._append(native, text, paragraph=True)  # as the other lanes do; the seed's append adds lines
-        return self.fetch(native)
+        path = self._existing(native)
+        draft = self._admit(native, text)
+        self._append(path, native, draft, paragraph=True)  # as the other lanes do; the seed's append adds lines
+        return replace(self.fetch(native), remarks=draft.remarks)
 
     def drop(self, native: str) -> Removed:
         path = self._existing(native)
@@ -349,7 +382,7 @@ class MemoryStore:
             id=id,
             **names_of(id),
             content=lifecycle.body(text),
-            created_at=_record(self._stats().get(id))["createdAt"],
+            created_at=self._usage(id).created,
             updated_at=str(updated) if updated else None,
             staleness=staleness,
             line_count=lifecycle.line_count(text),
@@ -357,26 +390,26 @@ class MemoryStore:
         )
 
     def _memory(self, path: str, id: str, text: str) -> Memory:
-        parts = id.split("/")
-        names = dict(zip(LAYERS[parts[0]].names, parts[1:-1], strict=True))
+        layer, *names, file_type = id.split("/")
+        named = dict(zip(LAYERS[layer].fields, names, strict=True))
         updated = lifecycle.updated_on(text)
         body = lifecycle.body(text)
-        stats = self._stats().get(id)
+        created = self._usage(id, path).created
         return Memory(
             id=f"layers:{id}",
             lane="layers",
             text=body,
-            title=first_heading(body) or parts[-1],
+            title=first_heading(body) or file_type,
             file=path,
-            type=parts[-1],
-            status="archived" if parts[-1].endswith(lifecycle.ARCHIVE) else "active",
-            scope=parts[0],
-            project=names.pop("project_name", None),
-            created_at=moment(_record(stats)["createdAt"]) if stats else None,
+            type=file_type,
+            status="archived" if file_type.endswith(lifecycle.ARCHIVE) else "active",
+            scope=layer,
+            project=named.pop("project", None),
+            created_at=midnight(created) if created else None,
             updated_at=datetime.combine(updated, time(), UTC) if updated else None,
             fields={
-                "layer": parts[0],
-                **{name[:-5]: value for name, value in names.items()},
+                "layer": layer,
+                **named,
                 "staleness": lifecycle.staleness(updated, self._today()),
                 "line_count": lifecycle.line_count(text),
             },
@@ -392,6 +425,7 @@ class MemoryStore:
 
     def _existing(self, id: str) -> str:
         path = self._path(id)
+        _not_structural(id)
         if not os.path.isfile(path):
             raise NotFound(f"There is no memory {gate.shown(id)}.", hint="Create it, or look for its id in a list.")
         return path
@@ -410,7 +444,7 @@ class MemoryStore:
 
     def _listing(self, folder: str) -> list[str]:
         try:
-            return sorted(os.listdir(folder))
+            return os.listdir(folder)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -420,7 +454,7 @@ class MemoryStore:
         """The memories of one folder. A file that cannot be read is left out; scan() reports it."""
         folder = files.inside(self.root, LAYERS[layer].folder, *map(checked, names))
         entries = []
-        for name in self._listing(folder):
+        for name in sorted(self._listing(folder)):
             stem, suffix = os.path.splitext(name)
             if suffix != ".md" or stem == "index" or not NAME.fullmatch(stem):
                 continue
@@ -443,8 +477,7 @@ class MemoryStore:
         today = self._today()
         data = files.encoded(lifecycle.page(content, today))
         files.safe_parts(path_of(id))
-        if "indices" in id.split("/") or type_of(id) in STRUCTURAL:  # files.walk and the seed pass these over
-            raise InvalidInput("That name is not for memories.", hint="Choose another file type or name.")
+        _not_structural(id)
         if taken := self._namesake(path):
             raise AlreadyExists(
                 f"{gate.shown(taken)} differs only in case, which some file systems cannot tell apart.",
@@ -456,44 +489,69 @@ class MemoryStore:
             raise AlreadyExists(
                 f"The memory already exists: {gate.shown(id)}", hint="Use update() or append()."
             ) from None
-        created = created_at.astimezone(UTC).date() if created_at else today
-        self._note({id: {"createdAt": str(created)}})
+        created = (moment(created_at) or self.clock()).astimezone(UTC).date()
+        self._note(os.path.dirname(path), {type_of(id): {"createdAt": str(created)}})
 
-    def _append(self, id: str, content: str, *, paragraph: bool = False) -> dict[str, Any]:
-        path = self._existing(id)
-        content = self._admit(id, content).text
+    def _update(self, path: str, id: str, draft: Draft) -> dict[str, Any]:
+        with files.locked(path):
+            old = readable(path)
+            text = lifecycle.page(draft.text, self._today(), "\ufeff" * old.startswith("\ufeff"))
+            self._write(path, old, text)
+        return {"id": id, "updated": True, **self._measured(path, id, text, draft.remarks)}
+
+    def _append(self, path: str, id: str, draft: Draft, *, paragraph: bool = False) -> dict[str, Any]:
         today = self._today()
         before = self.prune_timing == "before_append"
         with files.locked(path):
             old = readable(path)
-            whole = old if before else lifecycle.joined(old, content, paragraph=paragraph)
+            whole = old if before else lifecycle.joined(old, draft.text, paragraph=paragraph)
             pruned = lifecycle.prune(type_of(id), whole, today)
-            text = lifecycle.joined(pruned.text, content, paragraph=paragraph) if before else pruned.text
+            text = lifecycle.joined(pruned.text, draft.text, paragraph=paragraph) if before else pruned.text
             text = lifecycle.stamped(text, today)
-            self._write(path, old, text, whole, pruned)
-        answer = {"id": id, "appended": True, "pruned": bool(pruned.actions), **self._measured(id, text)}
+            copy = self._write(path, old, text, whole, pruned)
+        measured = self._measured(path, id, text, draft.remarks)
+        answer = {"id": id, "appended": True, "pruned": bool(pruned.actions), **measured}
         if pruned.actions:
-            answer["pruneDetails"] = "; ".join(f"{action}: {reason}" for action, reason in pruned.actions)
+            actions = self._with_copy(pruned.actions, copy)
+            answer["pruneDetails"] = "; ".join(f"{action}: {reason}" for action, reason in actions)
         return answer
 
     def _namesake(self, path: str) -> str | None:
-        """The name that stands in the way of the first new one on this path."""
+        """The name that differs only in case from the first new one on this path. Ids are ASCII."""
         while not os.path.isdir(os.path.dirname(path)):
             path = os.path.dirname(path)
-        return files.namesake(path) if path.startswith(self._home + os.sep) else None
+        if not path.startswith(self._home + os.sep):
+            return None
+        folder, name = os.path.split(path)
+        want = name.lower()
+        return next((other for other in self._listing(folder) if other.lower() == want and other != name), None)
 
-    def _write(self, path: str, old: str, text: str, before: str = "", pruned: lifecycle.Pruned | None = None) -> None:
+    def _write(
+        self, path: str, old: str, text: str, before: str = "", pruned: lifecycle.Pruned | None = None
+    ) -> str | None:
         """Replace a file's text; what pruning takes out of `before` is made durable elsewhere first.
 
-        A kill in between leaves it in both places, never in none.
+        A kill in between leaves it in both places, never in none. Returns where a copy of `before` lies, if needed.
         """
+        copy = None
         data = files.encoded(text)
         if pruned and pruned.archived:
             self._archive(path[: -len(".md")] + lifecycle.ARCHIVE + ".md", pruned.archived)
         if pruned and pruned.removed:
-            files.trash(path, self.root, self.clock(), copy=files.encoded(before))
+            named = f"{path[: -len('.md')]}{BEFORE_PRUNE}.md"
+            copy = files.trash(named, self.root, self.clock(), copy=files.encoded(before))
         if text != old:  # an entry that is old already when it is appended goes straight to the archive
             files.replace(path, data)
+        return copy
+
+    def _with_copy(self, actions: Sequence[lifecycle.Action], copy: str | None) -> list[lifecycle.Action]:
+        """The actions, saying where the file lies as it was before something was removed from it."""
+        return [
+            action._replace(reason=f"{action.reason} (the file as it was: {self._below(copy)})")
+            if copy and action.action == "removed"
+            else action
+            for action in actions
+        ]
 
     def _archive(self, path: str, sections: Sequence[str]) -> None:
         today = self._today()
@@ -509,6 +567,7 @@ class MemoryStore:
 
     def _prune_file(self, id: str, path: str, *, dry_run: bool) -> tuple[list[lifecycle.Action], int]:
         today = self._today()
+        copy = None
         old = readable(path)
         pruned = lifecycle.prune(type_of(id), old, today)
         if pruned.actions and not dry_run:
@@ -516,87 +575,166 @@ class MemoryStore:
                 old = readable(path)  # somebody may have changed it meanwhile
                 pruned = lifecycle.prune(type_of(id), old, today)
                 if pruned.actions:
-                    self._write(path, old, lifecycle.stamped(pruned.text, today), old, pruned)
+                    copy = self._write(path, old, lifecycle.stamped(pruned.text, today), old, pruned)
         text = lifecycle.stamped(pruned.text, today) if pruned.actions else old
-        actions = list(pruned.actions)
-        count = _record(self._stats().get(id))["invocations"]
+        actions = self._with_copy(pruned.actions, copy)
+        count = self._usage(id).invocations
         if type_of(id) == "common_patterns" and lifecycle.due(count):
             actions.append(lifecycle.Action("flagged", f"loaded {count} times: verify that its patterns still hold"))
         return actions, lifecycle.line_count(text)
 
-    # -- the side file
+    # -- the side files
 
-    def _measured(self, id: str, text: str) -> dict[str, Any]:
-        """A written file's lineCount and, when it is too long, the warning."""
+    def _measured(self, path: str, id: str, text: str, remarks: Sequence[str]) -> dict[str, Any]:
+        """A written file's lineCount and, when it is too long or the gate changed something, the warning."""
         lines = lifecycle.line_count(text)
-        self._note({id: {"lines": [lines]}})
-        warning = lifecycle.size_warning(type_of(id), lines)
+        self._note(os.path.dirname(path), {type_of(id): lines})
+        size = lifecycle.size_warning(type_of(id), lines)
+        warning = "; ".join((*remarks, size) if size else remarks)
         return {"lineCount": lines, **({"warning": warning} if warning else {})}
 
     def _count(self, loaded: list[MemoryEntry]) -> list[MemoryEntry]:
         """Count an invocation that loaded these."""
-        if loaded:
-            self._note({entry.id: {"lines": [entry.line_count]} for entry in loaded})
+        folders: dict[str, dict[str, int]] = {}
+        for entry in loaded:
+            folder = os.path.dirname(f"{self._home}/{path_of(entry.id)}")
+            folders.setdefault(folder, {})[entry.file_type] = entry.line_count
+        for folder, news in folders.items():
+            self._note(folder, news)
         return loaded
 
-    def _note(self, news: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write down created dates and line counts as far as that is possible: no memory depends on it.
-
-        A record with a createdAt starts anew; one without adds an invocation.
-        """
+    def _note(self, folder: str, news: Mapping[str, Any]) -> None:
+        """Write down what `fold` reads, as far as that is possible: no memory depends on it."""
+        line = json.dumps(news).encode() + b"\n"
         with suppress(MemlaneError, OSError):
-            path = files.inside(self.root, STATS)
-            if not os.path.lexists(path):
-                with suppress(AlreadyExists):
-                    files.create(path, b"{}\n")
-            with files.locked(path):
-                stats = _load_stats(path)
-                for id, new in news.items():
-                    old = _record(stats.get(id))
-                    if "createdAt" not in new:
-                        lines = [*old["lines"], *new["lines"]][-lifecycle.EVERY :]
-                        new = {**old, "invocations": old["invocations"] + 1, "lines": lines}
-                    stats[id] = new
-                files.replace(path, json.dumps(stats).encode() + b"\n")
+            path = files.inside(folder, STATS)
+            files.append_lines(path, line)
+            size = os.path.getsize(path)
+            if size // FOLD_BYTES > (size - len(line)) // FOLD_BYTES:
+                self._fold(folder, path)
 
-    def _stats(self) -> dict[str, Any]:
-        """The side file, read again only when it has changed."""
-        path = f"{self._home}{os.sep}{STATS}"
-        try:
-            info = os.stat(path)
-        except OSError:
-            return {}
-        seen = (info.st_ino, info.st_size, info.st_mtime_ns)
-        if self._stats_seen[0] != seen:
-            self._stats_seen = (seen, _load_stats(path))
-        return self._stats_seen[1]
+    def _fold(self, folder: str, path: str) -> None:
+        """Shorten a side file to one line a memory, where that halves it.
+
+        Somebody who appends at this moment may be counted twice, never lost. What is damaged goes to the trash.
+        """
+        with files.locked(path):
+            side = self._side(folder)
+            lines = [json.dumps({name: usage.to_json()}).encode() + b"\n" for name, usage in side.noted.items()]
+            if sum(map(len, lines)) <= len(side.data) // 2:
+                if side.damaged:
+                    files.trash(path, self.root, self.clock(), copy=side.data)
+                files.replace(path, b"".join(lines))
+
+    def _usage(self, id: str, path: str | None = None) -> Usage:
+        folder, _, _ = (path or f"{self._home}/{path_of(id)}").rpartition("/")
+        usage = self._side(folder).noted.get(type_of(id), UNUSED)
+        return usage if usage.created else self._old_side().noted.get(id, UNUSED).then(usage)
+
+    def _side(self, folder: str) -> _Side:
+        """A folder's side file, read again only when it has changed; what was appended is all that is parsed then."""
+        path = f"{folder}/{STATS}"
+        side, seen = self._sides.get(path), _seen(path)
+        if side is not None and side.seen == seen:
+            return side
+        data, problem = _load(path)
+        if side is None or not data.startswith(side.data) or not side.data.endswith(b"\n"):
+            side = _Side()
+        lines = data[len(side.data) :].decode(errors="replace").split("\n")
+        noted = dict(side.noted)
+        first = side.data.count(b"\n") + 1
+        damaged = (*side.damaged, *(first + place for place in fold(lines, noted)))
+        if damaged and damaged[-1] == first + len(lines) - 1:
+            damaged = damaged[:-1]  # the last line has no end: it is just being written, or torn
+        if damaged:
+            why = f"has lines that cannot be read ({len(damaged)}), perhaps of a merge; delete them"
+            problem = Problem(Path(path), why, damaged[0])
+        self._sides[path] = side = _Side(seen, data, noted, damaged, problem)
+        return side
+
+    def _old_side(self) -> _Side:
+        """The one side file that earlier versions wrote for the whole store. It is not written any more."""
+        path = f"{self._home}/{OLD_STATS}"
+        side, seen = self._sides.get(path), _seen(path)
+        if side is not None and side.seen == seen:
+            return side
+        data, problem = _load(path)
+        noted = {}
+        if data:
+            try:
+                noted = {id: Usage.of(value) for id, value in json.loads(data).items() if isinstance(value, dict)}
+            except (ValueError, RecursionError, AttributeError):
+                problem = Problem(Path(path), "is not JSON, so created dates are unknown; mend or delete it")
+        self._sides[path] = side = _Side(seen, noted=noted, problem=problem)
+        return side
 
 
-def _load_stats(path: str) -> dict[str, Any]:
+def _not_structural(id: str) -> None:
+    """Raise InvalidInput for a file that files.walk and the seed pass over."""
+    if "indices" in id.split("/") or type_of(id) in STRUCTURAL:
+        raise InvalidInput("That name is not for memories.", hint="Choose another file type or name.")
+
+
+def _seen(path: str) -> tuple[int, int, int] | None:
     try:
-        found = json.loads(files.read_bytes(path))
-    except (OSError, StorageError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_ino, info.st_size, info.st_mtime_ns
 
 
-def _record(value: Any) -> dict[str, Any]:
-    """What the side file says of one memory, or the blank record where it says nothing or nonsense."""
-    record = value if isinstance(value, dict) else {}
-    created, count, lines = record.get("createdAt"), record.get("invocations"), record.get("lines")
-    return {
-        "createdAt": created if isinstance(created, str) and moment(created) else None,
-        "invocations": count if isinstance(count, int) else 0,
-        "lines": [line for line in lines if isinstance(line, int)] if isinstance(lines, list) else [],
-    }
+def _load(path: str) -> tuple[bytes, Problem | None]:
+    try:
+        return files.read_bytes(path), None
+    except FileNotFoundError:
+        return b"", None
+    except (OSError, StorageError) as error:
+        return b"", files.unreadable(path, error)
 
 
-def _first_line(path: str) -> str:
+def _beginning(path: str) -> str:
     """Enough of a file to see its first line; later bytes may be anything."""
     with suppress(OSError):
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            return os.read(fd, 256).split(b"\n")[0].decode(errors="replace")
+            return os.read(fd, 256).decode(errors="replace")
         finally:
             os.close(fd)
     return ""
+
+
+# -- search
+
+_REPEATS = re.compile(r"[*+?{(]")
+_WORKER = (
+    "import json, re, sys; pattern, texts = json.load(sys.stdin); found = re.compile(pattern).search; "
+    "json.dump([[place for place, line in enumerate(lines) if found(line)] for lines in texts], sys.stdout)"
+)
+
+
+def _matching(pattern: str, texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    """The places of the lines that match, for each text.
+
+    A pattern with repeats or groups runs in a process of its own, for nothing else can stop it once it has begun:
+    no look at the pattern tells all that are slow, and a thread or signal does not reach into `re`.
+    """
+    if not _REPEATS.search(pattern):
+        found = re.compile(pattern).search
+        return [[place for place, line in enumerate(lines) if found(line)] for lines in texts]
+    try:
+        done = subprocess.run(  # noqa: S603 - the pattern and the texts are data on its stdin
+            [sys.executable, "-I", "-S", "-c", _WORKER],
+            input=json.dumps([pattern, texts]).encode(),
+            capture_output=True,
+            timeout=MAX_SECONDS,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise InvalidInput(
+            f"The pattern needs more than {MAX_SECONDS:g} seconds.",
+            hint="Avoid repeats inside repeats, such as (a+)+, or name a layer or project.",
+        ) from None
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise StorageError("The search could not be run.", hint="Try a simpler pattern.") from error
+    matched: list[list[int]] = json.loads(done.stdout)
+    return matched
