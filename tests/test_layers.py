@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Clock, tree
+from memlane import files
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, Refused, StorageError
 from memlane.gate import Guard
 from memlane.lanes import layers, scan
@@ -1144,6 +1145,17 @@ def test_a_side_file_is_folded_and_what_is_damaged_set_aside(
     assert [other.validate(PROFILE)["details"]["invocations"] for other in (store, MemoryStore(store.root))] == [
         102
     ] * 2
+
+
+def test_a_side_file_that_cannot_be_read_is_not_folded(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S004-14: one that is too large is reported, and stays."""
+    store.create(entry(PROFILE))
+    side = place(store, "projects/my-api/.stats.jsonl", '{"project_profile": 1}\n' * 100)
+    monkeypatch.setattr(layers, "FOLD_BYTES", 10)
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
+    store.update(PROFILE, "new")
+    assert side.read_text() == '{"project_profile": 1}\n' * 100 + '{"project_profile": 3}\n'
+    assert problems(store) == [("projects/my-api/.stats.jsonl", None)]
 
 
 def test_the_side_file_of_earlier_versions_is_read(store: MemoryStore) -> None:

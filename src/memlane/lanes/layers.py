@@ -621,7 +621,7 @@ class MemoryStore:
         with files.locked(path):
             side = self._side(folder)
             lines = [json.dumps({name: usage.to_json()}).encode() + b"\n" for name, usage in side.noted.items()]
-            if sum(map(len, lines)) <= len(side.data) // 2:
+            if side.data and sum(map(len, lines)) <= len(side.data) // 2:  # no data: it could not be read
                 if side.damaged:
                     files.trash(path, self.root, self.clock(), copy=side.data)
                 files.replace(path, b"".join(lines))
@@ -716,7 +716,7 @@ def _matching(pattern: str, texts: Sequence[Sequence[str]]) -> list[list[int]]:
     """The places of the lines that match, for each text.
 
     A pattern with repeats or groups runs in a process of its own, for nothing else can stop it once it has begun:
-    no look at the pattern tells all that are slow, and a thread or signal does not reach into `re`.
+    no look at the pattern tells all that are slow, and signals reach into `re` in the main thread only.
     """
     if not _REPEATS.search(pattern):
         found = re.compile(pattern).search
