@@ -67,12 +67,17 @@ def _bound(places: dict[str, int], size: int, other: str) -> float:
 
 
 class Lookalikes:
-    """Texts by key, to ask which one a new text is a near-duplicate of."""
+    """Texts by key, to ask which one a new text is a near-duplicate of.
 
-    def __init__(self, ratio_from: float, overlap_from: float) -> None:
+    The columns are built once they have paid for themselves: a process that asks once or twice (a command, a hook)
+    is answered sooner by looking at each text.
+    """
+
+    def __init__(self, ratio_from: float, overlap_from: float, patience: int = 4) -> None:
         self.ratio_from, self.overlap_from = ratio_from, overlap_from
         self._texts: dict[str, tuple[int, str]] = {}
         self._turn = count()
+        self._patience = patience  # how many questions are answered without columns: building costs as much as these
         self._words = _Words(overlap_from)
         self._shelves: list[_Shelf] = [
             *(_Short(ratio_from, low, high) for low, high in pairwise(_LENGTHS)),
@@ -81,46 +86,62 @@ class Lookalikes:
 
     def fill(self, texts: Iterable[tuple[str, str]]) -> None:
         """Add many texts to an empty collection at once."""
-        entries = list(texts)
-        self._texts = {key: (next(self._turn), text) for key, text in entries}
+        self._texts = {key: (next(self._turn), text) for key, text in texts}
+
+    def add(self, key: str, text: str) -> None:
+        self.remove(key)
+        self._texts[key] = next(self._turn), text
+        if self._patience < 0:
+            self._words.add(key, text)
+            self._shelf(text).add(key, text)
+
+    def remove(self, key: str) -> None:
+        if key in self._texts:
+            _, text = self._texts.pop(key)
+            if self._patience < 0:
+                self._words.remove(key)
+                self._shelf(text).remove(key)
+
+    def find(self, text: str) -> tuple[str, float] | None:
+        """(key, score) of the text that was added first of those that are near-duplicates of this one."""
+        if self.overlap_from <= 0:
+            return next(((key, 0.0) for key in self._texts), None)
+        words, lowered = tokens(text), text.lower()
+        places = _places(lowered)
+        for key in self._candidates(text):
+            _, old = self._texts[key]
+            if (score := overlap(words, tokens(old))) >= self.overlap_from:
+                return key, score
+            low = old.lower()
+            both = len(lowered) + len(low)
+            if 2 * min(len(lowered), len(low)) < self.ratio_from * both - _SAFE:
+                continue
+            if _bound(places, len(lowered), low) >= self.ratio_from:
+                score = ratio(text, old)
+                if score >= self.ratio_from:
+                    return key, score
+        return None
+
+    def _candidates(self, text: str) -> Iterable[str]:
+        """The keys to look at, in the order in which they were added."""
+        if self._patience >= 0:
+            self._patience -= 1
+            if self._patience >= 0:
+                return list(self._texts)
+            self._build()
+        found = set(self._words.candidates(text))
+        for shelf in self._shelves:
+            found.update(shelf.candidates(text))
+        return sorted(found, key=self._texts.__getitem__)
+
+    def _build(self) -> None:
+        entries = [(key, text) for key, (_, text) in self._texts.items()]
         self._words.fill(entries)
         by_shelf: defaultdict[_Shelf, list[tuple[str, str]]] = defaultdict(list)
         for entry in entries:
             by_shelf[self._shelf(entry[1])].append(entry)
         for shelf, own in by_shelf.items():
             shelf.fill(own)
-
-    def add(self, key: str, text: str) -> None:
-        self.remove(key)
-        self._texts[key] = next(self._turn), text
-        self._words.add(key, text)
-        self._shelf(text).add(key, text)
-
-    def remove(self, key: str) -> None:
-        if key in self._texts:
-            _, text = self._texts.pop(key)
-            self._words.remove(key)
-            self._shelf(text).remove(key)
-
-    def find(self, text: str) -> tuple[str, float] | None:
-        """(key, score) of the text that was added first of those that are near-duplicates of this one."""
-        if self.overlap_from <= 0:
-            return next(((key, 0.0) for key in self._texts), None)
-        sharing = set(self._words.candidates(text))
-        found = set(sharing)
-        for shelf in self._shelves:
-            found.update(shelf.candidates(text))
-        words, lowered = tokens(text), text.lower()
-        places = _places(lowered)
-        for key in sorted(found, key=self._texts.__getitem__):
-            _, old = self._texts[key]
-            if key in sharing and (score := overlap(words, tokens(old))) >= self.overlap_from:
-                return key, score
-            if _bound(places, len(lowered), old.lower()) >= self.ratio_from:
-                score = ratio(text, old)
-                if score >= self.ratio_from:
-                    return key, score
-        return None
 
     def _shelf(self, text: str) -> _Shelf:
         lowered = text.lower()
