@@ -102,8 +102,10 @@ def bench_reading(name: str, folder: Path, repeats: int) -> tuple[str, ...]:
     )
 
 
-def bench_writing(folder: Path, count: int, repeats: int) -> tuple[str, ...]:
-    bank = Bank.init(folder)
+def bench_writing(folder: Path, what: str, guarded: bool, count: int, repeats: int) -> tuple[str, ...]:
+    Bank.init(folder)
+    words = {} if guarded else {"gate__secrets": "off", "gate__characters": "keep"}
+    bank = Bank.open(folder, **words)
     plain_folder = folder / "plain"
     plain_folder.mkdir()
     text = "Deploys go out on Tuesdays. " * 30
@@ -120,7 +122,7 @@ def bench_writing(folder: Path, count: int, repeats: int) -> tuple[str, ...]:
 
     mine, theirs = side_by_side(ours, plain, repeats)
     return (
-        "durable write of a note, gate included",
+        what,
         f"{mine / count * 1e6:.0f} µs",
         f"{theirs / count * 1e6:.0f} µs",
         ratio(mine, theirs),
@@ -151,9 +153,12 @@ def main() -> None:
             with tarfile.open(archive) as tar:
                 tar.extractall(folder, filter="data")
             rows.append(bench_reading(archive.name.removesuffix(".tar.gz"), folder, options.repeats))
-        folder = Path(scratch, "writing")
-        folder.mkdir()
-        rows.append(bench_writing(folder, 50, options.repeats))
+        for number, (what, guarded) in enumerate(
+            {"durable write of a note, 850 bytes": False, "the same through the gate": True}.items()
+        ):
+            folder = Path(scratch, f"writing{number}")
+            folder.mkdir()
+            rows.append(bench_writing(folder, what, guarded, 50, options.repeats))
     bare = cpu("pass")
     for name, code in {
         "`import memlane`": "import memlane",
