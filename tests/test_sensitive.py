@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from memlane import sensitive
 from memlane.sensitive import RULES, Finding, check_pii, fingerprint, redact, scan
-from memlane.sensitive.scanner import _matches
+from memlane.sensitive.scanner import MOST, _matches
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -160,6 +160,18 @@ CLEAN = [
     "src/components/KeyboardShortcuts/useKeyboardShortcuts2.tsx",
     'function(e,t){"use strict";var n=t.key,r=e.token;return n.passKey1=r.auth2Value}',
     "call 555-0100 or write to bob@example.org",
+    "export TOKEN=ghp_" + "K9e4XM3V2Q45Qp7DcwZO...",
+    "-----BEGIN PRIVATE KEY-----\nanything\n-----END PRIVATE KEY-----",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJvdGhlciJ9.signature",
+    "withCredentials(credentialsId: '29f63271-dc2f-4734-8221-5b31b5169bac')",
+    "user = (char *) (p + 1);\npwd = (char *) (p + ulen + 2);",
+    "UserModel(username='scolvin', password1='zxcvbn', password2='zxcvbn')",
+    "MAIL_USERNAME: bob\nMAIL_PASSWORD: my_service_password",
+    "docker run -p 8080:80 -u 1000:1000 nginx",
+    "The user was identified by Marie2 in the log.",
+    "We hash the password with PBKDF2WithHmacSHA256 and a salt.",
+    "| field | password |\n|---|---|\n| type | string |",
+    "The browser uses pk_" + "live_K9e4XM3V2Q45Qp7DcwZOy27a",
     'const alphabetKey = "0123456789abcdefghijklmnopqrstuvwxyz"',
 ]
 
@@ -214,6 +226,61 @@ def test_reads_assignments_in_any_syntax(line: str) -> None:
     value = key(32)
     text = line.format(value)
     assert [text[f.start : f.end] for f in scan(text)] == [value]
+
+
+PASSWORD = "s3cr3t" + "Pw9"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "jdbc:oracle:thin:scott/{}@//db.acme.net:1521/ORCL", "host=db port=5432 dbname=app user=bob password={}",
+        "Server=db;User ID=sa;Password={};Encrypt=True;", "redis://:{}@cache.acme.net:6379/0",
+        "wget --user=bob --password={} https://acme.net", "mysql -h db -u root -p{} app", "redis-cli -h c -a {} ping",
+        "mongosh -u bob -p {} db", "sqlcmd -S db -U sa -P {}", "sqlplus scott/{}@ORCL", "ldapsearch -D cn=a -w {} -b x",
+        "xfreerdp /u:bob /p:{} /v:h", "openssl enc -aes-256-cbc -k {}", "echo 'bob:{}' | chpasswd", "7z x a.7z -p{}",
+        "echo {} | sudo -S ls", "smbclient //srv/share -U bob%{}", "ssh-keygen -N {} -f key", "zip -P {} a.zip b",
+        "htpasswd -b /etc/h bob {}", "db.acme.net:5432:app:bob:{}", 'variable "db_password" {{\n  default = "{}"\n}}',
+        '<entry key="db.password">{}</entry>', "<key>Password</key>\n<string>{}</string>", "ENV DB_PASSWORD {}",
+        "- name: DB_PASSWORD\n  value: {}", '{{"name": "DB_PASSWORD", "value": "{}"}}', "${{DB_PASSWORD:-{}}}",
+        "CREATE USER bob WITH PASSWORD '{}';", "GRANT ALL ON a.* TO 'b'@'%' IDENTIFIED BY '{}';", "requirepass {}",
+        '#define WIFI_PASSWORD "{}"', 'char pass[] = "{}";', 'val password: String = "{}"', 'ftp.login("bob", "{}")',
+        'let password: &str = "{}";', 'mysqli_connect("localhost", "bob", "{}", "app")', "auth=('bob', '{}')",
+        'if ("{}" == password) {{', "log in as bob with password {}", "the root password was changed to {}",
+        "Password → {}", "credentials are bob / {}", "la contraseña es {}", "密码是{}", "Kennwort: {}", "salasana: {}",
+        "| user | password |\n|---|---|\n| bob | {} |", "username,password\nbob,{}", "snmp-server community {} RO",
+    ],
+)  # fmt: skip
+def test_reads_passwords_in_any_syntax(line: str) -> None:
+    """Commands, connection strings, configuration, SQL, code, tables and prose."""
+    text = line.format(PASSWORD)
+    assert PASSWORD in {text[f.start : f.end] for f in scan(text)}
+
+
+@pytest.mark.parametrize(
+    "line", ["API key:\n\n    {}\n", "Secret Key\n{}", "Token:\n```\n{}\n```", "Cookie: sessionid={}; a=b"]
+)
+def test_reads_a_key_below_its_name(line: str) -> None:
+    """A heading, a code fence and a cookie's name speak for the value that follows."""
+    assert len(rules_of(line.format(key(40)))) == 1
+
+
+def test_private_key_without_its_frame() -> None:
+    """The first bytes of a key are enough; those of a certificate are none."""
+    assert rules_of("MIIE" + "pAIBAAKCAQEA" + key(200)) == ["private-key"]
+    assert rules_of("MIID" + "dzCCAl+gAwIB" + key(200)) == []
+
+
+def test_findings_end_with_one_for_the_rest() -> None:
+    """A dump of secrets is not read to its end, and says so; nothing of it survives redaction."""
+    lines = [f"token: gh{'p'}_{key(36, seed=seed)}" for seed in range(3000)]
+    text = "\n".join(lines)
+    assert rules_of(text.replace("\n", "  memlane:allow all\n"))[-1] == "unread"
+    findings = scan(text)
+    assert 200 < len(findings) <= MOST + 1
+    assert (findings[-1].rule, findings[-1].end) == ("unread", len(text))
+    clean = redact(text, findings)
+    assert not any(line[7:] in clean for line in lines)
 
 
 def test_place_counts_lines_and_columns_from_one() -> None:
@@ -388,7 +455,9 @@ HOSTILE = [
     "user=x password=", "://a:b", "://u:p@", "eyJa.", "1234 5678 9012 3456 ", "123-" + "45-6789 ", "sk-",
     "DE8937040044" + "0532013000 ", "key" + "." * 40, 'key="', "-----BEGIN PRIVATE KEY-----\n", "memlane:allow x ",
     "a1b2c3d4e5f6g7h8:", "PRIVATE KEY", "--password " + "a1b2c3 ", 'secret="' + "1!" * 250 + '" ',
-    "password=$" + "1" * 300 + " ", "user=a;password=b;",
+    "password=$" + "1" * 300 + " ", "user=a;password=b;", "| password |\n|--|\n", "a,password\n", "cookie: ",
+    "mysql -p", "identified by ", "name: password\nvalue: ", "<key>password</key>\n<string>", "```\nkey:\n",
+    'password" {', "login( ", "create user password ", '"a" == ',
 ]  # fmt: skip
 
 

@@ -23,9 +23,9 @@ from memlane.sensitive.decoys import (
 
 # "Password" in other languages; the rest of the word may follow.
 _FOREIGN = (
-    "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "kennwort", "lösenord",
-    "adgangskode", "heslo", "geslo", "şifre", "parola", "salasana", "jelszó", "κωδικ", "clave", "mật khẩu", "סיסמ",
-    "كلمة المرور", "รหัสผ่าน", "lozinka", "пароль",
+    "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "kennwort",
+    "lösenord", "adgangskode", "heslo", "şifre", "parola", "salasana", "jelszó", "κωδικ", "clave", "mật khẩu", "סיסמ",
+    "كلمة المرور", "รหัสผ่าน",
 )  # fmt: skip
 _WORDS = ("pass", "pw", "secret", "token", "key", "auth", "cred", "psk", *_FOREIGN)
 
@@ -37,7 +37,7 @@ _VALUE = (
 )
 _VERB = r"is|was|to|ist|war|es|est|lautet"
 _SIGNED = (
-    rf"(?P<name>[\w.-]{{0,40}}+)(?P<more>(?:[ \t]{{1,2}}(?!(?:{_VERB})\b)[\w.-]{{1,20}}+){{0,4}}?)"
+    rf"(?P<name>(?:[^\W是为為は]|[.-]){{0,40}}+)(?P<more>(?:[ \t]{{1,2}}(?!(?:{_VERB})\b)[\w.-]{{1,20}}+){{0,4}}?)"
     r"(?P<close>(?:\[\d{0,4}\])?[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}(?P<sep>"
     # A name and its value as two fields, and the default of a variable.
     r"[,;]?\s{0,20}[\"'`]?\b(?:value|default)\b[\"'`]?[ \t]{0,4}[:=]|</key>\s{0,20}<string>"
@@ -68,14 +68,14 @@ _OTHER_NAMES = tuple(
     secretarn secretversion secrettype secretmanager secretsmanager secretstore secretur secretmount
     secretengine secretlength credit credo credib credul credenz accredit sacred incred discred credfile
     credpath credtype credhelper credprovider credstore credentialfile credentialpath credentialtype
-    credentialhelper credentialprovider credentialsfile credentialspath credentialid credentialsid fingerprint sha1 sha256
-    sha512 hash digest checksum integrity commit uuid guid translation i18n audience issuer alphabet charset
+    credentialhelper credentialprovider credentialsfile credentialspath credentialid credentialsid fingerprint
+    sha1 sha256 sha512 hash digest checksum integrity commit uuid guid translation i18n audience issuer alphabet charset
     accessib accessor accessid accesslevel accessmode accesstype accesspoint accesscontrol accesslog
     """.split()
 )
 _PASSWORDISH = (
     r"pass(?:w(?:or)?d|wort|phrase|code|wrd|e)?s?(?:$|[^a-z])|passw|pwd|psk|(?:^|[^a-z-])pw(?:$|\s)"
-    r"|masterauth|" + "|".join(_FOREIGN)
+    r"|masterauth|passord|" + "|".join(_FOREIGN)
 )
 # Names that say by themselves that the value is a secret; a bare "key" or "auth" does not.
 _STRONG_NAME = (
@@ -135,8 +135,8 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, int] | None:
-    before = re.search(r"(?:[\w.-]{1,20} )?[\w.-]{0,30}\Z|\Z", text[max(0, start - 40) : start])
-    name = (before[0] if before else "") + match["name"] + match["more"]
+    before = _pattern(r"[\w.-]{0,30}+(?: [\w.-]{1,20}+)?").match(text[max(0, start - 52) : start][::-1])
+    name = (before[0][::-1] if before else "") + match["name"] + match["more"]
     group = "quoted" if match["quoted"] is not None else "bare"
     value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
     begin = match.start(group)
@@ -179,7 +179,7 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
     if is_stand_in(value) or re.search(r"\s", value):
         return None
     strong = bool(_pattern(_STRONG_NAME).search(name))
-    if sep in ("", ",", ">", "(", "is", "->") and not (is_random(value, 16) and strong):
+    if sep in ("", ",", ">", "(", "is", "->") and not (strong and is_random(value, 16)):
         return None
     secret = "assigned-secret", "secret in an assignment"
     if strong and sep and re.fullmatch(r"\d{20,}", value) and len(set(value)) > 4:
@@ -210,7 +210,7 @@ def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bo
         return False
     kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
     strong = kinds[2] and sum(kinds) >= 2
-    login = _pattern(_LOGIN).search(match.string, max(0, match.start() - 200), match.start())
+    login = _pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
     if login and sep in ("=", ":", "=>", "") and (quoted or sep):
         # Next to a user's name even a weak word is the password.
         weak = (_has(r"^[A-Za-z_-]+$", value) and _pattern(_WEAK).search(value)) or len(value.split()) > 2

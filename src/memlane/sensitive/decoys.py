@@ -75,6 +75,11 @@ def _pairs() -> frozenset[str]:
     return frozenset(row[0] + follower for row in _FOLLOWERS.split() for follower in row[1:])
 
 
+@cache
+def _placeholder_word() -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, _PLACEHOLDER_WORDS)))
+
+
 def entropy(value: str) -> float:
     """Shannon entropy in bits per character."""
     value = value[:_ENOUGH]
@@ -85,15 +90,16 @@ def entropy(value: str) -> float:
 def wordiness(value: str) -> float:
     """The share of letter pairs that words are made of: near 1 for words, near 0.4 for random letters."""
     lowered = value[:_ENOUGH].lower()
-    seen = [pair for pair in map("".join, pairwise(lowered)) if pair.isalpha()]
-    return sum(pair in _pairs() for pair in seen) / len(seen) if seen else 0.0
+    pairs = _pairs()
+    seen = [a + b in pairs for a, b in pairwise(lowered) if a.isalpha() and b.isalpha()]
+    return sum(seen) / len(seen) if seen else 0.0
 
 
 def is_marked(value: str) -> bool:
     """True for a value that says itself that it is none: `<your-token>`, `xxxxxx`, `${VAR}`, `$VAR`."""
     value = value[:_ENOUGH]
     lowered = value.lower()
-    if len(set(value)) <= 3 or any(word in lowered for word in _PLACEHOLDER_WORDS):
+    if len(set(value)) <= 3 or _placeholder_word().search(lowered):
         return True
     if value.isalnum():
         return False
@@ -102,7 +108,8 @@ def is_marked(value: str) -> bool:
 
 def is_elided(text: str, end: int) -> bool:
     """True where the text shows only the beginning of a value: `ghp_abc...`, `sk-1234****`."""
-    return text.startswith(("...", "…", "***", "xxxx", "XXXX", "####", "[...", "<"), end) and text[end : end + 2] != "</"
+    rest = text[end : end + 8].lstrip("-_:/")
+    return rest.startswith(("...", "…", "***", "•••", "xxxx", "XXXX", "####", "[..."))
 
 
 def is_placeholder(value: str) -> bool:
@@ -134,8 +141,8 @@ def is_random(value: str, least: int = 16) -> bool:
     if len(value) < least or is_placeholder(value):
         return False
     value = value[:_ENOUGH]
-    digits = sum(map(str.isdigit, value))
-    letters = sum(map(str.isalpha, value))
+    digits = len(re.findall(r"\d", value))
+    letters = len(re.findall(r"[^\W\d_]", value))
     if not digits or letters < 2 or len(set(value)) < 6:
         # Without a digit only long runs of unlikely letters count: few base62 keys have none.
         return letters >= 20 and len(set(value)) >= 10 and value.isalnum() and wordiness(value) < 0.65

@@ -20,7 +20,7 @@ ADDRESSES: tuple[Rule, ...] = wide(
     form("url-password", "password in an address", "oracle:",
          r"oracle:(?:thin|oci8?):[\w$#]{1,40}/([^\s@/\"'<>]{3,60})@", group=1, ignore_case=True,
          check=proofs.password_in_url),
-    form("signed-url", "signature of an address", "x-amz-signature x-goog-signature",
+    form("signed-url", "signature of an address", "-signature=",
          r"X-(?:Amz|Goog)-Signature=([0-9a-f]{64,600}+)", group=1, ignore_case=True, starts_word=False, entropy=3),
 )
 
@@ -29,25 +29,29 @@ HEADERS: tuple[Rule, ...] = wide(
          r"basic[ :]{1,2}[\"']?([A-Za-z0-9+/]{8,400}+={0,2})(?![\w.-])", group=1, ignore_case=True,
          check=proofs.basic_pair),
     form("bearer-token", "bearer token", "bearer",
-         r"bearer[ :=]{1,3}[\"'`]?([A-Za-z0-9_.~+/=-]{6,4000}+)", group=1, ignore_case=True, check=proofs.bearer, reach=4200),
+         r"bearer[ :=]{1,3}[\"'`]?([A-Za-z0-9_.~+/=-]{6,4000}+)", group=1, ignore_case=True,
+         check=proofs.bearer, reach=4200),
     form("auth-header", "token in a header", "authorization",
          r"[Aa](?:uthorization|UTHORIZATION)\\?[\"']?\s{0,2}[:=,]\s{0,3}\\?[\"'`]?(?!(?i:basic|bearer)\b)"
          r"(?:[A-Za-z][\w-]{1,20}[ =:]{1,2}[\"']?)?([A-Za-z0-9_.~+/=:-]{10,2000}+)", group=1,
          check=proofs.header_value, starts_word=False, reach=2200),
-    form("session-cookie", "session cookie", "sessionid sessid connect.sid _session= cookie:",
-         r"(?:(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|[\w.-]{0,30}_session)=|cookie:\s[^\n]{0,300}?"
-         r"[\w.-]{0,20}(?:sess|session|sessionid|sid|auth|token)=)([A-Za-z0-9%._|+/~-]{20,4000}+)", group=1,
+    form("session-cookie", "session cookie", "sessionid= sessid= .sid= _session= cookie:",
+         r"(?:(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|[\w.-]{0,30}_session)=|cookie:\s[^\n]{0,150}?"
+         r"(?:sess|sid|auth|token)[a-z]{0,8}=)([A-Za-z0-9%._|+/~-]{20,4000}+)", group=1,
          ignore_case=True, check=proofs.random, reach=4400),
     form("curl-login", "login on a curl command", "curl+_ wget+_ http+_ https+_",
          r"(?:\s-u|\s-a|--user(?!-agent)|--proxy-user)[ =\\\n\t]{0,3}[\"']?[^\s:\"'$<{]{0,80}[\"']?:[\"']?"
          r"([^\s\"'$<{}]{3,200}+)", group=1, starts_word=False, check=proofs.password_in_url),
+    form("curl-login", "key as the user of a curl command", "curl+_",
+         r"\s(?:-u|--user)[ =]?[\"']?([^\s:\"'$<{}]{10,200}+):(?=[\"'\s])", group=1, starts_word=False,
+         check=proofs.password_in_call),
 )
 
 FILES: tuple[Rule, ...] = wide(
     form("netrc-password", "netrc password", "login+_",
          r"(?:machine\s{1,3}\S{1,200}|default)\s{1,4}login\s{1,3}\S{1,200}\s{1,4}password\s{1,3}(\S{3,200}+)", group=1,
          check=proofs.password_in_url),
-    form("pgpass-password", "password in a .pgpass line", ":5432: :5433: :6432: :*:",
+    form("pgpass-password", "password in a .pgpass line", ":5432: :*:",
          r"[\w.*-]{1,100}:(?:\d{4,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:([^\s:]{5,100})(?=\s|\Z)", group=1,
          check=proofs.mixed),
     # A connection string is evidence enough for a weak word.
@@ -68,29 +72,29 @@ FILES: tuple[Rule, ...] = wide(
          r"(?:\s[^<>]{0,200})?>\s{0,10}([^\s<>{}$]{6,300}+)\s{0,10}</", group=1, ignore_case=True, check=proofs.mixed),
     form("jenkins-password", "first Jenkins password", "proceed+_to+_installation",
          r"proceed to installation:\s{1,12}([0-9a-f]{32})(?![0-9a-f])", group=1),
-    form("login-pair", "user and password", "cred login wifi wi-fi wlan",
+    form("login-pair", "user and password", "cred login wifi wlan",
          r"(?:creds?|credentials|logins?|wi-?fi|wlan)(?:\s{0,2}[:=]|\s(?:is|are))\s{0,3}[\"'`]?[\w.@-]{2,40}"
          r"(?::|\s?/\s?)([^\s\"'`/:][^\s\"'`]{5,60}+)", group=1, ignore_case=True, check=proofs.cli_password),
 )
 
 CODE: tuple[Rule, ...] = wide(
-    form("sql-password", "password in SQL", "identified+_by identified+_with",
+    form("sql-password", "password in SQL", "identified+_",
          r"identified(?:\s{1,9}with\s{1,9}\S{1,40})?\s{1,9}by\s{1,9}(?:password\s{1,9}|values\s{1,9})?[\"']?"
          r"(?=\S{0,90}\d)([^\s\"'$<{};]{4,100}+)[\"']?\s{0,3}(?=;|\Z|\n|\baccount|\brequire|\bdefault|\bwith|[\"'`)])",
          group=1, ignore_case=True, check=proofs.cli_password),
-    form("sql-password", "password in SQL", "create+_user create+_role create+_login alter+_user alter+_role "
-         "alter+_login",
+    form("sql-password", "password in SQL", "password+_' password+_n' password='"
+         " password+_=",
          r"(?:create|alter)\s(?:user|role|login)\s[^;\n]{1,160}?\bpassword\s{0,4}=?\s{0,4}N?'([^\s'$<{}]{4,100}+)'",
          group=1, ignore_case=True, check=proofs.password_in_url),
     form("jwt-secret", "secret that signs tokens", "jwt",
          r"jwt\.(?:sign|verify|encode|decode)\([^\n]{1,120}?,\s{0,3}[\"']([^\"'\n]{6,200}+)[\"']", group=1,
          ignore_case=True, check=proofs.mixed),
-    form("login-call", "password in a call", "connect( connection( auth( auth=( .login( pdo( credentials( authenticate(",
-         r"(?:connect|getconnection|basic_?auth|auth=|\.login|pdo|credentials?|authenticate|\bauth)\s?\("
+    form("login-call", "password in a call", "connect( ection( auth( auth=( .login( pdo( ntials(",
+         r"(?:connect|getconnection|basic_?auth|auth=|\.login|pdo|credentials|\bauth)\s?\("
          r"[^()\n]{0,160}?[\"'][^\"'\n]{1,80}[\"']\s{0,3},\s{0,3}[\"']([^\s\"'\n$<{}]{5,100}+)[\"']", group=1,
          ignore_case=True, starts_word=False, check=proofs.password_in_call),
-    form("login-call", "token in a call", ".login( .start( .run(",
-         r"\.(?:login|start|run)\(\s{0,4}[\"']([A-Za-z0-9_.-]{40,200}+)[\"']", group=1, starts_word=False,
+    form("login-call", "token in a call", ".login(",
+         r"\.login\(\s{0,4}[\"']([A-Za-z0-9_.-]{40,200}+)[\"']", group=1, starts_word=False,
          check=proofs.random_key),
     form("compared-secret", "secret in a comparison", "== !=",
          r"[\"']([^\s\"'\n${}<>]{6,100})[\"']\s{0,3}[=!]==?\s{0,3}[\w.]{0,40}(?:password|passwd|secret|private_?key"

@@ -30,13 +30,13 @@ def random_after_dash(value: str) -> bool:
 
 
 def basic_pair(value: str) -> bool:
-    """Base64 of `user:password`, both of printable characters."""
+    """Base64 of `user:password`, both of printable characters; or too long and random to be anything else."""
     import base64
 
     try:
         plain = base64.b64decode(value + "=" * (-len(value) % 4)).decode()
     except ValueError:
-        return False
+        return is_random(value, 40) and bool(re.search(r"[A-Z]", value)) and bool(re.search(r"[g-z]", value))
     _, colon, password = plain.partition(":")
     return bool(colon) and plain.isprintable() and len(password) >= 3 and not is_stand_in(password)
 
@@ -51,7 +51,8 @@ def jwt(value: str) -> bool:
         header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
     except ValueError:
         return False
-    if len(value.rpartition(".")[2]) < 20:  # `….signature` shows the form; no algorithm signs in so little
+    parts = value.split(".")
+    if len(parts) == 3 and 0 < len(parts[2]) < 12:  # `….signature` shows the form; no algorithm signs in so little
         return False
     return isinstance(header, dict) and bool(header.keys() & {"alg", "typ", "enc", "kid", "zip", "cty"})
 
@@ -75,9 +76,10 @@ def password_in_url(value: str) -> bool:
 
 def password_in_call(value: str) -> bool:
     """Letters and a digit or sign, as a password has and an address, a path or a name has not."""
-    return mixed(value) and not re.fullmatch(r"[\w.-]*[./:][\w./:-]*|[A-Za-z]+[-_\w]*|[\d.,:-]+", value) or (
-        bool(re.search(r"[a-z]\d|\d[a-z]", value)) and cli_password(value)
-    )
+    name = r"[\w.-]*[./:][\w./:-]*|[A-Za-z]+[-_\w]*|[\d.,:-]+"
+    if mixed(value) and not re.fullmatch(name, value):
+        return True
+    return bool(re.search(r"[a-z]\d|\d[a-z]", value)) and cli_password(value)
 
 
 def password_on_localhost(value: str) -> bool:
@@ -146,7 +148,8 @@ def cli_password(value: str) -> bool:
 def pem_block(value: str) -> bool:
     """A key, or the first line of one; not a block that is closed after a word or two."""
     body, end, _ = value.partition("-----END")
-    return not end or len(body.rpartition("-----")[2].strip()) >= 40
+    body = body.rpartition("-----")[2]
+    return not end or len(body.strip()) >= 40 or bool(re.search(r"\d", body))
 
 
 def base64_pem(value: str) -> bool:
@@ -158,6 +161,8 @@ def base64_pem(value: str) -> bool:
 
 def prefixed(value: str) -> bool:
     """`acme_live_…`: the last part was chosen by a machine and mixes digits with letters throughout."""
+    if value.startswith(("pk_", "pub_")):
+        return False  # published by design
     tail = re.split(r"[-_]", value)[-1]
     return is_random(tail, 20) and wordiness(tail) < 0.75
 

@@ -25,6 +25,10 @@ _LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
 
 
+# A text with more finds than this is a dump of secrets: it is read from the start until so many are found.
+MOST = 1000
+_UNREAD = "unread"
+
 # What a wide rule asks for begins at most this far before its keyword.
 _BEFORE = 420
 
@@ -69,23 +73,40 @@ def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collecti
     """Every secret and personal number in the text, in order of place; [] when it is clean.
 
     `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>`
-    is skipped. Addresses and phone numbers are looked for only on request: most notes hold some.
+    is skipped. After some hundred findings, at most `MOST`, the last one, `unread`, covers the rest of the text.
+    Addresses and phone numbers are looked for only on request: most notes hold some.
     """
-    taken: list[_Span] = []
-    for found in _candidates(text, email, phone):
-        _take(taken, found)
+    taken, upto = _collect(text, email, phone)
     if not taken:
         return []
     breaks = [at.start() for at in re.finditer("\n", text)]
     excused = {bisect_right(breaks, mark.start()) for mark in re.finditer(_ALLOW_MARK, text)}
+    if upto < len(text):
+        taken.append((upto, len(text), _UNREAD, "secret", f"more than {MOST:,} findings, the rest was not read"))
     findings = []
     for start, end, rule, kind, description in taken:
         row = bisect_right(breaks, start)
         column = start - (breaks[row - 1] + 1 if row else 0) + 1
         finding = Finding(rule, kind, description, start, end, row + 1, column)
-        if row not in excused and not (allow and fingerprint(text, finding) in allow):
+        if rule == _UNREAD:
+            findings.append(finding)  # nothing excuses what nobody looked at
+        elif row not in excused and not (allow and fingerprint(text, finding) in allow):
             findings.append(finding)
     return findings
+
+
+def _collect(text: str, email: bool, phone: bool) -> tuple[list[_Span], int]:
+    """Spans in order of place, at most `MOST`, and up to where the text was read for them."""
+    upto = len(text)
+    while True:
+        taken: list[_Span] = []
+        for found in _candidates(text[:upto], email, phone):
+            _take(taken, found)
+            if len(taken) > MOST:
+                break
+        else:
+            return taken, upto
+        upto = text.rfind("\n", 0, upto // 2) + 1 or upto // 2
 
 
 def _take(taken: list[_Span], found: _Span) -> None:
@@ -108,14 +129,13 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
-    hits = {keyword: at for keyword in _waking(True) if (at := lowered.find(keyword)) >= 0}
-    woken = {number for keyword in hits for number in _waking(True)[keyword]}
+    woken = {number for keyword, rows in _waking(True).items() if keyword in lowered for number in rows}
     words = _long_words(text)
     if words:
         yield from _in_words(words)
     for number in sorted(woken):
         rule = RULES[number]
-        for low, high in _around_keywords(rule, lowered, hits):
+        for low, high in _around_keywords(rule, lowered):
             yield from _matches(rule, text, low, high)
     for low, high in _around_numbers(text):
         for row in _without_keywords():
@@ -127,11 +147,11 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
         yield from _matches(extra, text)
 
 
-def _around_keywords(rule: Rule, lowered: str, hits: dict[str, int]) -> Iterator[tuple[int, int]]:
-    """The stretches in which a wide rule can match; `hits` are the first places of the keywords."""
+def _around_keywords(rule: Rule, lowered: str) -> Iterator[tuple[int, int]]:
+    """The stretches in which a wide rule can match."""
     places = []
     for keyword in rule.keywords:
-        at = hits.get(keyword, -1)
+        at = lowered.find(keyword)
         while at >= 0:
             places.append(at)
             at = lowered.find(keyword, at + _BEFORE)

@@ -18,7 +18,7 @@ CHAT: tuple[Rule, ...] = (
     form("slack-webhook", "Slack webhook", "hooks.slack",
          r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/_-]{20,100}+)", group=1,
          entropy=3),
-    form("discord-token", "Discord bot token", ".g .x .y",
+    form("discord-token", "Discord bot token", ".",
          r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-])", entropy=3.5),
     form("discord-webhook", "Discord webhook", "/api/webhooks/",
          r"discord(?:app)?\.com/api(?:/v\d{1,2})?/webhooks/([0-9]{15,20}/[A-Za-z0-9_-]{50,90}+)", group=1,

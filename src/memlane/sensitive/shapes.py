@@ -5,7 +5,6 @@ from __future__ import annotations
 from memlane.sensitive import proofs
 from memlane.sensitive.rule import Rule, form, wide
 
-
 # fmt: off
 
 KEYS: tuple[Rule, ...] = wide(
@@ -13,7 +12,8 @@ KEYS: tuple[Rule, ...] = wide(
          r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----(?![\s\\nr\"'+]{0,20}(?:\.\.|…|<|\[|\*"
          r"|[xX]{3}|[yY]our|-----END))"
          r"(?:\s{0,4}(?:[\w-]{1,20}:[^\n]{0,200}\n\s{0,4}){0,8}[A-Za-z0-9+/=\s\\\"',]{0,20000}+"
-         r"(?:-----END[ A-Z0-9_-]{0,60}-----)?)", decoys=False, check=proofs.pem_block, starts_word=False, reach=22_000),
+         r"(?:-----END[ A-Z0-9_-]{0,60}-----)?)", decoys=False, check=proofs.pem_block, starts_word=False,
+         reach=22_000),
     form("private-key", "private key", "ssh2+_encrypted", r"---- BEGIN SSH2 ENCRYPTE"
          r"D PRIVATE KEY ----[^-]{0,20000}+",
          starts_word=False, decoys=False, reach=21_000),
@@ -41,7 +41,7 @@ TOKENS: tuple[Rule, ...] = (
          r"GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
     form("bitcoin-key", "Bitcoin private key", "xprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,112}"),
     form("jwt", "JSON Web Token", "eyj zxlk",
-         r"eyJ[A-Za-z0-9_-]{8,4000}+\.(?:eyJ[A-Za-z0-9_-]{6,8000}+\.[A-Za-z0-9_-]{8,4000}+"
+         r"eyJ[A-Za-z0-9_-]{8,4000}+\.(?:eyJ[A-Za-z0-9_-]{6,8000}+(?:\.[A-Za-z0-9_-]{0,4000}+)?"
          r"|[A-Za-z0-9_-]*+\.[A-Za-z0-9_-]{8,100}+\.[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{16,100}+)",
          check=proofs.jwt, decoys=False),
     form("jwt-base64", "base64 of a JSON Web Token", "zxlkag zxlkmg zxlkaw",

@@ -16,6 +16,9 @@ _HEADING = re.compile(
     r"(?:[\w ]{0,20}[ _])?(?:(?P<password>pass(?:word|wort|phrase|code|wd)?|pwd|pw|psk)|secret|token|api[ _-]?key)",
     re.IGNORECASE,
 )
+_CSV_MARKS = (",pass", "pass,", "word,", ";pass", "word;", "\tpass", "word\t")
+# Rows that are read below one heading.
+_ROWS = 200
 
 
 @cache
@@ -25,36 +28,44 @@ def _rule_line() -> re.Pattern[str]:
 
 @cache
 def _csv_head() -> re.Pattern[str]:
-    return re.compile(r"^(?=[^\n]{0,200}pass)\"?[\w -]{1,30}\"?(?:[,;\t]\"?[\w -]{1,30}\"?){1,20}$", re.M | re.IGNORECASE)
+    return re.compile(r"(?im)^(?=[^\n]{0,200}pass)\"?[\w -]{1,30}\"?(?:[,;\t]\"?[\w -]{1,30}\"?){1,20}$")
 
 
 def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield (rule, description, start, end) of each cell that holds a secret below a heading that says so."""
-    if "|-" in text or "| -" in text or "|:-" in text or "| :-" in text:
+    done = 0  # no row is read twice, however many headings a text holds
+    if "|" in text and ("|-" in text or "| -" in text or "|:-" in text or "| :-" in text):
         for line in _rule_line().finditer(text):
-            head = text.rfind("\n", 0, max(0, line.start() - 1)) + 1
-            yield from _column(text, head, line.start() - 1, line.end() + 1, "|")
-    if any(mark in lowered for mark in (",pass", "pass,", "word,", ";pass", "word;", "\tpass", "word\t")):
+            head = max(done, text.rfind("\n", 0, max(0, line.start() - 1)) + 1)
+            columns = _columns(text[head : max(head, line.start() - 1)], "|")
+            for found in _cells(text, line.end() + 1, columns, "|") if line.start() >= done else ():
+                done = found[3]
+                yield found
+    done = 0
+    if "pass" in lowered and any(mark in lowered for mark in _CSV_MARKS):
         for line in _csv_head().finditer(text):
             sign = next(sign for sign in ",;\t" if sign in line[0])
-            yield from _column(text, line.start(), line.end(), line.end() + 1, sign)
+            for found in _cells(text, line.end() + 1, _columns(line[0], sign), sign) if line.start() >= done else ():
+                done = found[3]
+                yield found
 
 
-def _column(text: str, head: int, head_end: int, body: int, sign: str) -> Iterator[tuple[str, str, int, int]]:
-    columns = {}
-    for number, cell in enumerate(text[head : max(head, head_end)][:1000].split(sign)):
-        heading = _HEADING.fullmatch(cell.strip(" \t*`\""))
-        if heading:
-            columns[number] = bool(heading["password"])
-    while columns and body < len(text):
+def _columns(head: str, sign: str) -> dict[int, bool]:
+    """The columns that hold secrets, and whether these are passwords."""
+    headings = enumerate(_HEADING.fullmatch(cell.strip(' \t*`"')) for cell in head[:1000].split(sign))
+    return {number: bool(heading["password"]) for number, heading in headings if heading}
+
+
+def _cells(text: str, body: int, columns: dict[int, bool], sign: str) -> Iterator[tuple[str, str, int, int]]:
+    for _ in range(_ROWS if columns else 0):
         end = text.find("\n", body)
         end = len(text) if end < 0 else end
-        row = text[body:end]
-        if sign not in row:
-            return
+        row = text[body : min(end, body + 4000)]
+        if sign not in row or not row.strip("|-: \t") or (sign != "|" and _columns(row, sign)):
+            return  # the table ends, or the next begins
         at = body
-        for number, cell in enumerate(row[:4000].split(sign)):
-            value = cell.strip(" \t*`\"\r")
+        for number, cell in enumerate(row.split(sign)):
+            value = cell.strip(' \t*`"\r')
             if number in columns and _is_secret(value, columns[number]):
                 begin = at + cell.index(value)
                 yield "table-secret", "secret in a table", begin, begin + len(value)

@@ -146,17 +146,18 @@ def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, in
             if glued and len(value) - glued.end() >= 14:
                 start, value = start + glued.end(), value[glued.end() :]
             before = _before(text, start)
-            if not before or before[-1] in "/_+%?&@#$" or is_elided(text, start + len(value)) or text[start + len(value) : start + len(value) + 1] == "(":
+            end = start + len(value)
+            if not before or before[-1] in "/_+%?&@#$" or text[end : end + 1] == "(" or is_elided(text, end):
                 continue
             parts = {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", before)}
             near = parts & VENDORS.keys()
-            named = _pattern(_WORD).search(before)
+            named = _is_named(value, before)
             if not (near or named) or not is_random(value, 14):
                 continue
             vendor = next((v for v in sorted(near) if _is_key_of(v, value, before)), None)
             if vendor:
                 yield f"{vendor}-key", f"{vendor} key", start, start + len(value)
-            elif named and _is_named(value, before):
+            elif named:
                 yield "named-secret", "secret after a credential's name", start, start + len(value)
 
 
