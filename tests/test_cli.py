@@ -383,6 +383,14 @@ def test_audit_finds_what_should_not_be_there(run: Run, bank: Bank) -> None:
     assert CANARY not in result.out + run("audit").out
 
 
+@pytest.mark.parametrize("name", ["vault.jsonl", "export.json", "vault.jsonl.rejected", ".memlane-1-ab.tmp"])
+def test_audit_reads_what_json_hides(run: Run, bank: Bank, name: str) -> None:
+    """An escaped line end glues a letter to the secret."""
+    (bank.root / name).write_text(json.dumps({"id": "a", "text": f"one\n{CANARY}\ttwo"}) + "\n")
+    result = run("audit", "--json")
+    assert (result.code, [leak["line"] for leak in result.json]) == (4, [1])
+
+
 def test_an_audited_finding_can_be_allowed_with_a_reason(run: Run, bank: Bank, tmp_path: Path) -> None:
     (bank.root / "old.md").write_text(f"key {CANARY}\n")
     fingerprint = run("audit", "--json").json[0]["fingerprint"]
@@ -415,6 +423,28 @@ def test_audit_of_the_git_history_finds_what_was_deleted(run: Run, bank: Bank, t
     result = run("audit", "--history", "--json")
     assert (result.code, len(result.json), result.json[0]["path"]) == (4, 1, ".memories/old note.md")
     assert len(result.json[0]["commit"]) == 40
+
+
+def test_audit_of_the_history_reads_merges(run: Run, bank: Bank, tmp_path: Path) -> None:
+    def git(*args: str) -> None:
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
+        subprocess.run(["git", *identity, *args], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "-q")
+    for name in ("base", "side"):
+        (bank.root / f"{name}.md").write_text("x")
+        git("add", "-A")
+        git("commit", "-qm", name)
+        if name == "base":
+            git("checkout", "-qb", "side")
+    git("checkout", "-q", "main")
+    git("merge", "-q", "--no-ff", "--no-commit", "side")
+    (bank.root / "evil.md").write_text(f"key {CANARY}\n")
+    git("add", "-A")
+    git("commit", "-qm", "merge")
+    git("rm", "-q", ".memories/evil.md")
+    git("commit", "-qm", "gone")
+    assert run("audit", "--history").code == 4
 
 
 def test_a_refused_secret_is_nowhere(run: Run, bank: Bank, tmp_path: Path, home: Path) -> None:
@@ -466,6 +496,14 @@ def test_a_refused_secret_is_nowhere(run: Run, bank: Bank, tmp_path: Path, home:
         ["add", "some text", "--lane", "layers", "--type", CANARY, "--field", "project=p"],
         ["update", "a", "--field", f"{CANARY}=1"],
         ["--set", f"{CANARY}=1", "list"],
+        ["vault", "add", "my", "key", "is", CANARY],
+        ["vault", "add", "x", "--tier", CANARY],
+        ["vault", "add", "x", "--source", CANARY, "--json"],
+        ["list", "-n", CANARY],
+        ["list", "--lane", CANARY],
+        [CANARY],
+        ["vault", CANARY],
+        ["list", f"--{CANARY}"],
     ):  # fmt: skip
         result = run(*command)
         assert result.code != 0, command

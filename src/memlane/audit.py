@@ -6,9 +6,11 @@ allow-list (`[[allow]]` in memlane.toml) together with the reason why it may sta
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from memlane import files, sensitive
 from memlane.errors import InvalidInput, MemlaneError, StorageError
 from memlane.gate import DEFAULT, Guard
 
-SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml")
+SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml", ".rejected", ".old", ".tmp")
 MAX_BYTES = 50 * 1024 * 1024
 _SKIPPED = frozenset({".git", "indices", "node_modules", ".venv"})
 
@@ -51,13 +53,14 @@ def files_of(path: Path) -> list[str]:
     found = []
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(set(folders) - _SKIPPED)
-        found += [os.path.join(folder, name) for name in sorted(names) if name.endswith(SUFFIXES)]
+        paths = (os.path.join(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
+        found += [name for name in paths if not os.path.islink(name)]
     return found
 
 
 def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
-    """The leaks of one file. Links and special files are passed over. Raises StorageError for what cannot be read."""
-    if os.path.islink(path) or not os.path.isfile(path):
+    """The leaks of one file. Special files are passed over. Raises StorageError for what cannot be read."""
+    if not os.path.isfile(path):
         return []
     if files.size_of(path) > MAX_BYTES:
         raise StorageError(f"{path} is larger than {MAX_BYTES:,} bytes.", hint="Split it to have it audited.")
@@ -87,7 +90,7 @@ def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:
 def _versions(path: Path) -> dict[str, tuple[str, str]]:
     """Every blob below the path with its name and the first commit that has it."""
     command = ["git", "-C", os.fspath(path), "log", "--all", "--reverse", "--no-renames", "--raw", "--no-abbrev"]
-    command += ["--diff-filter=AM", "--format=commit %H", "-z", "--", "."]
+    command += ["-m", "--diff-filter=d", "--format=commit %H", "-z", "--", "."]
     try:
         result = subprocess.run(command, capture_output=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
@@ -110,15 +113,31 @@ def _versions(path: Path) -> dict[str, tuple[str, str]]:
 
 def _scan(data: bytes, path: str, guard: Guard, commit: str | None = None) -> list[Leak]:
     text = data.decode(errors="replace")
-    return [
-        Leak(
-            path,
-            found.line,
-            found.column,
-            found.rule,
-            found.description,
-            sensitive.fingerprint(text, found),
-            commit,
-        )
-        for found in sensitive.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
-    ]
+    leaks: dict[tuple[int, str], Leak] = {}
+    for line, piece in ((1, text), *_strings(text, path)):
+        for found in sensitive.scan(piece, email=guard.email, phone=guard.phone, allow=guard.allow):
+            at = (found.line, found.column) if piece is text else (line, 1)
+            name = sensitive.fingerprint(piece, found)
+            leaks.setdefault((at[0], name), Leak(path, *at, found.rule, found.description, name, commit))
+    return list(leaks.values())
+
+
+def _strings(text: str, path: str) -> Iterator[tuple[int, str]]:
+    """(line, strings) of what JSON lines, or a JSON file, hold as it reads: an escaped line end hides what follows."""
+    lines = [text] if path.endswith(".json") else text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if "\\" in line and line.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                yield number, "\n".join(_strings_in(json.loads(line)))
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _strings_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings_in(item)

@@ -121,11 +121,16 @@ def _redacted(draft: Draft, guard: Guard) -> Draft:
 COMMON = common()
 
 
-def shown(text: str) -> str:
-    """A caller's own words for use in a message: what looks like a secret in them is blanked."""
+def redacted(text: str) -> str:
+    """A text in which everything that looks like a secret is blanked."""
     from memlane import sensitive
 
-    return sensitive.redact(text, sensitive.scan(text))[:120]
+    return sensitive.redact(text, sensitive.scan(text))
+
+
+def shown(text: str) -> str:
+    """A caller's own words for use in a message: short, and without secrets."""
+    return redacted(text)[:120]
 
 
 # -- the strings of a draft

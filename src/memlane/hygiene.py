@@ -14,11 +14,11 @@ from functools import cache
 # overrides, and the Unicode tag block in which text can hide. NUL is left for files.encoded to refuse.
 _ALWAYS = re.compile(
     "\x1b\\[[0-9;?]{0,32}[ -/]{0,8}[@-~]"
-    "|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0001-\U000e007f]"
+    "|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0001-\U000e01ef]"
 )
 # Joiners and direction marks belong to some scripts and to emoji; between plain ASCII they only hide things.
-_NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f](?![^\x00-\x7f])")
+_NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])|([\u200c-\u200f])[\u200c-\u200f]+")
 
 
 def visible(text: str) -> str:
@@ -26,7 +26,7 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     lead = "\ufeff" * text.startswith("\ufeff")  # a byte order mark at the very start is only an encoding's habit
-    return lead + _NEEDLESS.sub("", _ALWAYS.sub("", text[len(lead) :]))
+    return lead + _NEEDLESS.sub(r"\1", _ALWAYS.sub("", text[len(lead) :]))
 
 
 _WORD = r"[\w'-]{1,20}"
@@ -72,6 +72,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def suspicious(text: str) -> tuple[str, ...]:
     """Why a text reads like instructions to the model; () when it does not."""
+    text = visible(text)
     found = [why for why, pattern in _SIGNS.items() if _compiled(pattern).search(text)]
     if any(_compiled(_COMMENT).search(comment) for comment in _comments(text)):
         found.append("hides an instruction in a comment")

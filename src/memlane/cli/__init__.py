@@ -5,6 +5,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 refused by the gate, 5 confli
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -13,6 +14,7 @@ import click
 
 from memlane import __version__
 from memlane.errors import InvalidInput, MemlaneError, StorageError
+from memlane.gate import redacted
 
 COMMANDS = {  # where each command lives; its module is imported only when it is used
     "init": "bank",
@@ -20,6 +22,9 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "add": "bank",
     "get": "bank",
     "list": "bank.list_",
+    "search": "search",
+    "links": "search",
+    "graph": "search",
     "update": "bank",
     "append": "bank",
     "rm": "bank",
@@ -28,6 +33,8 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "stats": "bank",
     "problems": "bank",
     "merge": "bank",
+    "suggest-merges": "search",
+    "reindex": "search",
     "vault": "vault",
     "topics": "topics",
     "records": "records",
@@ -96,17 +103,15 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """The `memlane` command. Ends the process with an exit code."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to be shared out among threads
     try:
         code = app.main(prog_name="memlane", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.UsageError as error:
-        if _wants_json():
-            _complain(
-                InvalidInput(error.format_message(), hint="Add --help to see what the command takes.", code="usage")
-            )
-        else:
-            error.show()
+        # what was typed may be a secret in the wrong place
+        hint = f"`{error.ctx.command_path if error.ctx else 'memlane'} --help` shows what it takes."
+        _complain(InvalidInput(redacted(error.format_message()), hint=hint, code="usage"))
         sys.exit(2)
     except click.ClickException as error:
         error.show()

@@ -98,7 +98,7 @@ def check_config(ctx: click.Context, as_json: bool) -> None:
 _OPTIONS = frozenset({"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at"})
 
 
-def _fields(pairs: tuple[str, ...]) -> dict[str, str]:
+def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
     fields = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -138,7 +138,7 @@ def add(
     $ git log -1 --format=%B | memlane add - --type journal
     """
     given = line_ended(take_text(text), options["lane"])
-    memory = bank.add(given, tags=tags, **options, **_fields(pairs))
+    memory = bank.add(given, tags=tags, **options, **fields_of(pairs))
     print_written(memory, as_json, "stored in")
 
 
@@ -206,7 +206,7 @@ def update(
     \b
     $ memlane update notes:deploy-day "Deploys go out on Wednesdays." --tag release
     """
-    changes = {name: value for name, value in changes.items() if value is not None} | _fields(pairs)
+    changes = {name: value for name, value in changes.items() if value is not None} | fields_of(pairs)
     if tags:
         changes["tags"] = tags
     if text is not None:

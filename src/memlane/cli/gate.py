@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from memlane import audit as audits
 from memlane.bank import Bank
+from memlane.cli.bank import field_option, fields_of
 from memlane.cli.output import as_json, open_bank, print_json, print_rows, say, take_text, with_bank
 from memlane.errors import NotEnabled, Refused, StorageError
 from memlane.gate import DEFAULT
@@ -55,18 +57,23 @@ def show(bank: Bank, as_json: bool) -> None:
 @gate.command()
 @click.argument("text", required=False)
 @click.option("--lane", type=click.Choice(NAMES), default="notes", show_default=True)
+@click.option("--title")
+@click.option("--scope")
+@field_option
 @click.pass_context
 @as_json
 @with_bank
-def test(bank: Bank, ctx: click.Context, text: str | None, lane: str, as_json: bool) -> None:
-    """Say what would happen to TEXT (or `-` for standard input), and why. Stores nothing; exit code 4 if refused.
+def test(
+    bank: Bank, ctx: click.Context, text: str | None, lane: str, pairs: tuple[str, ...], as_json: bool, **options: Any
+) -> None:
+    """Say what the gate would do with TEXT (or `-`, what is piped in), and why. Stores nothing; exit code 4 if refused.
 
     \b
     $ memlane gate test - < note.md
     """
     given = take_text(text)
     try:
-        draft = bank.check(given, lane=lane)
+        draft = bank.check(given, lane=lane, **options, **fields_of(pairs))
     except Refused as refusal:
         if as_json:
             print_json({"accepted": False, **refusal.to_dict()})
@@ -109,17 +116,21 @@ def audit(ctx: click.Context, path: Path | None, history: bool, as_json: bool) -
     else:
         guard = bank.guard
         places = places or _places(bank)
-    leaks = []
+    leaks: list[audits.Leak] = []
+    unread = 0
     if history:
         for place in places:
-            for found in audits.scan_history(place if place.is_dir() else place.parent, guard):
+            for done, found in enumerate(audits.scan_history(place if place.is_dir() else place.parent, guard), 1):
                 leaks += found
+                if sys.stderr.isatty() and done % 500 == 0:
+                    say(f"audited {done} versions")
     else:
         names = [name for place in places for name in audits.files_of(place)]
         for name in _progress(names):
             try:
                 leaks += audits.scan_file(name, guard)
             except StorageError as error:
+                unread += 1
                 say(f"not audited: {error}")
     if as_json:
         print_json([leak.to_dict() for leak in leaks])
@@ -127,8 +138,8 @@ def audit(ctx: click.Context, path: Path | None, history: bool, as_json: bool) -
         for leak in leaks:
             click.echo(str(leak))
         say(f"{len(leaks)} findings" if leaks else "nothing found")
-    if leaks:
-        ctx.exit(4)
+    if leaks or unread:
+        ctx.exit(4 if leaks else 1)
 
 
 def _places(bank: Bank) -> list[Path]:
