@@ -18,10 +18,12 @@ from memlane import adopt, config, files, gate, lanes
 from memlane.config import Profile
 from memlane.errors import InvalidInput, NotFound
 from memlane.lanes import NAMES, Lane
-from memlane.model import Draft, Memory, Problem, Removed
+from memlane.model import Draft, Hit, Link, Memory, Problem, Removed, utc_now
 from memlane.text import moment
 
 if TYPE_CHECKING:
+    from memlane.consolidate import Cluster
+    from memlane.index.store import Index
     from memlane.lanes.layers import MemoryStore
     from memlane.lanes.notes import NoteLane
     from memlane.lanes.records import RecordLane
@@ -39,6 +41,7 @@ class Bank:
         self.config = settings
         self.root = settings.root
         self._lanes: dict[str, Lane] = {}
+        self._index: Index | None = None
 
     @classmethod
     def init(cls, folder: str | Path = ".", *, user: bool = False) -> Self:
@@ -69,6 +72,9 @@ class Bank:
     def close(self) -> None:
         """Let go of everything. A closed bank opens its lanes again when it is used."""
         self._lanes.clear()
+        if self._index is not None:
+            self._index.close()
+            self._index = None
 
     def __repr__(self) -> str:
         return f"Bank({os.fspath(self.root)!r})"
@@ -153,11 +159,13 @@ class Bank:
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
         draft = Draft(text, title or None, _words(tags), type, scope, thread, _moment(created_at, "created_at"), fields)
-        return self.lane(lane).put(draft)
+        return self._indexed(self.lane(lane).put(draft))
 
-    def check(self, text: str, *, lane: str = "notes") -> Draft:
+    def check(
+        self, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
+    ) -> Draft:
         """What the lane's gate makes of a text: the draft as it would be stored. Raises Refused; stores nothing."""
-        return gate.admit(self.lane(lane).checks, Draft(text), self.lane(lane))
+        return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
     def get(self, id: str) -> Memory:
         """One memory by its id: `notes:auth-plan`, or the part after the colon where that is unambiguous."""
@@ -195,6 +203,81 @@ class Bank:
         found.sort(key=_when, reverse=True)
         return found if limit is None else found[: max(limit, 0)]
 
+    def search(
+        self,
+        query: str,
+        limit: int = 5,
+        *,
+        tags: Sequence[str] = (),
+        type: str | None = None,
+        lane: str | None = None,
+        status: str | None = None,
+        scope: str | None = None,
+        project: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        archived: bool = False,
+    ) -> builtins.list[Hit]:
+        """The best memories for a query, best first; filters apply before the cut, `tags` means any of them.
+
+        "Quoted phrases" must occur and -words must not. Archived memories are left out unless asked for.
+        """
+        from memlane.search import search
+
+        first, last = _moment(since, "since"), _moment(until, "until", end_of_day=True)
+        filters = {
+            "tags": _words(tags),
+            "type": type,
+            "lane": lane,
+            "status": status,
+            "scope": scope,
+            "project": project,
+            "since": first.timestamp() if first else None,
+            "until": last.timestamp() if last else None,
+            "archived": archived,
+        }
+        recency = (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"])
+        self.index.refresh()
+        with self.index.snapshot():
+            return search(self.index, query, limit=limit, filters=filters, recency=recency, now=utc_now())
+
+    def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
+        """Memories that link to a target (`src/auth.py`, `memory:auth-plan`), ranked by the query, then the newest."""
+        from memlane.graph import linked
+
+        self.index.refresh()
+        with self.index.snapshot():
+            return linked(self.index, target, query, limit)
+
+    def graph(self) -> dict[str, Any]:
+        """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
+        from memlane.graph import graph
+
+        self.index.refresh()
+        with self.index.snapshot():
+            return graph(self.index)
+
+    def suggest_merges(
+        self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
+    ) -> builtins.list[Cluster]:
+        """Groups of memories that say much the same. `threshold` means the same for every encoder. Changes nothing."""
+        from memlane.consolidate import suggest_merges
+
+        if not 0 <= threshold <= 1:
+            raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
+        self.index.refresh()
+        with self.index.snapshot():
+            return suggest_merges(self.index, threshold=threshold, limit=limit, type=type)
+
+    @property
+    def index(self) -> Index:
+        """The bank's index, opened when it is first needed. Deleting `indices/` loses nothing."""
+        if self._index is None:
+            from memlane.index.store import Index
+
+            self._index = Index(self.root / "indices", map(self.lane, NAMES))
+        return self._index
+
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
         """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""
         lane, native = self._locate(id)
@@ -206,26 +289,30 @@ class Bank:
             changes["tags"] = _words(changes["tags"])
         if "created_at" in changes:
             changes["created_at"] = _moment(changes["created_at"], "created_at")
-        return lane.revise(native, changes)
+        return self._indexed(lane.revise(native, changes))
 
     def append(self, id: str, text: str) -> Memory:
         """Add text to the end of a memory."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to append.", hint="Give some text.")
         lane, native = self._locate(id)
-        return lane.extend(native, text)
+        return self._indexed(lane.extend(native, text))
 
     def delete(self, id: str) -> Removed:
         """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it."""
         lane, native = self._locate(id)
-        return lane.drop(native)
+        file = lane.fetch(native).file
+        removed = lane.drop(native)
+        if self._index is not None:
+            self._index.note(lane, file)
+        return removed
 
     def restore(self, id: str) -> Memory:
         """Bring back a deleted memory: the latest, when the id was deleted more than once."""
         name, native = _split(id)
         for lane in [self.lane(name)] if name else map(self.lane, NAMES):
             if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
-                return lane.recover(native)
+                return self._indexed(lane.recover(native))
         raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
 
     def removed(self) -> builtins.list[Removed]:
@@ -273,6 +360,12 @@ class Bank:
             for item in lanes.scan(self.lane(name)):
                 if isinstance(item, Memory):
                     yield item
+
+    def _indexed(self, memory: Memory) -> Memory:
+        """Let the index know of a write, if it is open; if not, the next search finds out by itself."""
+        if self._index is not None:
+            self._index.note(self.lane(memory.lane), memory.file)
+        return memory
 
     def _locate(self, id: str) -> tuple[Lane, str]:
         """The lane and native id of an id. Without a lane's name, the one lane that has it."""

@@ -57,7 +57,7 @@ class Memory:
         """Why the text reads like instructions to a model; () when it does not. See `memlane.hygiene`."""
         from memlane.hygiene import suspicious
 
-        return suspicious(self.text)
+        return suspicious("\n".join((self.title, *self.tags, self.text)))
 
     def to_dict(self) -> dict[str, Any]:
         """The one shape for JSON on every surface."""
@@ -93,6 +93,48 @@ class Draft:
     created_at: datetime | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
     remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory that a search found, with its best piece. `why` holds the parts that its score is made of."""
+
+    memory: Memory
+    score: float
+    content: str
+    header_path: str
+    why: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.memory.id,
+            "score": self.score,
+            "content": self.content,
+            "header_path": self.header_path,
+            "memory": self.memory.to_dict(),
+            "why": dict(self.why),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A memory that links to something, with the words around the link that say most about it."""
+
+    memory: Memory
+    score: float
+    content: str
+    anchor_context: str
+    edge_type: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.memory.id,
+            "score": self.score,
+            "content": self.content,
+            "anchor_context": self.anchor_context,
+            "edge_type": self.edge_type,
+            "file_path": self.memory.file,
+        }
 
 
 @dataclass(frozen=True, slots=True)

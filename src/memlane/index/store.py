@@ -1,0 +1,659 @@
+"""The index: one SQLite file under the bank's `indices/` that can always be deleted.
+
+    files      what was indexed, to be compared with the disk: path, size, mtime, digest
+    memories   what filters and orders need of each memory; shapes: the memory as JSON
+    chunks     its pieces
+    postings   for every term the chunks that have it, in blocks of chunk numbers
+    vectors    one row of int8 per chunk, in blocks
+    links      what each memory links to
+    graves     chunks that are gone; their numbers are not used again
+
+Any number of processes read and write it at once: WAL, short transactions, and every batch is checked against what
+another process may have indexed meanwhile. Does not rank: that is `memlane.search`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import struct
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from memlane.index.chunks import chunks
+from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
+from memlane.index.links import links_in
+from memlane.index.words import terms
+from memlane.lanes import Lane
+from memlane.model import Memory, Problem
+from memlane.text import moment
+
+SCHEMA = 1
+BLOCK = 4096  # chunk numbers per block of postings
+ROWS = 256  # rows per block of vectors
+EXACT = 20_000  # vectors that are compared exactly; of more, only those that a first pass by signs brings up
+BATCH = 500  # files per transaction
+FEW = 50  # chunks whose mean says nothing yet
+MANY = 2_000  # changes that are worked into the columns one by one
+WEIGHTS = {"title": 2.0, "tags": 2.0, "header": 1.5, "name": 1.0, "date": 1.0, "text": 1.0}
+FILTERS = ("lane", "type", "status", "scope", "project")  # columns of their own
+_TABLES = """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT, digest BLOB) WITHOUT ROWID;
+    CREATE TABLE memories (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, file TEXT, digest BLOB,
+                           created REAL, thread TEXT, position INT,
+                           lane TEXT, type TEXT, status TEXT, scope TEXT, project TEXT);
+    CREATE TABLE shapes (n INTEGER PRIMARY KEY, data TEXT);
+    CREATE INDEX memories_by_file ON memories (file);
+    CREATE INDEX memories_by_status ON memories (status);
+    CREATE INDEX memories_by_thread ON memories (thread);
+    CREATE TABLE tags (memory INT, tag TEXT);
+    CREATE INDEX tags_by_tag ON tags (tag);
+    CREATE INDEX tags_by_memory ON tags (memory);
+    CREATE TABLE chunks (n INTEGER PRIMARY KEY, memory INT, header TEXT, text TEXT, length REAL);
+    CREATE INDEX chunks_by_memory ON chunks (memory);
+    CREATE TABLE postings (term TEXT, block INT, data BLOB, PRIMARY KEY (term, block)) WITHOUT ROWID;
+    CREATE TABLE vectors (block INTEGER PRIMARY KEY, data BLOB);
+    CREATE TABLE links (memory INT, target TEXT, edge_type TEXT, context TEXT);
+    CREATE INDEX links_by_target ON links (target);
+    CREATE INDEX links_by_memory ON links (memory);
+    CREATE TABLE graves (n INTEGER PRIMARY KEY AUTOINCREMENT, chunk INT);
+"""
+_POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
+
+
+def progress_line(done: int, total: int) -> None:
+    """A progress bar on a terminal, nothing elsewhere."""
+    if sys.stderr.isatty() and total >= BATCH:
+        end = "\n" if done >= total else ""
+        print(f"\rindexing {done:,} of {total:,} files", end=end, file=sys.stderr, flush=True)
+
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Columns:
+    """What is kept in memory of all chunks, one entry each. `alive` says which count; there is room for more.
+
+    `rows` are the vectors without what they have in common (`mean`), of length 1: exact up to EXACT chunks, beyond
+    that as int8, with their `signs` for a first pass.
+    """
+
+    used: int
+    buried: int
+    memory: Array
+    length: Array
+    alive: Array
+    before: Array
+    after: Array
+    mean: Array
+    rows: Array
+    signs: Array
+
+    def put_vectors(self, at: int, vectors: Array) -> None:
+        """Take the vectors of the chunks from number `at` on, as they stand in the file."""
+        for start in range(0, len(vectors), 8192):
+            part = vectors[start : start + 8192] / np.float32(127) - self.mean
+            part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
+            place = slice(at + start, at + start + len(part))
+            if len(self.signs):
+                self.rows[place] = np.rint(part * 127)
+                self.signs[place] = np.packbits(part > 0, axis=1).view(np.uint64)
+            else:
+                self.rows[place] = part
+
+
+def _empty_columns(used: int, buried: int, mean: Array) -> Columns:
+    room = used + used // 8 + 256
+    exact = room <= EXACT or len(mean) % 64 != 0
+    return Columns(
+        used,
+        buried,
+        np.full(room, -1, np.int64),
+        np.zeros(room, np.float32),
+        np.zeros(room, np.bool_),
+        np.full(room, -1, np.int64),
+        np.full(room, -1, np.int64),
+        mean,
+        np.zeros((room, len(mean)), np.float32 if exact else np.int8),
+        np.zeros((0 if exact else room, len(mean) // 64), np.uint64),
+    )
+
+
+class Index:
+    """The index of one bank. Open it with the lanes it is about; `refresh` brings it up to date."""
+
+    def __init__(self, folder: Path, lanes: Iterable[Lane], encoder: str = "static") -> None:
+        self.path = folder / "index.db"
+        self.lanes = list(lanes)
+        self._encoder_name = encoder
+        self._encoder: Encoder | None = None
+        self._columns: Columns | None = None
+        self._version = (-1, -1, "")
+        self._checked = (float("-inf"), 0.0)
+        self._lock = RLock()
+        self._db = self._open()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- the file
+
+    def _open(self) -> sqlite3.Connection:
+        """Open the file; one that is damaged or of another version is made anew."""
+        os.makedirs(self.path.parent, exist_ok=True)
+        for attempt in range(2):
+            db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")
+                self._prepare(db)
+            except sqlite3.DatabaseError as error:
+                db.close()
+                if attempt or "locked" in str(error):
+                    raise
+                print("memlane: the index is damaged or old and is made anew", file=sys.stderr)
+                self._remove()
+            else:
+                return db
+        raise AssertionError("unreachable")
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version == SCHEMA:
+            db.execute("SELECT value FROM meta").fetchall()
+            return
+        if version:
+            raise sqlite3.DatabaseError("another version")
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in _TABLES.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("COMMIT")
+
+    def _remove(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.path}{suffix}")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything read inside is of one moment, whatever others write meanwhile. One thread at a time."""
+        with self._lock:
+            _ = self.encoder  # may have to write
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._db.execute("COMMIT")
+
+    def _meta(self, key: str, default: Any = None) -> Any:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else default
+
+    # -- keeping up with the disk
+
+    def refresh(self, *, force: bool = False, progress: Callable[[int, int], None] = progress_line) -> None:
+        """Compare the disk with the index and apply the difference.
+
+        Called before every search. In a large bank the comparison itself costs time, so that it is left out when the
+        last one was just now: at most a twentieth of the time goes into looking.
+        """
+        last, cost = self._checked
+        now = time.monotonic()
+        if not force and cost > 0.005 and now - last < 20 * cost:
+            return
+        with self._lock:
+            self._apply_difference(now, progress)
+
+    def _apply_difference(self, now: float, progress: Callable[[int, int], None]) -> None:
+        start = time.process_time()
+        changed, gone = self._difference()
+        self._checked = (now, time.process_time() - start)
+        if gone:
+            with self._writing() as db:
+                for path in gone:
+                    self._forget_file(db, path)
+        for at in range(0, len(changed), BATCH):
+            progress(at, len(changed))
+            self._index_files(changed[at : at + BATCH])
+        if changed:
+            progress(len(changed), len(changed))
+            self._tune_encoder()
+
+    def _difference(self) -> tuple[list[tuple[Lane, str, os.stat_result]], list[str]]:
+        known = {row[0]: row[1:] for row in self._db.execute("SELECT path, size, mtime FROM files")}
+        changed = []
+        for lane in self.lanes:
+            for path in lane.files():
+                if isinstance(path, Problem):
+                    continue
+                try:
+                    info = os.stat(path)
+                except OSError:
+                    continue
+                if known.pop(path, None) != (info.st_size, info.st_mtime_ns):
+                    changed.append((lane, path, info))
+        return changed, list(known)
+
+    def note(self, lane: Lane, path: str) -> None:
+        """Take in one file that was just written or removed."""
+        try:
+            info = os.stat(path)
+        except OSError:
+            with self._writing() as db:
+                self._forget_file(db, path)
+        else:
+            self._index_files([(lane, path, info)])
+
+    def _index_files(self, entries: Sequence[tuple[Lane, str, os.stat_result]]) -> None:
+        read = []
+        for lane, path, info in entries:
+            memories = [item for item in lane.parse(path) if isinstance(item, Memory)]
+            read.append((lane, path, info, memories))
+        fresh = [_prepared(memory) for *_, memories in read for memory in memories]
+        prepared = {piece.memory.id: piece for piece in fresh}
+        while True:
+            encoder = self.encoder
+            with self._writing() as db:
+                if self._embedded == encoder.fingerprint:  # nobody tuned it meanwhile
+                    self._write(_Writer(db, encoder), db, read, prepared)
+                    return
+
+    def _write(
+        self,
+        writer: _Writer,
+        db: sqlite3.Connection,
+        read: Sequence[tuple[Lane, str, os.stat_result, list[Memory]]],
+        prepared: Mapping[str, _Prepared],
+    ) -> None:
+        for lane, path, info, memories in read:
+            old = {
+                id: (n, digest)
+                for n, id, digest in db.execute("SELECT n, id, digest FROM memories WHERE file = ?", (path,))
+            }
+            for memory in memories:
+                piece = prepared[memory.id]
+                n, digest = old.pop(memory.id, (None, None))
+                if digest == piece.digest:
+                    continue
+                if n is None:
+                    moved = db.execute("SELECT n FROM memories WHERE id = ?", (memory.id,)).fetchone()
+                    n = moved[0] if moved else None
+                if n is not None:
+                    _forget(db, n)
+                writer.add(piece, info.st_mtime_ns)
+            for n, _ in old.values():
+                _forget(db, n)
+            row = (path, lane.name, info.st_size, info.st_mtime_ns, b"")
+            db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", row)
+        writer.flush()
+
+    def _forget_file(self, db: sqlite3.Connection, path: str) -> None:
+        for (n,) in db.execute("SELECT n FROM memories WHERE file = ?", (path,)).fetchall():
+            _forget(db, n)
+        db.execute("DELETE FROM files WHERE path = ?", (path,))
+
+    # -- the encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the vectors in the file, tuned to the bank's own words where it can be."""
+        known = self._embedded
+        if self._encoder is None or known != self._encoder.fingerprint:
+            counts = self._meta("counts")
+            if self._encoder_name == "static" and counts is not None:
+                self._encoder = StaticEncoder(counts=np.frombuffer(counts, "<i8"))
+            else:
+                self._encoder = open_encoder(self._encoder_name)
+            if known != self._encoder.fingerprint:
+                with self._writing() as db:
+                    self._embed_all(db, self._encoder)
+        return self._encoder
+
+    def _tune_encoder(self) -> None:
+        """Count the bank's own words anew when it has doubled since: frequent ones then weigh less."""
+        total = self._db.execute("SELECT count(*) FROM chunks").fetchone()[0]
+        if self._encoder_name != "static" or total < 2 * (self._meta("counted") or 16):
+            return
+        with self._writing() as db:
+            counts = StaticEncoder().count_tokens([text for (text,) in db.execute("SELECT text FROM chunks")])
+            values = [("counts", np.asarray(counts, "<i8").tobytes()), ("counted", total)]
+            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
+            self._encoder = StaticEncoder(counts=counts)
+            self._embed_all(db, self._encoder)
+
+    def _embed_all(self, db: sqlite3.Connection, encoder: Encoder) -> None:
+        db.execute("DELETE FROM vectors")
+        rows = db.execute(
+            "SELECT c.n, c.header, c.text, s.data ->> 'title' FROM chunks c JOIN shapes s ON s.n = c.memory ORDER BY c.n"
+        ).fetchall()
+        _write_vectors(db, encoder, [(n, _embedded_text(title, header, text)) for n, header, text, title in rows])
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('encoder', ?)", (encoder.fingerprint,))
+
+    # -- reading
+
+    @property
+    def _embedded(self) -> str:
+        """Which encoder the vectors in the file are of."""
+        return str(self._meta("encoder", ""))
+
+    def columns(self) -> Columns:
+        """The columns over all chunks, brought up to date with what was written since, by whomever."""
+        version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes, self._embedded)
+        if self._columns is None or version != self._version:
+            known = self._columns if self._embedded == self._version[2] else None
+            self._columns = (known and self._extended(known)) or self._read_columns()
+            self._version = version
+        return self._columns
+
+    def _read_columns(self) -> Columns:
+        used = self._db.execute("SELECT coalesce(max(n) + 1, 0) FROM chunks").fetchone()[0]
+        buried = self._db.execute("SELECT coalesce(max(n), 0) FROM graves").fetchone()[0]
+        vectors = self._vectors(0, used)
+        rows = self._db.execute(
+            "SELECT c.n, c.memory, c.length, coalesce(m.thread, m.n) FROM chunks c JOIN memories m ON m.n = c.memory "
+            "ORDER BY coalesce(m.thread, m.n), m.created, m.position, m.n, c.n"
+        ).fetchall()
+        alive = np.zeros(used, np.bool_)
+        alive[[row[0] for row in rows]] = True
+        # a mean over a handful of chunks is chance: it counts in full only where there are many
+        mean = (vectors[alive].sum(axis=0, dtype=np.int64) / (int(alive.sum()) + FEW) / 127).astype(np.float32)
+        columns = _empty_columns(used, buried, mean)
+        columns.alive[:used] = alive
+        columns.put_vectors(0, vectors)
+        previous, owner = -1, None
+        for n, memory, length, group in rows:
+            columns.memory[n], columns.length[n] = memory, length
+            if group == owner:
+                columns.before[n], columns.after[previous] = previous, n
+            previous, owner = n, group
+        return columns
+
+    def _extended(self, columns: Columns) -> Columns | None:
+        """The same columns with what was added and buried since; None when reading all anew is simpler."""
+        rows = self._db.execute(
+            "SELECT c.n, c.memory, c.length, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "
+            "WHERE c.n >= ? ORDER BY c.n LIMIT ?",
+            (columns.used, MANY + 1),
+        ).fetchall()
+        graves = self._db.execute(
+            "SELECT n, chunk FROM graves WHERE n > ? ORDER BY n LIMIT ?", (columns.buried, MANY + 1)
+        ).fetchall()
+        used = max(columns.used, rows[-1][0] + 1 if rows else 0)
+        if len(rows) > MANY or len(graves) > MANY or used > len(columns.memory):
+            return None
+        columns.put_vectors(columns.used, self._vectors(columns.used, used))
+        previous = -1
+        for n, memory, length, _ in rows:
+            columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
+            if previous >= 0 and columns.memory[previous] == memory:
+                columns.before[n], columns.after[previous] = previous, n
+            previous = n
+        for _, chunk in graves:
+            columns.alive[chunk] = False
+            before, after = int(columns.before[chunk]), int(columns.after[chunk])
+            if before >= 0:
+                columns.after[before] = after
+            if after >= 0:
+                columns.before[after] = before
+            columns.before[chunk] = columns.after[chunk] = -1
+        for thread in {row[3] for row in rows if row[3] is not None}:
+            chain = self._db.execute(
+                "SELECT c.n FROM chunks c JOIN memories m ON m.n = c.memory WHERE m.thread = ? AND c.n < ? "
+                "ORDER BY m.created, m.position, m.n, c.n",
+                (thread, used),
+            )
+            numbers = np.array([n for (n,) in chain], np.int64)
+            columns.before[numbers] = np.concatenate(([-1], numbers[:-1]))
+            columns.after[numbers] = np.concatenate((numbers[1:], [-1]))
+        columns.used = used
+        columns.buried = graves[-1][0] if graves else columns.buried
+        return columns
+
+    def vectors(self) -> Array:
+        """The vectors of all chunks as they stand in the file: int8 of the encoder's own."""
+        return self._vectors(0, self.columns().used)
+
+    def _vectors(self, start: int, end: int) -> Array:
+        dim = self.encoder.dim
+        vectors = np.zeros((max(end - start, 0), dim), np.int8)
+        if dim:
+            wanted = (start // ROWS, end // ROWS)
+            for block, data in self._db.execute("SELECT block, data FROM vectors WHERE block BETWEEN ? AND ?", wanted):
+                part = np.frombuffer(data, np.int8).reshape(-1, dim)
+                first, last = max(block * ROWS, start), min(block * ROWS + len(part), end)
+                if first < last:
+                    vectors[first - start : last - start] = part[first - block * ROWS : last - block * ROWS]
+        return vectors
+
+    def postings(self, term: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """(chunk numbers, weights) of a term."""
+        rows = self._db.execute("SELECT block, data FROM postings WHERE term = ? ORDER BY block", (term,)).fetchall()
+        if not rows:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        parts = [(block, np.frombuffer(data, _POSTING)) for block, data in rows]
+        numbers = np.concatenate([part["at"].astype(np.int64) + block * BLOCK for block, part in parts])
+        weights = np.concatenate([part["weight"] for _, part in parts]).astype(np.float32) / 4
+        return numbers, weights
+
+    def memories(self, numbers: Iterable[int]) -> dict[int, Memory]:
+        """Memories by their number in the index."""
+        wanted = list(numbers)
+        marks = ", ".join("?" * len(wanted))
+        rows = self._db.execute(f"SELECT n, data FROM shapes WHERE n IN ({marks})", wanted)  # noqa: S608 - marks
+        return {n: _loaded(data) for n, data in rows}
+
+    def chunk(self, number: int) -> tuple[str, str]:
+        """(header path, text) of a chunk."""
+        row: tuple[str, str] = self._db.execute("SELECT header, text FROM chunks WHERE n = ?", (number,)).fetchone()
+        return row
+
+    def matching(
+        self,
+        tags: Sequence[str] = (),
+        since: float | None = None,
+        until: float | None = None,
+        archived: bool = False,
+        **same: str | None,
+    ) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """The numbers of the memories that pass these filters; None when all do."""
+        clauses: list[str] = []
+        values: list[Any] = []
+        for name, value in same.items():
+            if value is not None:
+                clauses.append(f"{name} = ?")
+                values.append(value)
+        if not archived and same.get("status") is None:
+            same_status = self._db.execute("SELECT 1 FROM memories WHERE status = 'archived' LIMIT 1").fetchone()
+            if same_status:
+                clauses.append("status IS NOT 'archived'")
+        for sign, moment_ in ((">=", since), ("<=", until)):
+            if moment_ is not None:
+                clauses.append(f"created {sign} ?")
+                values.append(moment_)
+        if tags:
+            clauses.append(f"n IN (SELECT memory FROM tags WHERE tag IN ({', '.join('?' * len(tags))}))")
+            values += tags
+        if not clauses:
+            return None
+        where = " AND ".join(clauses)
+        found = self._db.execute(f"SELECT n FROM memories WHERE {where}", values)  # noqa: S608 - names are FILTERS
+        return np.array([n for (n,) in found], np.int64)
+
+    def every_memory(self) -> Iterator[tuple[int, Memory]]:
+        for n, data in self._db.execute("SELECT n, data FROM shapes ORDER BY n").fetchall():
+            yield n, _loaded(data)
+
+    def links(self, target: str | None = None) -> list[tuple[int, str, str, str]]:
+        """(memory, target, edge type, context), of all links or of those to one target."""
+        query = "SELECT memory, target, edge_type, context FROM links"
+        if target is None:
+            return self._db.execute(f"{query} ORDER BY memory, rowid").fetchall()
+        return self._db.execute(f"{query} WHERE target = ? ORDER BY memory, rowid", (target,)).fetchall()
+
+
+# -- writing
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A memory worked out for the index, before any transaction."""
+
+    memory: Memory
+    digest: bytes
+    data: str
+    pieces: list[tuple[str, str, Counter[str]]]
+    links: list[tuple[str, str, str]]
+
+
+def _prepared(memory: Memory) -> _Prepared:
+    data = json.dumps(memory.to_dict(), ensure_ascii=False)
+    common: Counter[str] = Counter()
+    for field, text in (
+        ("title", memory.title),
+        ("tags", " ".join((*memory.tags, memory.type or ""))),
+        ("name", f"{memory.native_id} {memory.scope or ''} {memory.project or ''}"),
+        ("date", memory.created_at.strftime("%d %B %Y %A") if memory.created_at else ""),
+    ):
+        for term in terms(text):
+            common[term] = max(common[term], WEIGHTS[field])  # type: ignore[assignment]
+    pieces = []
+    for header, text in chunks(memory.text):
+        counted = Counter(terms(text))
+        for term in terms(header):
+            counted[term] += WEIGHTS["header"]  # type: ignore[assignment]
+        for term, weight in common.items():
+            counted[term] += weight
+        pieces.append((header, text, counted))
+    digest = hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
+    return _Prepared(memory, digest, data, pieces, list(links_in(memory.text)))
+
+
+def _loaded(data: str) -> Memory:
+    values = json.loads(data)
+    del values["suspicious"]
+    values["file"] = values.pop("path")
+    values["tags"] = tuple(values["tags"])
+    for key in ("created_at", "updated_at"):
+        values[key] = moment(values[key])
+    return Memory(**values)
+
+
+class _Writer:
+    """Adds memories inside one transaction and writes their postings and vectors together."""
+
+    def __init__(self, db: sqlite3.Connection, encoder: Encoder) -> None:
+        self._db = db
+        self._encoder = encoder
+        self._next = db.execute("SELECT max(coalesce(max(n) + 1, 0), ?) FROM chunks", (_buried(db),)).fetchone()[0]
+        self._postings: defaultdict[tuple[str, int], bytearray] = defaultdict(bytearray)
+        self._texts: list[tuple[int, str]] = []
+
+    def add(self, piece: _Prepared, order: int) -> None:
+        memory = piece.memory
+        created = memory.created_at or memory.updated_at
+        row = (
+            memory.id,
+            memory.file,
+            piece.digest,
+            created.timestamp() if created else None,
+            _thread(memory),
+            order,
+            *(getattr(memory, name) for name in FILTERS),
+        )
+        marks = ", ".join("?" * len(row))
+        n = self._db.execute(f"INSERT INTO memories VALUES (NULL, {marks})", row).lastrowid  # noqa: S608 - marks
+        self._db.execute("INSERT INTO shapes VALUES (?, ?)", (n, piece.data))
+        self._db.executemany("INSERT INTO tags VALUES (?, ?)", [(n, tag) for tag in memory.tags])
+        for header, text, counted in piece.pieces:
+            number = self._next
+            self._next += 1
+            length = float(sum(counted.values()))
+            self._db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", (number, n, header, text, length))
+            block, at = divmod(number, BLOCK)
+            for term, weight in counted.items():
+                self._postings[term, block] += struct.pack("<HB", at, min(round(weight * 4), 255))
+            self._texts.append((number, _embedded_text(memory.title, header, text)))
+        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in piece.links])
+
+    def flush(self) -> None:
+        self._db.executemany(
+            "INSERT INTO postings VALUES (?, ?, ?) "
+            "ON CONFLICT (term, block) DO UPDATE SET data = CAST(data || excluded.data AS BLOB)",
+            [(term, block, bytes(data)) for (term, block), data in self._postings.items()],
+        )
+        if self._texts:
+            _write_vectors(self._db, self._encoder, self._texts)
+
+
+def _embedded_text(title: str, header: str, text: str) -> str:
+    """What an encoder sees of a chunk."""
+    return "\n".join(filter(None, (title, header, text)))
+
+
+def _buried(db: sqlite3.Connection) -> int:
+    """One more than the highest number of a chunk that is gone."""
+    found: int = db.execute("SELECT coalesce(max(chunk) + 1, 0) FROM graves").fetchone()[0]
+    return found
+
+
+def _thread(memory: Memory) -> str | None:
+    """What memories are neighbours in: a conversation, or a topic."""
+    if memory.thread is not None:
+        return f"thread {memory.thread}"
+    return f"topic {memory.scope}" if memory.lane == "topics" else None
+
+
+def _write_vectors(db: sqlite3.Connection, encoder: Encoder, texts: Sequence[tuple[int, str]]) -> None:
+    if not encoder.dim:
+        return
+    rows = np.rint(encoder.encode_texts([text for _, text in texts]) * 127).astype(np.int8)
+    blocks: defaultdict[int, list[int]] = defaultdict(list)
+    for at, (number, _) in enumerate(texts):
+        blocks[number // ROWS].append(at)
+    for block, members in blocks.items():
+        found = db.execute("SELECT data FROM vectors WHERE block = ?", (block,)).fetchone()
+        matrix = np.zeros((ROWS, encoder.dim), np.int8)
+        if found:
+            old = np.frombuffer(found[0], np.int8).reshape(-1, encoder.dim)
+            matrix[: len(old)] = old
+        last = 0
+        for at in members:
+            place = texts[at][0] - block * ROWS
+            matrix[place] = rows[at]
+            last = max(last, place)
+        used = max(last + 1, len(old) if found else 0)
+        db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (block, matrix[:used].tobytes()))
+
+
+def _forget(db: sqlite3.Connection, memory: int) -> None:
+    db.execute("INSERT INTO graves (chunk) SELECT n FROM chunks WHERE memory = ?", (memory,))
+    for table in ("chunks", "links", "tags"):
+        db.execute(f"DELETE FROM {table} WHERE memory = ?", (memory,))  # noqa: S608 - fixed names
+    for table in ("memories", "shapes"):
+        db.execute(f"DELETE FROM {table} WHERE n = ?", (memory,))  # noqa: S608 - fixed names

@@ -1,0 +1,97 @@
+"""Text to search terms, in any language.
+
+Words are folded (case, accents, width) and English ones stemmed. Identifiers, paths and versions count both whole and
+in their parts: `src/auth.py`, `getUserName`, `v2.3.1`. Scripts that are written without spaces (Chinese, Japanese,
+Thai …) become overlapping pairs of characters, so that any two neighbouring characters of a query find them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from Stemmer import Stemmer
+
+# Question words and auxiliaries too: they are in most questions and say nothing about the answer.
+STOP_WORDS = frozenset(
+    """a about after again all also am an and any are aren as at be because been before being but by can cannot could
+    couldn d did didn do does doesn doing don down during each few for from further had hadn has hasn have haven having
+    he her here hers herself him himself his how i if in into is isn it its itself just ll m me more most my myself no
+    nor not now of off on once only or other our ours out over own re s same she should so some such t than that the
+    their theirs them themselves then there these they this those through to too under until up ve very was wasn we
+    were what when where which while who whom why will with would you your yours""".split()
+)
+_PIECE = re.compile(r"[^\W_]+(?:[._/'’+#@:-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}|[^\W_]+")
+_PART = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
+_UNSPACED = re.compile(
+    "["
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"  # kana and Han
+    "\uac00-\ud7af\U00020000-\U0003ffff"  # Hangul, rare Han
+    "]+"
+)
+_stem = Stemmer("english", 50_000).stemWord
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text to be indexed, repeated as often as they occur. Stop words are left out."""
+    found: list[str] = []
+    for piece in _PIECE.findall(text):
+        found += _terms_of(piece)
+    if not text.isascii():
+        for run in _UNSPACED.findall(text):
+            found += fold(run) if len(run) > 1 else ""  # single characters are asked for, too
+    return found
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct terms of a query; its stop words too when it has nothing else."""
+    found = list(dict.fromkeys(term for piece in _PIECE.findall(text) for term in _terms_of(piece)))
+    return found or list(dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text)))
+
+
+def fold(text: str) -> str:
+    """Lower case, without accents and width."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c))).casefold()
+
+
+@lru_cache(maxsize=100_000)
+def _terms_of(piece: str) -> tuple[str, ...]:
+    """The terms of one unbroken piece of text."""
+    if piece.isascii() and piece.isalpha() and (piece.islower() or piece.istitle() or len(piece) == 1):
+        word = piece.lower()
+        return () if word in STOP_WORDS else (_stem(word),)
+    if not piece.isascii() and _UNSPACED.search(piece):
+        return tuple(_unspaced(piece))
+    parts = _PART.findall(piece)
+    found = []
+    for part in parts:
+        word = fold(part)
+        if word not in STOP_WORDS:
+            found.append(_stem(word) if word.isascii() else word)
+        humps = _CAMEL.findall(part) if part.isascii() and not part.islower() and not part.isupper() else ()
+        if len(humps) > 1:
+            found += [_stem(hump.lower()) for hump in humps if hump.lower() not in STOP_WORDS]
+    if len(parts) > 1 and not (len(parts) == 2 and len(parts[1]) <= 2 and "'" in piece):  # not "don't", "Ann's"
+        found.append("".join(map(fold, parts)))
+    elif piece[-1] in "+#":
+        found.append(fold(piece))  # C++, C#
+    return tuple(found)
+
+
+def _unspaced(piece: str) -> list[str]:
+    """Pairs of neighbouring characters of the unspaced runs, terms of what stands between them."""
+    found: list[str] = []
+    at = 0
+    for run in _UNSPACED.finditer(piece):
+        if run.start() > at:
+            found += _terms_of(piece[at : run.start()])
+        chars = fold(run[0])
+        found += [chars] if len(chars) == 1 else [chars[i : i + 2] for i in range(len(chars) - 1)]
+        at = run.end()
+    return found + list(_terms_of(piece[at:])) if at < len(piece) else found
