@@ -147,8 +147,6 @@ def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, i
     if group == "bare" and text[end : end + 1] == "=":  # the rest of a password with a sign in it
         rest = _pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, end)
         end = rest.end() if rest else end
-        if is_marked(text[begin:end]):
-            return None
     return *rule, begin, end
 
 

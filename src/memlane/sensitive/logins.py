@@ -79,7 +79,8 @@ FILES: tuple[Rule, ...] = wide(
 
 CODE: tuple[Rule, ...] = wide(
     form("sql-password", "password in SQL", "identified+_",
-         r"identified(?:\s{1,9}with\s{1,9}\S{1,40})?\s{1,9}by\s{1,9}(?:password\s{1,9}|values\s{1,9})?[\"']?"
+         r"\b(?:user|role|grant|link)\b[^;]{0,160}?\bidentified(?:\s{1,9}with\s{1,9}\S{1,40})?\s{1,9}by\s{1,9}"
+         r"(?:password\s{1,9}|values\s{1,9})?[\"']?"
          r"(?=\S{0,90}\d)([^\s\"'$<{};]{4,100}+)[\"']?\s{0,3}(?=;|\Z|\n|\baccount|\brequire|\bdefault|\bwith|[\"'`)])",
          group=1, ignore_case=True, check=proofs.cli_password),
     form("sql-password", "password in SQL", "password+_' password+_n' password='"
