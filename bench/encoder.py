@@ -5,7 +5,7 @@
 FOLDER holds locomo-dev.json.gz, longmemeval-dev.json.gz and stsb-dev.tar.gz. Prints a Markdown table.
 LoCoMo: turns (speaker and date before the text), each conversation its own collection, categories 1–4; recall@10 and
 nDCG@10 on the first (tuned on) and the other half of the conversations. LongMemEval: chunks of sessions in one
-collection, a session as near as its best chunk. `static+counts` weighs tokens by the collection's own counts.
+collection, a session as near as its best chunk. `static+counts` weighs a query's tokens by the collection's counts.
 """
 
 from __future__ import annotations
@@ -165,10 +165,12 @@ def speed(name: str, data: Path) -> dict[str, float]:
     start = time.process_time()
     encoder.encode_texts(texts)
     rate = len(texts) / (time.process_time() - start)
-    code = f"from memlane.index.encoders import open_encoder; open_encoder({name.removesuffix('+counts')!r})"
-    code += (
-        ".encode_query('where does the key live?'); "
-        "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    # Linux's own figure: ru_maxrss would count the process that started this one.
+    code = (
+        "from memlane.index.encoders import open_encoder; from pathlib import Path; "
+        f"encoder = open_encoder({name.removesuffix('+counts')!r}); encoder.encode_query('where does the key live?'); "
+        "status = Path('/proc/self/status'); "
+        "print(status.read_text().partition('VmRSS:')[2].split()[0] if status.exists() else 0)"
     )
     spent, memory = [], 0.0
     for _ in range(7):
@@ -176,7 +178,7 @@ def speed(name: str, data: Path) -> dict[str, float]:
         run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        memory = int(run.stdout) / 1024 / (1024 if sys.platform == "darwin" else 1)
+        memory = int(run.stdout) / 1024
     return {"texts/s (one core)": rate, "cold start ms CPU": statistics.median(spent) * 1000, "RSS MB": memory}
 
 
