@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 
 from memlane.sensitive import assignments, tables, vendors
 from memlane.sensitive.decoys import entropy, is_elided, is_placeholder
@@ -31,6 +31,9 @@ _UNREAD = "unread"
 
 # What a wide rule asks for begins at most this far before its keyword.
 _BEFORE = 420
+
+# Parts that keywords of wide rules share; the last is in every text.
+_STEMS = ("pass", "login", "session", "private", "auth", " -", "serv", "")
 
 # Start, end, rule, kind, description.
 _Span = tuple[int, int, str, str, str]
@@ -60,13 +63,39 @@ def _without_keywords() -> tuple[Rule, ...]:
 
 
 @cache
-def _waking(wide: bool) -> dict[str, tuple[int, ...]]:
-    """The rows that each keyword wakes: those of wide rules, or those of the others."""
-    rows: dict[str, tuple[int, ...]] = {}
+def _waking(wide: bool) -> dict[str, dict[str, tuple[int, ...]]]:
+    """The rows that each keyword wakes, of wide rules or of the others, below a part that many keywords share.
+
+    The shared part is a stem for wide rules, whose keywords are looked for one by one in the whole text; for the
+    others it is the first two characters, because the few long words are looked through by place.
+    """
+    groups: dict[str, dict[str, tuple[int, ...]]] = {}
     for number, rule in enumerate(RULES):
         for keyword in rule.keywords if rule.wide == wide else ():
+            part = next(stem for stem in _STEMS if stem in keyword) if wide else keyword[:2]
+            rows = groups.setdefault(part, {})
             rows[keyword] = (*rows.get(keyword, ()), number)
-    return rows
+    return groups
+
+
+def _woken_by_text(lowered: str) -> set[int]:
+    return {
+        number
+        for stem, group in _waking(True).items()
+        if stem in lowered
+        for keyword, rows in group.items()
+        if keyword in lowered
+        for number in rows
+    }
+
+
+def _woken_by_words(lowered: str) -> set[int]:
+    groups = _waking(False)
+    if len(lowered) > 600:  # many words: fewer searches this way
+        parts = [part for part in groups if part in lowered]
+    else:
+        parts = [part for part in {*map("".join, pairwise(lowered)), *lowered} if part in groups]
+    return {n for part in parts for keyword, rows in groups[part].items() if keyword in lowered for n in rows}
 
 
 def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = ()) -> list[Finding]:
@@ -129,11 +158,10 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
-    woken = {number for keyword, rows in _waking(True).items() if keyword in lowered for number in rows}
     words = _long_words(text)
     if words:
         yield from _in_words(words)
-    for number in sorted(woken):
+    for number in sorted(_woken_by_text(lowered)):
         rule = RULES[number]
         for low, high in _around_keywords(rule, lowered):
             yield from _matches(rule, text, low, high)
@@ -171,7 +199,7 @@ def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
     dense = "\n".join(word for _, word in words)
     lowered = dense.lower()
     joined = list(accumulate((len(word) + 1 for _, word in words), initial=0))
-    for number in sorted({n for keyword, rows in _waking(False).items() if keyword in lowered for n in rows}):
+    for number in sorted(_woken_by_words(lowered)):
         for start, end, rule, kind, description in _matches(RULES[number], dense):
             row = bisect_right(joined, start) - 1
             shift = words[row][0] - joined[row]
