@@ -70,6 +70,18 @@ def lane(tmp_path: Path, clock: Clock) -> TopicLane:
     return TopicLane(tmp_path / "memory", clock=clock)
 
 
+def unguarded(root: Path, clock: Clock) -> TopicLane:
+    """A lane that takes any text."""
+    lane = TopicLane(root, clock=clock)
+    lane.checks = ()
+    return lane
+
+
+def texts(lane: TopicLane) -> dict[str, str]:
+    """What each id means."""
+    return {memory.native_id: memory.text for memory in scan(lane) if isinstance(memory, Memory)}
+
+
 def write(lane: TopicLane, name: str, text: str) -> Path:
     path = lane.root / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -644,6 +656,15 @@ def test_equal_entries_are_not_taken_for_one(lane: TopicLane) -> None:
     assert list(everything(lane.root).values()) == [25]
 
 
+def test_equal_entries_stay_when_the_index_is_lost(lane: TopicLane) -> None:
+    """S000-38: without index.md nobody knows which of them a killed prune might have left."""
+    for number in range(13):
+        if number == 12:
+            (lane.root / "index.md").unlink()
+        lane.store("auth/oauth2", title="Same", problem="Same text")
+    assert list(everything(lane.root).values()) == [13]
+
+
 def test_a_later_prune_adds_on_top_of_the_archive(lane: TopicLane) -> None:
     """S000-39"""
     write(lane, "archive/auth/2025", "# Archive of 2025\n\n## 2025-01-01: By hand\nNo comment here.\n---\n")
@@ -1127,6 +1148,67 @@ def test_a_deleted_entry_comes_back_with_its_id(lane: TopicLane, number: int) ->
     assert list(lane.removed()) == []
 
 
+def test_a_deleted_entry_comes_back_below_its_namesake(lane: TopicLane) -> None:
+    """The file is not in the order of the dates: the place by date would swap the two ids."""
+    lane.store("a/b", title="A", problem="ONE", date="2025-01-01")
+    lane.store("a/b", title="A", problem="TWO", date="2025-01-01")
+    lane.store("a/b", title="B", problem="x", date="2024-01-01")
+    before = texts(lane)
+    lane.drop("a/b/2025-01-01-a")
+    assert lane.recover("a/b/2025-01-01-a").native_id == "a/b/2025-01-01-a"
+    assert texts(lane) == before
+
+
+def test_one_of_two_equal_entries_is_deleted_and_comes_back(lane: TopicLane) -> None:
+    for _ in range(3):
+        lane.store("a/b", title="A", problem="Same")
+    before = texts(lane)
+    for native in before:
+        lane.drop(native)
+        assert texts(lane) == {name: text for name, text in before.items() if name != native}
+        lane.recover(native)
+        assert texts(lane) == before
+
+
+def test_a_kill_within_a_deletion_leaves_the_entry_and_its_id(lane: TopicLane) -> None:
+    """The trash is written first."""
+    fill(lane, 2)
+    old = main_file(lane)
+    before = texts(lane)
+    lane.drop("auth/oauth2/2025-01-10-entry-0")
+    write(lane, "auth/oauth2", old)
+    assert texts(lane) == before
+
+
+STORED = st.tuples(
+    st.sampled_from(["2025-01-01", "2024-01-01"]), st.sampled_from(["A", "A 2", "B"]), st.sampled_from("xyz")
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(stored=st.lists(STORED, min_size=1, max_size=9), number=st.integers(0, 8), again=st.integers(0, 8))
+def test_a_deletion_and_its_recovery_leave_every_id(
+    stored: list[tuple[str, str, str]],
+    number: int,
+    again: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    clock: Clock,
+) -> None:
+    """Ids mean the same text before, between and after, also with a second entry deleted meanwhile."""
+    lane = TopicLane(tmp_path_factory.mktemp("bank"), clock=clock)
+    for when, title, problem in stored:
+        lane.store("a/b", title=title, problem=problem, date=when)
+    before = texts(lane)
+    natives = list(before)
+    gone = list(dict.fromkeys((natives[number % len(natives)], natives[again % len(natives)])))
+    for native in gone:
+        lane.drop(native)
+    assert texts(lane) == {name: text for name, text in before.items() if name not in gone}
+    for native in gone:
+        assert lane.recover(native).native_id == native
+    assert texts(lane) == before
+
+
 def test_a_deleted_entry_is_put_back_to_the_byte(lane: TopicLane) -> None:
     for year in (2022, 2023, 2024):
         lane.store("a/b", title="T", problem="x", date=f"{year}-01-01")
@@ -1325,7 +1407,7 @@ def test_the_pieces_of_any_file_add_up_to_it(lines: list[str]) -> None:
 def test_a_store_into_any_file_keeps_every_byte(
     lines: list[str], entry: Entry, tmp_path_factory: pytest.TempPathFactory, clock: Clock
 ) -> None:
-    lane = TopicLane(tmp_path_factory.mktemp("bank"), clock=clock, checks=())
+    lane = unguarded(tmp_path_factory.mktemp("bank"), clock)
     old = "\n".join(lines)
     write(lane, "a/b", old)
     before = split(old)
@@ -1342,7 +1424,7 @@ def test_any_sequence_of_stores_keeps_every_entry_once(
     entries: list[Entry], tmp_path_factory: pytest.TempPathFactory, clock: Clock
 ) -> None:
     """S000-34, S000-38"""
-    lane = TopicLane(tmp_path_factory.mktemp("bank"), clock=clock, checks=())
+    lane = unguarded(tmp_path_factory.mktemp("bank"), clock)
     stored = []
     for number, entry in enumerate(entries):
         fields = {name.lower(): value for name, value in entry.labels if name in ("Context", "Solution", "Code")}

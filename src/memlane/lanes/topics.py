@@ -45,7 +45,6 @@ _VALUES = tuple(label.lower() for label in LABELS)
 _OWN = frozenset({"topic", "subtopic", "date", "labels", *_VALUES})
 _FIELDS = frozenset({"text", "title", "tags", "type", "thread", "created_at", "date", *_VALUES})
 _ABOUT = ("Tags", "Type", "Thread")  # labels about an entry, not of its text
-_STAMP = re.compile(r"_\d{8}_\d{6}(?:-\d+)?\.md$")
 _PLACEHOLDER = re.compile(r"\[MEMORY_SEARCH:\s*([^\]]*)\]")
 _SETTLED = 2 * 10**9  # ns: a file younger than this may change again without its mtime showing it
 
@@ -176,7 +175,6 @@ class TopicLane:
         estimator: Callable[[str], int] = estimate,
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
-        checks: Sequence[gate.Check] | None = None,
     ) -> None:
         if security not in ("strict", "smart"):
             raise ConfigError("There is no such security mode.", hint="Use strict or smart.")
@@ -185,7 +183,7 @@ class TopicLane:
         self.estimator = estimator
         self.clock = clock
         self.guard = guard
-        self.checks = (*CHECKS, *gate.common(guard)) if checks is None else tuple(checks)
+        self.checks = (*CHECKS, *gate.common(guard))
         self._texts: dict[str, tuple[tuple[int, int, int], str]] = {}
         self._parsed: dict[str, tuple[str, tuple[Entry, ...]]] = {}
 
@@ -373,9 +371,11 @@ class TopicLane:
             before, number = self._find(path, native)
             document = text_of.split(self._text(path))
             now = self.clock()
-            copy = files.encoded(text_of.line(document.raws[number]))
-            moved = files.trash(self._at(topic, subtopic, f"{tail}.md"), self.root, now, copy=copy)
+            raw = text_of.line(document.raws[number])
             raws = [*document.raws[:number], *document.raws[number + 1 :]]
+            if raw in map(text_of.line, raws):  # so that `_same` does not take its twin for it
+                raw += newline_of(raw)
+            moved = files.trash(self._at(topic, subtopic, f"{tail}.md"), self.root, now, copy=files.encoded(raw))
             self._write(path, document.head, _trimmed(raws, document.tail), document.tail)
             self._update_index(path, before)
         return Removed(f"{self.name}:{native}", "trash", Path(moved), now)
@@ -390,11 +390,10 @@ class TopicLane:
             raw = readable(lies)
             document = text_of.split(self._text(path))
             entries = [self._parse(path, old) for old in document.raws]
-            natives = self._natives(entries)
-            if native in natives:
+            if native in self._natives(entries):
                 raise AlreadyExists(f"There is an entry {gate.shown(native)}.", hint="Nothing was changed.")
             back = self._parse(path, raw)
-            place = self._place(entries, natives, back, native)
+            place = self._place(entries, back, native, lies)
             newline = newline_of(raw)
             raws = [*document.raws[:place], text_of.line(raw) + newline, *document.raws[place:]]
             if place and place == len(document.raws):
@@ -453,28 +452,37 @@ class TopicLane:
         labels = {name: value for name, value in labels.items() if value}
         return {**labels, "": content} if content else labels
 
-    def _natives(self, entries: Sequence[Entry]) -> list[str]:
-        """The native ids of a file's entries: date and slug of the title, and a number for a namesake.
+    def _natives(self, entries: Sequence[Entry], *, without: str = "") -> list[str]:
+        """The native ids of a file's entries. `without`: as if this file were not in the trash."""
+        if not entries:
+            return []
+        topic, subtopic = entries[0].topic, entries[0].subtopic
+        years = {entry.date[:4] for entry in entries}
+        _, tails = self._tails(topic, subtopic, entries, years, without)
+        return [f"{topic}/{subtopic}/{tail}" for tail in tails]
+
+    def _tails(
+        self, topic: str, subtopic: str, entries: Sequence[Entry], years: set[str], without: str = ""
+    ) -> tuple[list[str], list[str]]:
+        """The last parts of ids, of the entries archived in these years and of a file's: date and slug of the title,
+        and a number for a namesake.
 
         Counted from the oldest, archived and deleted ones included, so that neither a new entry nor a prune nor
         a deletion gives an older entry another id.
         """
-        if not entries:
-            return []
-        topic, subtopic = entries[0].topic, entries[0].subtopic
         older: list[tuple[str, str]] = []
         archives = self._archives(topic)
-        for year in sorted({entry.date[:4] for entry in entries} & archives.keys()):
+        for year in sorted(years & archives.keys()):
             older += reversed(text_of.archived_headings(archives[year], subtopic))
         if older:
             for number in self._twice(topic, subtopic, [entry.raw for entry in entries]):
                 twin = (entries[number].date, entries[number].title)
                 if twin in older:
                     older.remove(twin)
-        dropped = self._dropped(topic, subtopic)
+        dropped = self._dropped(topic, subtopic, without)
         counts: Counter[str] = Counter()
         taken: set[str] = set()
-        natives = []
+        tails = []
         for when, title, raw in [
             *((when, title, None) for when, title in older),
             *((entry.date, entry.title, entry.raw) for entry in reversed(entries)),
@@ -486,22 +494,26 @@ class TopicLane:
                 tail = f"{base}-{counts[base] + 1}"
             counts[base] += 1
             taken.add(tail)
-            natives.append(f"{topic}/{subtopic}/{tail}")
-        return natives[: len(older) - 1 if older else None : -1]
+            tails.append(tail)
+        return tails[: len(older)], tails[len(older) :][::-1]
 
-    def _place(self, entries: list[Entry], natives: list[str], back: Entry, native: str) -> int:
-        """Where a deleted entry goes back: by its date, and among those of its day where every id stays the same."""
-        place = next((number for number, entry in enumerate(entries) if entry.date < back.date), len(entries))
-        for number in range(place, -1, -1):
-            if self._natives([*entries[:number], back, *entries[number:]]) == [
-                *natives[:number],
-                native,
-                *natives[number:],
-            ]:
-                return number
-            if number and entries[number - 1].date != back.date:
-                break
-        return place
+    def _place(self, entries: list[Entry], back: Entry, native: str, lies: str) -> int:
+        """Where a deleted entry goes back: where every id stays the same, nearest to where its date belongs.
+
+        Where no place does that (its file has changed meanwhile), where most ids stay.
+        """
+        natives = self._natives(entries)
+        dated = next((number for number, entry in enumerate(entries) if entry.date < back.date), len(entries))
+        best, most = dated, -1
+        for place in sorted(range(len(entries) + 1), key=lambda place: abs(place - dated)):
+            wanted = [*natives[:place], native, *natives[place:]]
+            found = self._natives([*entries[:place], back, *entries[place:]], without=lies)
+            same = sum(map(str.__eq__, found, wanted))
+            if same == len(wanted):
+                return place
+            if same > most:
+                best, most = place, same
+        return best
 
     # -- files
 
@@ -672,7 +684,7 @@ class TopicLane:
         """Which entries of a topic file a killed prune has left in the archive as well.
 
         Two entries may say the same, so an equal text is not enough: the archive must also hold more entries
-        than index.md, which is written last, knows of.
+        than index.md, which is written last, knows of. Where that does not know, nothing is taken out.
         """
         archives = self._archives(topic)
         if not archives:
@@ -692,17 +704,19 @@ class TopicLane:
             return set()
         listed = self._listed().get(f"{topic}/{subtopic}")
         if listed is None or listed.archived is None:
-            return set(found)
+            return set()
         more = sum(text.count(mark) for text in archives.values()) - listed.archived
         return set(found[: max(more, 0)])
 
-    def _dropped(self, topic: str, subtopic: str) -> dict[str, str]:
+    def _dropped(self, topic: str, subtopic: str, without: str = "") -> dict[str, str]:
         """Where the deleted entries of a sub-topic lie, by the last part of their ids."""
         try:
             names = os.listdir(self._at(files.TRASH, topic, subtopic))
         except OSError:
             return {}
-        return {_STAMP.sub("", name): self._at(files.TRASH, topic, subtopic, name) for name in sorted(names)}
+        paths = (self._at(files.TRASH, topic, subtopic, name) for name in sorted(names))
+        # `files.trash` names them <tail>_<date>_<time>.md
+        return {os.path.basename(path).rsplit("_", 2)[0]: path for path in paths if path != without}
 
     # -- index.md and .stats.json
 
@@ -899,8 +913,7 @@ def _is_words(value: Any) -> bool:
 
 def _same(path: str, raw: str | None) -> bool:
     """Whether a deleted entry still stands in its file: a kill came between the two writes."""
-    text = read_file(path)
-    return isinstance(text, str) and raw is not None and text.rstrip("\r\n") == raw.rstrip("\r\n")
+    return raw is not None and read_file(path) == text_of.line(raw)
 
 
 def _no_entry(native: str) -> NotFound:
