@@ -95,6 +95,7 @@ class Columns:
     buried: int
     memory: Array
     length: Array
+    created: Array  # as a time stamp, -inf where there is no date
     alive: Array
     before: Array
     after: Array
@@ -123,6 +124,7 @@ def _empty_columns(used: int, buried: int, mean: Array) -> Columns:
         buried,
         np.full(room, -1, np.int64),
         np.zeros(room, np.float32),
+        np.full(room, -np.inf),
         np.zeros(room, np.bool_),
         np.full(room, -1, np.int64),
         np.full(room, -1, np.int64),
@@ -350,7 +352,8 @@ class Index:
     def _embed_all(self, db: sqlite3.Connection, encoder: Encoder) -> None:
         db.execute("DELETE FROM vectors")
         rows = db.execute(
-            "SELECT c.n, c.header, c.text, s.data ->> 'title' FROM chunks c JOIN shapes s ON s.n = c.memory ORDER BY c.n"
+            "SELECT c.n, c.header, c.text, s.data ->> 'title' FROM chunks c JOIN shapes s ON s.n = c.memory "
+            "ORDER BY c.n"
         ).fetchall()
         _write_vectors(db, encoder, [(n, _embedded_text(title, header, text)) for n, header, text, title in rows])
         db.execute("INSERT OR REPLACE INTO meta VALUES ('encoder', ?)", (encoder.fingerprint,))
@@ -374,30 +377,34 @@ class Index:
     def _read_columns(self) -> Columns:
         used = self._db.execute("SELECT coalesce(max(n) + 1, 0) FROM chunks").fetchone()[0]
         buried = self._db.execute("SELECT coalesce(max(n), 0) FROM graves").fetchone()[0]
-        vectors = self._vectors(0, used)
         rows = self._db.execute(
             "SELECT c.n, c.memory, c.length, coalesce(m.thread, m.n) FROM chunks c JOIN memories m ON m.n = c.memory "
             "ORDER BY coalesce(m.thread, m.n), m.created, m.position, m.n, c.n"
-        ).fetchall()
-        alive = np.zeros(used, np.bool_)
-        alive[[row[0] for row in rows]] = True
-        # a mean over a handful of chunks is chance: it counts in full only where there are many
-        mean = (vectors[alive].sum(axis=0, dtype=np.int64) / (int(alive.sum()) + FEW) / 127).astype(np.float32)
-        columns = _empty_columns(used, buried, mean)
-        columns.alive[:used] = alive
-        columns.put_vectors(0, vectors)
+        )
+        columns = _empty_columns(used, buried, self._mean())
         previous, owner = -1, None
         for n, memory, length, group in rows:
-            columns.memory[n], columns.length[n] = memory, length
+            columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
             if group == owner:
                 columns.before[n], columns.after[previous] = previous, n
             previous, owner = n, group
+        for start in range(0, used, BLOCK):  # block by block: all at once would need the memory twice
+            columns.put_vectors(start, self._vectors(start, min(start + BLOCK, used)))
         return columns
+
+    def _mean(self) -> Array:
+        """What all vectors have in common. Over a handful that is chance: it counts in full where there are many."""
+        total, count = np.zeros(self.encoder.dim, np.int64), FEW
+        for (data,) in self._db.execute("SELECT data FROM vectors") if self.encoder.dim else ():
+            rows = np.frombuffer(data, np.int8).reshape(-1, self.encoder.dim)
+            total += rows.sum(axis=0, dtype=np.int64)
+            count += len(rows)
+        return (total / count / 127).astype(np.float32)
 
     def _extended(self, columns: Columns) -> Columns | None:
         """The same columns with what was added and buried since; None when reading all anew is simpler."""
         rows = self._db.execute(
-            "SELECT c.n, c.memory, c.length, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "
+            "SELECT c.n, c.memory, c.length, m.created, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "
             "WHERE c.n >= ? ORDER BY c.n LIMIT ?",
             (columns.used, MANY + 1),
         ).fetchall()
@@ -409,8 +416,9 @@ class Index:
             return None
         columns.put_vectors(columns.used, self._vectors(columns.used, used))
         previous = -1
-        for n, memory, length, _ in rows:
+        for n, memory, length, created, _ in rows:
             columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
+            columns.created[n] = -np.inf if created is None else created
             if previous >= 0 and columns.memory[previous] == memory:
                 columns.before[n], columns.after[previous] = previous, n
             previous = n
@@ -422,7 +430,7 @@ class Index:
             if after >= 0:
                 columns.before[after] = before
             columns.before[chunk] = columns.after[chunk] = -1
-        for thread in {row[3] for row in rows if row[3] is not None}:
+        for thread in {row[4] for row in rows if row[4] is not None}:
             chain = self._db.execute(
                 "SELECT c.n FROM chunks c JOIN memories m ON m.n = c.memory WHERE m.thread = ? AND c.n < ? "
                 "ORDER BY m.created, m.position, m.n, c.n",
@@ -497,7 +505,8 @@ class Index:
                 clauses.append(f"created {sign} ?")
                 values.append(moment_)
         if tags:
-            clauses.append(f"n IN (SELECT memory FROM tags WHERE tag IN ({', '.join('?' * len(tags))}))")
+            marks = ", ".join("?" * len(tags))
+            clauses.append(f"n IN (SELECT memory FROM tags WHERE tag IN ({marks}))")  # noqa: S608 - marks
             values += tags
         if not clauses:
             return None
