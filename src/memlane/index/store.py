@@ -324,30 +324,32 @@ class Index:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the vectors in the file, tuned to the bank's own words where it can be."""
-        known = self._embedded
-        if self._encoder is None or known != self._encoder.fingerprint:
-            counts = self._meta("counts")
-            if self._encoder_name == "static" and counts is not None:
-                self._encoder = StaticEncoder(counts=np.frombuffer(counts, "<i8"))
-            else:
-                self._encoder = open_encoder(self._encoder_name)
-            if known != self._encoder.fingerprint:
-                with self._writing() as db:
-                    self._embed_all(db, self._encoder)
+        """The encoder of the vectors in the file; another one than before embeds everything anew."""
+        if self._encoder is None:
+            self._encoder = open_encoder(self._encoder_name)
+            self._use_counts()
+        if self._embedded != self._encoder.fingerprint:
+            with self._writing() as db:
+                self._embed_all(db, self._encoder)
         return self._encoder
 
+    def _use_counts(self) -> None:
+        """Let a query's words weigh by how common they are in this bank."""
+        counts = self._meta("counts")
+        if isinstance(self._encoder, StaticEncoder) and counts is not None:
+            self._encoder.use_counts(np.frombuffer(counts, "<i8"))
+
     def _tune_encoder(self) -> None:
-        """Count the bank's own words anew when it has doubled since: frequent ones then weigh less."""
+        """Count the bank's own words anew when it has grown by half since."""
         total = self._db.execute("SELECT count(*) FROM chunks").fetchone()[0]
-        if self._encoder_name != "static" or total < 2 * (self._meta("counted") or 16):
+        encoder = self.encoder
+        if not isinstance(encoder, StaticEncoder) or total < 1.5 * (self._meta("counted") or 16):
             return
         with self._writing() as db:
-            counts = StaticEncoder().count_tokens([text for (text,) in db.execute("SELECT text FROM chunks")])
+            counts = encoder.count_tokens([text for (text,) in db.execute("SELECT text FROM chunks")])
             values = [("counts", np.asarray(counts, "<i8").tobytes()), ("counted", total)]
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
-            self._encoder = StaticEncoder(counts=counts)
-            self._embed_all(db, self._encoder)
+        self._use_counts()
 
     def _embed_all(self, db: sqlite3.Connection, encoder: Encoder) -> None:
         db.execute("DELETE FROM vectors")
@@ -378,13 +380,15 @@ class Index:
         used = self._db.execute("SELECT coalesce(max(n) + 1, 0) FROM chunks").fetchone()[0]
         buried = self._db.execute("SELECT coalesce(max(n), 0) FROM graves").fetchone()[0]
         rows = self._db.execute(
-            "SELECT c.n, c.memory, c.length, coalesce(m.thread, m.n) FROM chunks c JOIN memories m ON m.n = c.memory "
+            "SELECT c.n, c.memory, c.length, m.created, coalesce(m.thread, m.n) "
+            "FROM chunks c JOIN memories m ON m.n = c.memory "
             "ORDER BY coalesce(m.thread, m.n), m.created, m.position, m.n, c.n"
         )
         columns = _empty_columns(used, buried, self._mean())
         previous, owner = -1, None
-        for n, memory, length, group in rows:
+        for n, memory, length, created, group in rows:
             columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
+            columns.created[n] = -np.inf if created is None else created
             if group == owner:
                 columns.before[n], columns.after[previous] = previous, n
             previous, owner = n, group
