@@ -1,10 +1,12 @@
 """Rank what the index has for a query: words, vectors and neighbours, fused, filtered, boosted, explained.
 
-    score = 1 / (1 + exp(-(0.55 z(words) + 0.45 z(vectors))))  ×  the recency factor
+    score  =  (1 - exp(-2 x))  ×  the recency factor
+    x      =  0.8 words + 0.2 cosine, each with a share of what the neighbours have
 
-z(x) is how many standard deviations a chunk lies above the mean of all chunks. Before that, each side adds a share of
-what the neighbours of a chunk scored: the chunks before and after it in a file, a topic or a conversation are evidence
-for each other. A memory's score is that of its best chunk.
+words   how much of the query the memory has, 0 … 1: BM25 as a part of the most it could be for this query. 70 % from
+        the memory's best chunk, times the part of the query that this chunk has; 30 % from the memory as a whole.
+cosine  of the memory's nearest chunk, once what all chunks have in common is taken away.
+The neighbours are the memories before and after in a conversation or a topic: 0.3 of the next, 0.2 of the second next.
 """
 
 from __future__ import annotations
@@ -14,20 +16,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from memlane.index.store import Columns, Index
-from memlane.index.words import fold, query_terms
+from memlane.index.words import fold, importance, query_terms
 from memlane.model import Hit, Memory
 
 K1, B = 0.9, 0.4
-VECTORS = 0.45  # share of the vectors in the score
-NEIGHBOUR_WORDS, NEIGHBOUR_VECTORS = 0.3, 0.3
-LEAST_COSINE = 0.20  # a chunk without any of the words counts from here on
-RESCORED = 2_000
-Scores = np.ndarray[Any, np.dtype[np.float64]]
+WHOLE = 0.3  # share of the memory as a whole in what its words score; the rest is its best chunk's
+VECTORS = 0.2  # share of the vectors in the score
+NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
+STEEPNESS = 2.0  # of the way from x to a score below 1
+LEAST_COSINE = 0.20  # a memory without any of the words counts from here on
+RESCORED = 1_000  # in a large index, the vectors nearest by their signs, and those of the best by words, are compared
+TIES = 100  # more than this many of the same score are cut by age, not by name
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,7 @@ def parse(query: str) -> Query:
     without = re.findall(r"(?:^|\s)-(\w[\w./-]*)", rest)
     rest = re.sub(r"(^|\s)-\w[\w./-]*", " ", rest)
     text = " ".join((*phrases, rest)).strip()
-    excluded = [term for word in without for term in query_terms(word)]
-    return Query(text, tuple(query_terms(text)), tuple(map(_flat, phrases)), tuple(excluded))
+    return Query(text, tuple(query_terms(text)), tuple(phrases), tuple(without))
 
 
 def search(
@@ -64,127 +69,265 @@ def search(
     if not asked.text or limit <= 0:
         return []
     columns = index.columns()
-    alive = columns.alive
-    if filters:
-        matching = index.matching(**filters)
-        if matching is not None:
-            alive = alive & np.isin(columns.memory, matching)
-    if not alive.any():
+    layout = _layout(index, columns)
+    allowed = _allowed(index, layout, asked, filters)
+    if not allowed.any():
         return []
-    words = _word_scores(index, columns, asked.terms)
-    for term in asked.without:
-        numbers, _ = index.postings(term)
-        alive = alive.copy()
-        alive[numbers[numbers < len(alive)]] = False
-    cosines = _cosines(index, columns, asked.text)
-    candidates = np.flatnonzero(alive & ((words > 0) | (cosines >= LEAST_COSINE)))
-    if not len(candidates):
-        return []
-    by_words = _z(_with_neighbours(words, columns, NEIGHBOUR_WORDS), columns.alive)
-    by_vectors = _z(_with_neighbours(cosines, columns, NEIGHBOUR_VECTORS), columns.alive)
-    share = VECTORS if cosines.any() else 0.0
-    fused = (1 - share) * by_words + share * by_vectors
-    best = _best_chunks(candidates, fused, columns, limit * 2 + 10, asked, index)
-    found = index.memories(int(columns.memory[chunk]) for chunk in best)
+    found = _words(index, layout, asked.terms)
+    cosines = _cosines(index, columns, asked.text, found.chunks)
+    near = np.maximum(layout.best(cosines), 0)
+    share = VECTORS if index.encoder.dim else 0.0
+    fused = layout.with_neighbours((1 - share) * found.memories + share * near)
+    base = -np.expm1(-STEEPNESS * fused)
+    days, factor = recency
+    recent = layout.created > (now - timedelta(days=days + 1)).timestamp()
+    scores = np.where(allowed & ((found.memories > 0) | (near >= LEAST_COSINE)), base, 0)
+    scores[recent] *= factor
+    best = _first(index, layout, scores, limit, asked.phrases)
     hits = []
-    for chunk in best:
-        memory = found.get(int(columns.memory[chunk]))
-        if memory is None:
-            continue
-        base = 1 / (1 + math.exp(-float(fused[chunk])))
-        factor = _recency(memory, recency, now)
-        header, text = index.chunk(int(chunk))
+    for row, memory in best:
+        pieces = slice(int(layout.start[row]), int(layout.end[row]))
+        chunk = _best_piece(index, pieces, (1 - share) * found.chunks[pieces] + share * cosines[pieces], asked.phrases)
+        header, text = index.chunk(chunk)
+        own = (1 - share) * found.memories[row] + share * near[row]
         why = {
-            "words": round(float(words[chunk]), 4),
-            "words_z": round(float(by_words[chunk]), 4),
-            "cosine": round(float(cosines[chunk]), 4),
-            "vectors_z": round(float(by_vectors[chunk]), 4),
-            "base": round(base, 4),
-            "recency": factor,
+            "words": float(found.memories[row]),
+            "words_rank": int((found.memories > found.memories[row]).sum()) + 1,
+            "cosine": float(near[row]),
+            "cosine_rank": int((near > near[row]).sum()) + 1,
+            "neighbours": float(fused[row] - own),
+            "base": float(base[row]),
+            "recency": float(factor) if recent[row] else 1.0,
         }
-        hits.append(Hit(memory, round(base * factor, 6), text.strip(), header, why))
-    hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
-    return hits[:limit]
+        why = {name: round(value, 4) for name, value in why.items()}
+        hits.append(Hit(memory, round(float(scores[row]), 6), text.strip(), header, why))
+    return hits
 
 
-def _word_scores(index: Index, columns: Columns, terms: Sequence[str]) -> Scores:
-    """BM25 of every chunk."""
-    scores = np.zeros(len(columns.memory))
-    total = max(int(columns.alive.sum()), 1)
-    mean = float(columns.length[columns.alive].mean()) if columns.alive.any() else 1.0
+# -- the memories that the chunks belong to
+
+
+@dataclass(slots=True)
+class _Layout:
+    """The memories as rows: where the chunks of each begin and end, which rows are neighbours, and what words need."""
+
+    columns: Columns
+    state: tuple[int, int]
+    start: Array
+    end: Array
+    row: Array  # of each chunk
+    memory: Array
+    created: Array
+    alive: Array  # of each chunk
+    nearby: list[tuple[float, Array]]  # (share, rows); len(start) stands for none
+    norm: Array  # BM25's, of each chunk
+    whole_norm: Array  # and of each memory as a whole
+    total: tuple[int, int]  # chunks and memories that are alive
+
+    @classmethod
+    def of(cls, columns: Columns) -> Self:
+        used = columns.used
+        memory, alive, length = columns.memory[:used], columns.alive[:used], columns.length[:used]
+        first = np.ones(used, np.bool_)
+        first[1:] = memory[1:] != memory[:-1]
+        start = np.flatnonzero(first)
+        end = np.append(start[1:], used)
+        row = np.cumsum(first) - 1
+        none = len(start)
+        before, after = (
+            np.append(np.where(at >= 0, row[at], none), none)
+            for at in (columns.before[start], columns.after[end - 1])  # those of its first and last chunk
+        )
+        nearby = []
+        back, ahead = before[:-1], after[:-1]
+        for share in NEIGHBOURS:
+            nearby += [(share, back), (share, ahead)]
+            back, ahead = before[back], after[ahead]
+        if not any((rows < none).any() for _, rows in nearby):
+            nearby = []
+        whole = np.add.reduceat(length, start) if used else length
+        return cls(
+            columns,
+            (used, columns.buried),
+            start,
+            end,
+            row,
+            memory[start],
+            columns.created[start],
+            alive,
+            nearby,
+            _norm(length, alive),
+            _norm(whole, alive[start]),
+            (int(alive.sum()), int(alive[start].sum())),
+        )
+
+    def best(self, scores: Array) -> Array:
+        """The best score of each memory's chunks."""
+        if len(self.start) == len(scores):
+            return scores
+        best: Array = np.maximum.reduceat(scores, self.start)
+        return best
+
+    def with_neighbours(self, scores: Array) -> Array:
+        if not self.nearby:
+            return scores
+        padded = np.append(scores, scores.dtype.type(0))
+        total = scores.copy()
+        for share, rows in self.nearby:
+            total += np.float32(share) * padded[rows]
+        return total
+
+    def having(self, index: Index, words: str) -> Array:
+        """Whether each memory has all terms of some words."""
+        has = np.ones(len(self.start), np.bool_)
+        for term in query_terms(words):
+            numbers, _ = index.postings(term)
+            here = np.zeros(len(has), np.bool_)
+            here[self.row[numbers[numbers < len(self.row)]]] = True
+            has &= here
+        return has
+
+
+def _norm(lengths: Array, alive: Array) -> Array:
+    mean = float(lengths[alive].mean()) if alive.any() else 1.0
+    norm: Array = (K1 * (1 - B + B * lengths / max(mean, 1e-9))).astype(np.float32)
+    return norm
+
+
+_layouts: WeakKeyDictionary[Index, _Layout] = WeakKeyDictionary()
+
+
+def _layout(index: Index, columns: Columns) -> _Layout:
+    known = _layouts.get(index)
+    if known is None or known.columns is not columns or known.state != (columns.used, columns.buried):
+        known = _layouts[index] = _Layout.of(columns)
+    return known
+
+
+def _allowed(index: Index, layout: _Layout, asked: Query, filters: Mapping[str, Any] | None) -> Array:
+    """Which memories may be found at all."""
+    allowed = layout.alive[layout.start]
+    matching = index.matching(**filters) if filters else None
+    if matching is not None:
+        allowed &= np.isin(layout.memory, matching)
+    for word in asked.without:
+        allowed &= ~layout.having(index, word)
+    for phrase in asked.phrases:
+        allowed &= layout.having(index, phrase)
+    return allowed
+
+
+# -- words and vectors
+
+
+@dataclass(slots=True)
+class _Found:
+    """How much of the query each chunk and each memory has, 0 … 1."""
+
+    chunks: Array
+    memories: Array
+
+
+def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
+    chunks, memories = layout.total
+    scores = np.zeros(len(layout.row), np.float32)
+    has = np.zeros(len(layout.row), np.float32)
+    single = len(layout.start) == len(layout.row)
+    whole = scores if single else np.zeros(len(layout.start), np.float32)
+    most = 0.0  # what a chunk could score at most, but for K1 + 1
     for term in terms:
         numbers, weights = index.postings(term)
         kept = numbers < len(scores)
-        numbers, weights = numbers[kept], weights[kept]
-        kept = columns.alive[numbers]
-        numbers, weights = numbers[kept], weights[kept]
-        if len(numbers):
-            rarity = math.log(1 + (total - len(numbers) + 0.5) / (len(numbers) + 0.5))
-            norm = K1 * (1 - B + B * columns.length[numbers] / mean)
-            scores[numbers] += rarity * weights * (K1 + 1) / (weights + norm)
-    return scores
+        kept[kept] = layout.alive[numbers[kept]]
+        if not kept.all():
+            numbers, weights = numbers[kept], weights[kept]
+        if not len(numbers):
+            continue
+        counts = np.float32(importance(term) * _rarity(chunks, len(numbers)))
+        most += float(counts)
+        scores[numbers] += counts * weights / (weights + layout.norm[numbers])
+        has[numbers] += counts
+        if not single:
+            rows = layout.row[numbers]
+            at = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+            rows, weights = rows[at], np.add.reduceat(weights, at)
+            counts = np.float32(importance(term) * _rarity(memories, len(rows)))
+            whole[rows] += counts * weights / (weights + layout.whole_norm[rows])
+    if not most:
+        return _Found(scores, whole)
+    best = scores * has / np.float32(most * most)
+    return _Found(best, (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE / most))
 
 
-def _cosines(index: Index, columns: Columns, text: str) -> Scores:
-    """How close every chunk is to the query, once what all chunks have in common is taken away."""
-    size = len(columns.memory)
-    if not index.encoder.dim or not size:
-        return np.zeros(size)
+def _rarity(total: int, having: int) -> float:
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
+
+
+def _cosines(index: Index, columns: Columns, text: str, words: Array) -> Array:
+    """How close the chunks are to the query. In a large index only of those that either side brings up; else 0."""
+    used = columns.used
+    none = np.zeros(used, np.float32)
+    if not index.encoder.dim or not used:
+        return none
     asked = index.encoder.encode_query(text)
     if not asked.any():
-        return np.zeros(size)
+        return none
     asked = asked - columns.mean
-    asked = asked / max(float(np.linalg.norm(asked)), 1e-9)
+    asked /= max(float(np.linalg.norm(asked)), 1e-9)
     if not len(columns.signs):
-        return (columns.rows @ asked).astype(np.float64) * columns.alive
-    signs = np.packbits(asked > 0).view(np.uint64)
-    apart = np.bitwise_count(columns.signs ^ signs).sum(axis=1)
-    # the angle between two vectors shows in how many of their signs differ
-    scores = np.cos(np.pi * apart / index.encoder.dim)
-    nearest = np.argpartition(-scores, RESCORED)[:RESCORED]
-    scores[nearest] = columns.rows[nearest].astype(np.float32) @ asked / 127
-    return scores * columns.alive
+        near: Array = columns.rows[:used] @ asked
+        return near
+    apart = np.bitwise_count(columns.signs[:used] ^ np.packbits(asked > 0).view(np.uint64)).sum(axis=1, dtype=np.uint16)
+    most = min(RESCORED, used)
+    closest = np.argpartition(apart, most - 1)[:most]
+    having = np.flatnonzero(words)
+    if len(having) > most:
+        having = having[np.argpartition(-words[having], most - 1)[:most]]
+    chosen = np.union1d(closest, having)
+    none[chosen] = columns.rows[chosen].astype(np.float32) @ asked / 127
+    return none
 
 
-def _with_neighbours(scores: Scores, columns: Columns, share: float) -> Scores:
-    """Each chunk's score and a share of that of the chunks before and after it."""
-    padded = np.append(scores, 0.0)  # -1, no neighbour, is the last place
-    return scores + share * (padded[columns.before] + padded[columns.after])
+# -- the hits
 
 
-def _z(scores: Scores, alive: np.ndarray[Any, np.dtype[np.bool_]]) -> Scores:
-    known = scores[alive]
-    spread = float(known.std())
-    return (scores - float(known.mean())) / spread if spread > 1e-12 else np.zeros(len(scores))
+def _first(
+    index: Index, layout: _Layout, scores: Array, limit: int, phrases: Sequence[str]
+) -> list[tuple[int, Memory]]:
+    """The rows of the best memories that have all phrases; of the same score, by their id."""
+    wanted = [_flat(phrase) for phrase in phrases]
+    rows = np.flatnonzero(scores)
+    found: list[tuple[int, Memory]] = []
+    many = limit
+    while len(rows) and len(found) < limit:
+        least = 0.0
+        if len(rows) > many:
+            least = float(np.partition(scores[rows], -many)[-many])
+        top = rows[scores[rows] >= least][: many + TIES]
+        memories = index.memories(int(number) for number in layout.memory[top])
+        here = [(int(row), memories[number]) for row in top if (number := int(layout.memory[row])) in memories]
+        here.sort(key=lambda entry: (-round(float(scores[entry[0]]), 6), entry[1].id))
+        found += (entry for entry in here if all(phrase in _shown(entry[1]) for phrase in wanted))
+        rows = rows[scores[rows] < least]
+        many = max(2 * many, 50)
+    return found[:limit]
 
 
-def _best_chunks(
-    candidates: np.ndarray[Any, Any], fused: Scores, columns: Columns, most: int, asked: Query, index: Index
-) -> list[int]:
-    """The best chunk of each of the best memories; a chunk that lacks a quoted phrase does not count."""
-    best: dict[int, int] = {}
-    for chunk in candidates[np.lexsort((candidates, -fused[candidates]))]:
-        memory = int(columns.memory[chunk])
-        if memory in best:
-            continue
-        if asked.phrases and not _has_phrases(index, int(chunk), asked.phrases):
-            continue
-        best[memory] = int(chunk)
-        if len(best) >= most:
-            break
-    return list(best.values())
+def _best_piece(index: Index, pieces: slice, scores: Array, phrases: Sequence[str]) -> int:
+    """The chunk to show: the best that has the phrases, else the best."""
+    order: list[int] = [pieces.start + int(at) for at in np.argsort(-scores, kind="stable")]
+    if phrases and len(order) > 1:
+        wanted = [_flat(phrase) for phrase in phrases]
+        for chunk in order:
+            text = _flat(" ".join(index.chunk(chunk)))
+            if all(phrase in text for phrase in wanted):
+                return chunk
+    return order[0]
 
 
-def _has_phrases(index: Index, chunk: int, phrases: Sequence[str]) -> bool:
-    text = _flat(" ".join(index.chunk(chunk)))
-    return all(phrase in text for phrase in phrases)
+def _shown(memory: Memory) -> str:
+    return _flat(f"{memory.title}\n{memory.text}")
 
 
 def _flat(text: str) -> str:
     return " ".join(fold(text).split())
-
-
-def _recency(memory: Memory, recency: tuple[int, float], now: datetime) -> float:
-    days, factor = recency
-    created = memory.created_at
-    return factor if created is not None and (now - created) / timedelta(days=1) < days + 1 else 1.0

@@ -22,6 +22,13 @@ STOP_WORDS = frozenset(
     their theirs them themselves then there these they this those through to too under until up ve very was wasn we
     were what when where which while who whom why will with would you your yours""".split()
 )
+# Words that ask rather than tell: how many, how long ago, what was said. They are in many questions and few answers.
+_ASKING = """many much long often old total number amount ago past last next recent recently current currently today
+    yesterday tomorrow day week month year time hour minute first two three four five six ever usually
+    tell told remind know think mention say said talk discuss discussion conversation chat suggest suggestion recommend
+    recommendation advice help please want like kind type thing something anything someone name called different
+    new get got go went make made use take took happen""".split()
+ASKING_WEIGHT = 0.4
 _PIECE = re.compile(r"[^\W_]+(?:[._/'’+#@:-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}|[^\W_]+")
 _PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
@@ -33,6 +40,7 @@ _UNSPACED = re.compile(
     "]+"
 )
 _stem = Stemmer("english", 50_000).stemWord
+_WEAK = frozenset(map(_stem, _ASKING))
 
 
 def terms(text: str) -> list[str]:
@@ -50,6 +58,11 @@ def query_terms(text: str) -> list[str]:
     """The distinct terms of a query; its stop words too when it has nothing else."""
     found = list(dict.fromkeys(term for piece in _PIECE.findall(text) for term in _terms_of(piece)))
     return found or list(dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text)))
+
+
+def importance(term: str) -> float:
+    """How much a term of a query counts, before its rarity."""
+    return ASKING_WEIGHT if term in _WEAK else 1.0
 
 
 def fold(text: str) -> str:
