@@ -63,6 +63,13 @@ def test_every_link_in_the_docs_leads_somewhere() -> None:
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
+def test_no_page_is_empty_or_unfinished() -> None:
+    for path in (ROOT / "docs").glob("*.md"):
+        text = path.read_text()
+        assert len(text) > 1000, path.name
+        assert not re.search(r"^(FIGURES|FORMULA|ENCODER|TODO)$", text, re.MULTILINE), path.name
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < 150
 
