@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from memlane.config import Profile
-from memlane.hygiene import visible
-from memlane.lanes.vault import TIERS, MemoryVault, Record
+from memlane.lanes.vault import TIERS, MemoryVault, Record, list_item, one_line
 
 # -- blocks
 
@@ -34,7 +33,7 @@ def build_memory_block(
         if of_tier:
             parts.append(f"### {'Canon' if tier == 'canon' else 'Registers'}")
         for category, records in groupby(of_tier, key=lambda record: record.category):
-            parts.append("\n".join((f"#### {_plain(category)}", "", *map(_bullet, records))))
+            parts.append("\n".join((f"#### {one_line(category)}", "", *map(_bullet, records))))
     return "\n\n".join(("## Long-Term Memory Context", *parts)) + "\n" if parts else ""
 
 
@@ -49,12 +48,6 @@ def memory_block(vault: MemoryVault, profile: Profile, query: str | None = None)
 
 
 def _bullet(record: Record) -> str:
-    topic = f"**{_plain(record.topic_id)}**: " if record.topic_id else ""
-    tags = f" [{_plain(', '.join(record.tags))}]" if record.tags else ""
-    text = visible(record.text).strip().replace("\n", "\n  ")
-    return f"- {topic}{text}{tags} (scope: {_plain(record.scope)})"
-
-
-def _plain(label: str) -> str:
-    """A label on one line: nothing that a model could take for another line of the block."""
-    return " ".join(visible(label).split())
+    topic = f"**{one_line(record.topic_id)}**: " if record.topic_id else ""
+    tags = f" [{one_line(', '.join(record.tags))}]" if record.tags else ""
+    return f"- {topic}{list_item(record.text)}{tags} (scope: {one_line(record.scope)})"

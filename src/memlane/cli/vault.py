@@ -9,7 +9,10 @@ import click
 
 from memlane.bank import Bank
 from memlane.cli.output import as_json, print_json, print_rows, print_text, say, take_text, with_bank
+from memlane.errors import InvalidInput, NotFound
+from memlane.gate import shown
 from memlane.lanes.vault import CATEGORIES, SOURCES, TIERS, Record
+from memlane.model import Draft
 
 
 @click.group()
@@ -21,12 +24,13 @@ def vault() -> None:
     """
 
 
-scope_option = click.option("--scope", default=None, help="One of the vault's scopes.")
 scopes_option = click.option("--scope", "scopes", multiple=True, help="A scope; may be repeated.")
 tag_option = click.option("--tag", "-t", "tags", multiple=True, help="A tag; may be repeated.")
 
 
-def _print_record(record: Record, as_json: bool) -> None:
+def _print_written(record: Record, as_json: bool, remarks: tuple[str, ...] = ()) -> None:
+    for remark in remarks or record.remarks:
+        say(f"note: {remark}")
     if as_json:
         print_json(record.to_dict())
     else:
@@ -45,22 +49,30 @@ def _print_records(records: list[Record], as_json: bool) -> None:
 
 @vault.command()
 @click.argument("text", required=False)
-@click.option("--scope", default="shared", show_default=True)
-@click.option("--category", default="other", show_default=True, help=f"For example {', '.join(CATEGORIES)}.")
+@click.option("--scope", help="One of the vault's scopes; else the first of them.")
+@click.option("--category", help=f"For example {', '.join(CATEGORIES)}; other for a new record.")
 @click.option("--tier", type=click.Choice([*TIERS, "log"]), default="canon", show_default=True)
 @click.option("--topic", "topic_id", help="A register's stable key: the same key updates instead of adding.")
-@click.option("--source", type=click.Choice(SOURCES), default="manual", show_default=True)
+@click.option("--source", type=click.Choice(SOURCES), help="Where it comes from; manual for a new record.")
 @tag_option
 @as_json
 @with_bank
-def add(bank: Bank, text: str | None, tags: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def add(
+    bank: Bank,
+    text: str | None,
+    scope: str | None,
+    category: str | None,
+    tags: tuple[str, ...],
+    as_json: bool,
+    **fields: Any,
+) -> None:
     """Store TEXT; a register with a known topic is updated.
 
     \b
     $ memlane vault add "Projects: dashboard" --tier register --topic current_projects
     """
-    id = bank.vault.add_memory(take_text(text), tags=list(tags), **options)
-    _print_record(bank.vault.get_memory(id), as_json)
+    memory = bank.vault.put(Draft(take_text(text), tags=tags, type=category, scope=scope, fields=fields))
+    _print_written(bank.vault.get_memory(memory.native_id), as_json, memory.remarks)
 
 
 @vault.command()
@@ -76,9 +88,11 @@ def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tu
     \b
     $ memlane vault update 3f9a1c0b7d2e "Projects: dashboard, search"
     """
+    if text is None and category is None and not tags:
+        raise InvalidInput("There is nothing to change.", hint="Give a text (- reads a pipe), --category or --tag.")
     given = take_text(text) if text is not None else None
     record = bank.vault.update_memory(_native(id), given, category, list(tags) or None)
-    _print_record(record, as_json)
+    _print_written(record, as_json)
 
 
 @vault.command()
@@ -92,7 +106,7 @@ def search(bank: Bank, query: str, scopes: tuple[str, ...], as_json: bool) -> No
     \b
     $ memlane vault search "dashboard projects" --scope shared
     """
-    _print_records(bank.vault.search_memories(query, scope=list(scopes) or None), as_json)
+    _print_records(bank.vault.search_memories(query, scope=_scopes(bank, scopes)), as_json)
 
 
 @vault.command("list")
@@ -111,7 +125,7 @@ def list_(
     $ memlane vault list --scope orion
     """
     options: dict[str, Any] = {} if limit is None else {"limit": limit}
-    records = bank.vault.recall_memories(list(scopes) or None, category=category, tags=list(tags) or None, **options)
+    records = bank.vault.recall_memories(_scopes(bank, scopes), category=category, tags=list(tags) or None, **options)
     _print_records(records, as_json)
 
 
@@ -126,6 +140,8 @@ def history(bank: Bank, id: str, as_json: bool) -> None:
     $ memlane vault history 3f9a1c0b7d2e
     """
     versions = bank.vault.history(_native(id))
+    if not versions:
+        raise NotFound(f"The vault has no record {shown(id)}.", hint="`memlane vault list` shows the ids.")
     if as_json:
         print_json([record.to_dict() for record in versions])
     else:
@@ -151,7 +167,7 @@ def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_jso
     \b
     $ memlane vault promote 3f9a1c0b7d2e "We ship on Tuesdays."
     """
-    _print_record(bank.vault.promote_to_canon(_native(id), take_text(text), list(tags) or None), as_json)
+    _print_written(bank.vault.promote_to_canon(_native(id), take_text(text), list(tags) or None), as_json)
 
 
 @vault.command()
@@ -165,11 +181,11 @@ def candidates(bank: Bank, scopes: tuple[str, ...], floor: float, as_json: bool)
     \b
     $ memlane vault candidates --floor 0.4
     """
-    pairs = bank.vault.find_consolidation_candidates(list(scopes) or None, floor)
+    pairs = bank.vault.find_consolidation_candidates(_scopes(bank, scopes), floor)
     if as_json:
         print_json([{"a": a.to_dict(), "b": b.to_dict(), "score": score} for a, b, score in pairs])
     else:
-        print_rows((f"{score:.2f}", a.id, b.id, " ".join(a.text.split())[:60]) for a, b, score in pairs)
+        print_rows((f"{score:.2f}", f"vault:{a.id}", f"vault:{b.id}", a.text[:60]) for a, b, score in pairs)
 
 
 @vault.command()
@@ -182,11 +198,11 @@ def proposals(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     \b
     $ memlane vault proposals
     """
-    found = bank.vault.propose_deletions(list(scopes) or None)
+    found = bank.vault.propose_deletions(_scopes(bank, scopes))
     if as_json:
         print_json(found)
     else:
-        print_rows((item["id"], item["reason"], " ".join(item["text"].split())[:60]) for item in found)
+        print_rows((f"vault:{item['id']}", item["reason"], item["text"][:60]) for item in found)
 
 
 @vault.command()
@@ -201,7 +217,8 @@ def snapshot(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     """
     from memlane.inject import snapshot_block
 
-    profile = replace(bank.profile, scopes=scopes) if scopes else bank.profile
+    wanted = _scopes(bank, scopes)
+    profile = replace(bank.profile, scopes=tuple(wanted)) if wanted else bank.profile
     block = snapshot_block(bank.vault, profile)
     if as_json:
         print_json({"text": block})
@@ -243,3 +260,12 @@ def compact(bank: Bank, as_json: bool) -> None:
 
 def _native(id: str) -> str:
     return id.removeprefix("vault:")
+
+
+def _scopes(bank: Bank, given: tuple[str, ...]) -> list[str] | None:
+    """The scopes to look at; None means all. Raises InvalidInput for one that the vault does not have."""
+    allowed = bank.vault.scopes
+    wanted = [scope.strip().lower() for scope in given]
+    if not set(wanted) <= set(allowed):
+        raise InvalidInput("There is no such scope.", hint=f"Use one of: {', '.join(allowed)}.")
+    return wanted or None

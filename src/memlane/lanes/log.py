@@ -17,12 +17,14 @@ import errno
 import fcntl
 import os
 import stat
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from memlane import files
 
+BOM = b"\xef\xbb\xbf"
 OLD = ".old"
 REJECTED = ".rejected"
 _PROBE = 64
@@ -36,43 +38,62 @@ class Position:
     offset: int = 0
     changed: int = 0
     probe: bytes = b""
+    checksum: int = 0
 
 
-def read_new(path: str, at: Position) -> tuple[bytes, bool]:
+def split_lines(data: bytes) -> list[bytes]:
+    """The lines of a file, and what stands after the last line end; without the BOM that some editors write.
+
+    A BOM stands at the start of a file, and wherever somebody appended one file to another.
+    """
+    lines = data.split(b"\n")
+    return [line.removeprefix(BOM) for line in lines] if BOM in data else lines
+
+
+def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool]:
     """(what was appended since the last call, False), or (the whole content, True) when the file is another one now.
 
+    An edit in place that leaves the file's size and its last bytes as they were, followed by an append, looks like
+    the append alone; `verify` compares all that was read before, and finds it.
     Moves `at` to the end of what is returned. A file that is not there reads as empty. Raises OSError.
     """
     try:
         info = os.stat(path)
     except FileNotFoundError:
         fresh = at.offset > 0 or at.file != (0, 0)
-        at.file, at.offset, at.changed, at.probe = (0, 0), 0, 0, b""
+        at.file, at.offset, at.changed, at.probe, at.checksum = (0, 0), 0, 0, b"", 0
         return b"", fresh
-    if (info.st_dev, info.st_ino) == at.file and info.st_size == at.offset and info.st_mtime_ns == at.changed:
+    same = (info.st_dev, info.st_ino) == at.file and info.st_size == at.offset and info.st_mtime_ns == at.changed
+    if same and not verify:
         return b"", False
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             raise OSError(errno.EISDIR, "is not a file", path)
-        start = at.offset
-        grown = (info.st_dev, info.st_ino) == at.file and info.st_size > start
-        if not grown or os.pread(fd, len(at.probe), start - len(at.probe)) != at.probe:  # edited in place
-            start, grown = 0, False
+        known = (info.st_dev, info.st_ino) == at.file and _still_begins(fd, info.st_size, at, verify)
+        start = at.offset if known else 0
         data = _read(fd, start)
         info = os.fstat(fd)  # again: what was appended while reading is part of the data
         at.file, at.offset, at.changed = (info.st_dev, info.st_ino), start + len(data), info.st_mtime_ns
-        at.probe = data[-_PROBE:] if len(data) >= _PROBE else ((at.probe if grown else b"") + data)[-_PROBE:]
-        return data, not grown
+        at.probe = data[-_PROBE:] if len(data) >= _PROBE else ((at.probe if known else b"") + data)[-_PROBE:]
+        at.checksum = zlib.crc32(data, at.checksum if known else 0)
+        return data, not known
     finally:
         os.close(fd)
+
+
+def _still_begins(fd: int, size: int, at: Position, verify: bool) -> bool:
+    """Whether the file still begins with what was read of it."""
+    if verify:
+        return size >= at.offset and zlib.crc32(_read(fd, 0)[: at.offset]) == at.checksum
+    return size > at.offset and os.pread(fd, len(at.probe), at.offset - len(at.probe)) == at.probe
 
 
 def read_old(path: str) -> bytes:
     """What an interrupted rewrite left to be carried over; empty nearly always."""
     try:
-        fd = os.open(path + OLD, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(os.path.realpath(path) + OLD, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return b""
     try:
@@ -94,7 +115,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
         try:
             data = _read(source, 0)
             whole = data.rfind(b"\n") + 1
-            if is_whole(data[whole:]):
+            if is_whole(split_lines(data[whole:])[-1]):
                 whole = len(data)
             kept, rejected = change(data[:whole])
             if rejected:

@@ -3,9 +3,10 @@
     .memories/vault.jsonl            {"id":"3f9a1c0b7d2e","version":1, … ,"text":"Mission: keep the runtime stable"}
     .memories/vault.jsonl.rejected   malformed lines that `compact` moved out of the way
 
-Adds, updates and deletions each append a line and need no lock; only `compact` rewrites the file. The seed's verbs
-raise Refused (a ValueError) and NotFound (a KeyError) and answer with Records. Gates are best effort between
-processes: a near-duplicate that slips through a race is found by `find_consolidation_candidates`.
+Every write appends whole lines; only `compact` rewrites the file. New memories need no lock. Whoever appends the next
+version of a memory holds the file's lock from reading the last one, so that no two changes are based on the same
+version. The seed's verbs raise Refused (a ValueError) and NotFound (a KeyError) and answer with Records. Gates are
+best effort between processes: a near-duplicate that slips through a race is found by `find_consolidation_candidates`.
 Does not search with the index: search_memories is the seed's own scoring.
 """
 
@@ -15,6 +16,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
@@ -28,7 +30,7 @@ from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, 
 from memlane.gate import Check
 from memlane.hygiene import visible
 from memlane.lanes import known
-from memlane.lanes.log import Position, read_new, read_old, rewrite
+from memlane.lanes.log import Position, read_new, read_old, rewrite, split_lines
 from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
 from memlane.similar import Lookalikes, overlap, ratio, ratio_bound, tokens
 from memlane.text import first_line, moment
@@ -76,6 +78,7 @@ class Record:
     deleted_at: str | None = None
     version: int = 1
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of a line in their order on disk; `topic_id` is left out when there is none."""
@@ -116,15 +119,15 @@ def parse_line(line: str) -> Record:
     return Record(
         id=values["id"],
         text=values["text"],
-        scope=values.get("scope") or "shared",
+        scope=(values.get("scope") or "shared").lower(),
         category=values.get("category") or "other",
-        tier=values.get("tier") or "canon",
-        topic_id=values.get("topic_id"),
+        tier=(values.get("tier") or "canon").lower(),
+        topic_id=values.get("topic_id") or None,
         tags=tags,
         created_at=values.get("created_at") or "",
-        updated_at=values.get("updated_at"),
+        updated_at=values.get("updated_at") or None,
         source=values.get("source"),
-        deleted_at=values.get("deleted_at"),
+        deleted_at=values.get("deleted_at") or None,
         version=version,
         extra={key: value for key, value in values.items() if key not in _KEYS},
     )
@@ -217,7 +220,7 @@ def upsert(draft: Draft, lane: MemoryVault) -> Draft:
 
 def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     """near-duplicates of an active memory in the scope"""
-    if "upsert_of" not in draft.fields and (found := lane._lookalikes(draft.scope or SCOPES[0]).find(draft.text)):
+    if "upsert_of" not in draft.fields and (found := lane._lookalike(draft.scope, draft.text)):
         raise _refusal(
             "duplicate",
             "duplicate",
@@ -242,14 +245,19 @@ def capacity(draft: Draft, lane: MemoryVault) -> Draft:
 CHECKS: tuple[Check, ...] = (
     not_empty, noise, log_tier, length, known_words, pii, upsert, duplicate, capacity,
 )  # fmt: skip
-UPDATE_CHECKS: tuple[Check, ...] = (not_empty, noise, log_tier, length, known_words, pii)
+UPDATE_CHECKS = CHECKS[: CHECKS.index(pii) + 1]  # a change is not compared with other memories
+LABEL_CHECKS: tuple[Check, ...] = (log_tier, known_words, pii)  # nor is a text judged that stays as it is
 
 
 def guarded(checks: Sequence[Check], guard: gate.Guard = gate.DEFAULT) -> tuple[Check, ...]:
-    """The vault's checks with those that guard every lane: characters first, the scanner right after the PII step."""
+    """The vault's checks with those that guard every lane: characters first, the scanner right after the PII step.
+
+    A redacted text may be longer than the one that was given, so that its length is checked again.
+    """
     characters, secrets = gate.common(guard)
     after = checks.index(pii) + 1
-    return (characters, *checks[:after], secrets, *checks[after:])
+    again = (length,) if guard.secrets == "redact" else ()
+    return (characters, *checks[:after], secrets, *again, *checks[after:])
 
 
 def _refusal(check: str, code: str, message: str, hint: str) -> Refused:
@@ -262,11 +270,7 @@ def _signal(text: str) -> str | None:
 
 
 class MemoryVault:
-    """A vault file. Nothing is created before the first write.
-
-    `checks` replaces the gate of new memories (default: `guarded(CHECKS)`); those of them that look at other
-    memories (upsert, duplicate, capacity) are left out for changes of existing ones.
-    """
+    """A vault file. Nothing is created before the first write. Threads may share one."""
 
     name = "vault"
 
@@ -280,7 +284,6 @@ class MemoryVault:
         scopes: Sequence[str] = SCOPES,
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
-        checks: Sequence[Check] | None = None,
     ) -> None:
         self.root = self.path = Path(path).absolute()
         self.similarity_threshold = similarity_threshold
@@ -289,7 +292,7 @@ class MemoryVault:
         self.scopes = tuple(scope.lower() for scope in scopes)
         self.clock = clock
         self.guard = guard
-        self.checks = guarded(CHECKS, guard) if checks is None else tuple(checks)
+        self.checks = guarded(CHECKS, guard)
         self._file = os.fspath(self.path)
         self._lock = RLock()
         self._known = _State()
@@ -303,12 +306,13 @@ class MemoryVault:
         scope: str,
         category: str,
         tags: Sequence[str] | None = None,
-        source: str | None = "manual",
+        source: str | None = None,
         tier: str = "canon",
         topic_id: str | None = None,
     ) -> str:
         """Append a memory and return its id; a register whose topic exists becomes its next version.
 
+        That keeps its category, tags and source where none are given; the source of a new memory is then "manual".
         Raises Refused by the gate and InvalidInput for a value of the wrong type; then nothing is written.
         """
         return self._add(_draft(text, scope, category, tags, source, tier, topic_id)).id
@@ -318,18 +322,18 @@ class MemoryVault:
         stored: list[dict[str, Any]] = []
         errors: list[dict[str, Any]] = []
         lines: list[Record] = []
-        with self._lock:
-            state = self._state()
-            for index, item in enumerate(items):
-                try:
-                    record = self._admitted(_draft_of(item))
-                except MemlaneError as error:
-                    errors.append({"index": index, "message": str(error)})
-                else:
-                    lines.append(record)
-                    stored.append({"index": index, "id": record.id})
-                    self._take(state, record)  # so that the next item of the batch is compared with this one
+        items = list(items)  # before anything is locked: an iterable may raise, or take its time
+        with self._held(any(isinstance(item, Mapping) and item.get("topic_id") for item in items)) as state:
             try:
+                for index, item in enumerate(items):
+                    try:
+                        record = self._admitted(_draft_of(item))
+                    except MemlaneError as error:
+                        errors.append({"index": index, "message": str(error)})
+                    else:
+                        lines.append(record)
+                        stored.append({"index": index, "id": record.id})
+                        self._take(state, record)  # so that the next item of the batch is compared with this one
                 self._append(*lines)
             except BaseException:
                 self._forget()
@@ -359,10 +363,10 @@ class MemoryVault:
         text: str,
         category: str | None = None,
         tags: Sequence[str] | None = None,
-        source: str | None = "manual",
+        source: str | None = None,
     ) -> Record:
         """Append the next version of this topic's register, or its first. Raises Refused."""
-        if not isinstance(topic_id, str) or not topic_id.strip():
+        if not _topic(topic_id):
             raise InvalidInput("The topic is empty.", hint="Give a stable key such as current_projects.")
         return self._add(_draft(text, scope, category, tags, source, "register", topic_id))
 
@@ -372,15 +376,17 @@ class MemoryVault:
 
     def bulk_delete(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """Append tombstones for all ids that are active, in one append."""
-        active = self._state().active
         found: dict[str, Record] = {}
         missing: list[str] = []
-        for id in ids:
-            if id in active and id not in found:
-                found[id] = replace(active[id], version=active[id].version + 1, deleted_at=self._now())
-            else:
-                missing.append(id)
-        self._append(*found.values())
+        ids = list(ids)
+        with self._held() as state:
+            for id in ids:
+                old = state.active.get(id) if isinstance(id, str) and id not in found else None
+                if old is not None:
+                    found[id] = replace(old, version=old.version + 1, deleted_at=self._now())
+                else:
+                    missing.append(id)
+            self._append(*found.values())
         return {"deleted": list(found), "not_found": missing}
 
     def recall_memories(
@@ -391,24 +397,25 @@ class MemoryVault:
         limit: int | None = None,
     ) -> list[Record]:
         """Active memories, the newest first; `tags` means any of them."""
-        wanted = set(_tags(tags))
+        wanted, of_category = set(_tags(tags)), _lowered(category)
         found = [
             record
             for record in self._active(scope)
-            if (category is None or record.category == category.lower())
+            if (of_category is None or record.category.lower() == of_category)
             and (not wanted or not wanted.isdisjoint(record.tags))
         ]
         found.sort(key=_newest)
-        return found if limit is None else found[: max(limit, 0)]
+        return _first(found, limit)
 
     def search_memories(
         self, query: str, scope: str | Sequence[str] | None = None, limit: int | None = None
     ) -> list[Record]:
         """Active memories that share a word with the query, by the seed's score (`search_score`), best first."""
+        if not isinstance(query, str):
+            raise InvalidInput("The query is not text.", hint="Give some words.")
         scored = [(score, record) for record in self._active(scope) if (score := search_score(query, record.text))]
         scored.sort(key=lambda pair: (-pair[0], _newest(pair[1])))
-        found = [record for _, record in scored]
-        return found if limit is None else found[: max(limit, 0)]
+        return _first([record for _, record in scored], limit)
 
     def find_consolidation_candidates(
         self,
@@ -470,17 +477,19 @@ class MemoryVault:
 
         Raises NotFound, InvalidInput when it is canon already, Refused.
         """
-        if self._existing(id).tier == "canon":
-            raise InvalidInput("The memory is canon already.", hint="Use update_memory to change it.")
         changes: dict[str, Any] = {"text": canonical_text, "tier": "canon", "source": "promotion", "topic_id": None}
-        return self._change(id, changes | ({} if tags is None else {"tags": tags}))
+        with self._held():
+            old = self._existing(id)
+            if old.tier == "canon":
+                raise InvalidInput("The memory is canon already.", hint="Use update_memory to change it.")
+            return self._next(old, changes | ({} if tags is None else {"tags": tags}))
 
     def build_snapshot(self, scope: str | Sequence[str] | None = None) -> str:
         """Canon and the registers with a topic as Markdown, "" when there are none."""
         records = sorted(self._active(scope), key=lambda record: (record.category, _time(record.created_at), record.id))
-        canon = [f"- {_bullet(record.text)}" for record in records if record.tier == "canon"]
+        canon = [f"- {list_item(record.text)}" for record in records if record.tier == "canon"]
         registers = [
-            f"- **{_bullet(record.topic_id)}**: {_bullet(record.text)}"
+            f"- **{one_line(record.topic_id)}**: {list_item(record.text)}"
             for record in records
             if record.tier == "register" and record.topic_id
         ]
@@ -493,23 +502,25 @@ class MemoryVault:
 
     def vault_stats(self) -> dict[str, Any]:
         """Counts of what is active, deleted, raw and damaged."""
-        state = self._state()
-        active = list(state.active.values())
+        with self._lock:
+            state = self._state()
+            active = list(state.active.values())
+            deleted, raw, malformed = len(state.latest) - len(active), state.raw, state.malformed
         categories = Counter(record.category for record in active)
         return {
             "active_count": len(active),
             "max_active": self.max_active,
             "utilization_pct": round(100 * len(active) / self.max_active, 1) if self.max_active else 100.0,
-            "deleted_count": len(state.latest) - len(active),
-            "raw_lines": state.raw,
-            "compactable_lines": state.raw - len(active),
-            "bloat_ratio": round(state.raw / len(active), 2) if active else float(state.raw or 1),
+            "deleted_count": deleted,
+            "raw_lines": raw,
+            "compactable_lines": raw - len(active),
+            "bloat_ratio": round(raw / len(active), 2) if active else float(raw or 1),
             "by_scope": dict(Counter(record.scope for record in active)),
             "by_tier": dict(Counter(record.tier for record in active)),
             "by_category": dict(categories),
             "register_topics": sum(1 for record in active if record.tier == "register" and record.topic_id),
             "unknown_categories": sum(count for name, count in categories.items() if name not in CATEGORIES),
-            "malformed_lines": state.malformed,
+            "malformed_lines": malformed,
         }
 
     def compact(self) -> dict[str, int]:
@@ -522,7 +533,7 @@ class MemoryVault:
         def change(data: bytes) -> tuple[bytes, bytes]:
             latest: dict[str, Record] = {}
             rejected = []
-            lines = [line for line in data.split(b"\n") if line.strip()]
+            lines = [line for line in split_lines(data) if line.strip()]
             for line in lines:
                 record = _read_line(line)
                 if isinstance(record, str):
@@ -546,7 +557,8 @@ class MemoryVault:
         """All versions of an id that the file still has, oldest first, tombstones included."""
         data, _ = read_new(self._file, Position())
         quoted = json.dumps(id, ensure_ascii=False).encode()
-        found = [_read_line(line) for line in (read_old(self._file) + b"\n" + data).split(b"\n") if quoted in line]
+        lines = (*split_lines(read_old(self._file)), *split_lines(data))
+        found = [_read_line(line) for line in lines if quoted in line]
         versions = {record: None for record in found if isinstance(record, Record) and record.id == id}
         return sorted(versions, key=lambda record: record.version)
 
@@ -562,15 +574,17 @@ class MemoryVault:
         if os.fspath(path) != self._file:
             return
         try:
-            state = self._state()
+            with self._lock:
+                state = self._state()
+                problems = sorted((*state.problems, *state.odd.values()), key=lambda problem: problem.line or 0)
+                if state.pending.strip():
+                    problems.append(Problem(self.path, "is torn: the last line is incomplete", state.lines + 1))
+                active = list(state.active.values())
         except StorageError as error:
             yield Problem(self.path, str(error))
             return
-        yield from state.problems
-        if state.pending.strip():
-            yield Problem(self.path, "is torn: the last line is incomplete", state.lines + 1)
-        for record in list(state.active.values()):
-            yield self._memory(record)
+        yield from problems
+        yield from map(self._memory, active)
 
     def fetch(self, native: str) -> Memory:
         return self._memory(self._existing(native))
@@ -583,42 +597,47 @@ class MemoryVault:
         draft = replace(
             _draft(
                 draft.text, draft.scope or self.scopes[0], fields.get("category"), draft.tags,
-                fields.get("source", "manual"), fields.get("tier") or "canon", fields.get("topic_id"),
+                fields.get("source"), fields.get("tier"), fields.get("topic_id"),
             ),
             title=draft.title, thread=draft.thread, created_at=draft.created_at,
         )  # fmt: skip
-        remarks: list[str] = []
-        return replace(self._memory(self._add(draft, remarks)), remarks=tuple(remarks))
+        return self._memory(self._add(draft))
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
         changes = dict(changes)
         if "type" in changes:
             changes["category"] = changes.pop("type")
-        remarks: list[str] = []
-        return replace(self._memory(self._change(native, changes, remarks)), remarks=tuple(remarks))
+        return self._memory(self._change(native, changes))
 
     def extend(self, native: str, text: str) -> Memory:
-        return self.revise(native, {"text": f"{self._existing(native).text}\n\n{text}"})
+        with self._held():
+            old = self._existing(native)
+            return self._memory(self._next(old, {"text": f"{old.text}\n\n{_text(text)}"}))
 
     def drop(self, native: str) -> Removed:
-        record = self._existing(native)
-        now = self.clock()
-        self._append(replace(record, version=record.version + 1, deleted_at=iso(now)))
+        with self._held():
+            record = self._existing(native)
+            now = self.clock()
+            self._append(replace(record, version=record.version + 1, deleted_at=iso(now)))
         return Removed(f"vault:{native}", "tombstone", self.path, now)
 
     def recover(self, native: str) -> Memory:
-        record = self._state().latest.get(native)
-        if record is None:
-            raise NotFound(f"The vault has no deleted memory {gate.shown(native)}.", hint="`memlane trash` lists them.")
-        if record.deleted_at is None:
-            raise AlreadyExists("The memory is not deleted.", hint="There is nothing to restore.")
-        record = replace(record, version=record.version + 1, deleted_at=None, updated_at=self._now())
-        self._append(record)
+        with self._held() as state:
+            record = state.latest.get(native)
+            if record is None:
+                raise NotFound(
+                    f"The vault has no deleted memory {gate.shown(native)}.", hint="`memlane trash` lists them."
+                )
+            if record.deleted_at is None:
+                raise AlreadyExists("The memory is not deleted.", hint="There is nothing to restore.")
+            record = replace(record, version=record.version + 1, deleted_at=None, updated_at=self._now())
+            self._append(record)
         return self._memory(record)
 
     def removed(self) -> Iterator[Removed]:
-        deleted = [record for record in list(self._state().latest.values()) if record.deleted_at is not None]
+        with self._lock:
+            deleted = [record for record in self._state().latest.values() if record.deleted_at is not None]
         for record in sorted(deleted, key=lambda record: _time(record.deleted_at), reverse=True):
             yield Removed(f"vault:{record.id}", "tombstone", self.path, _time(record.deleted_at))
 
@@ -642,23 +661,35 @@ class MemoryVault:
             created_at=moment(record.created_at),
             updated_at=moment(record.updated_at),
             fields={**more, **own, "version": record.version, "category": record.category},
+            remarks=record.remarks,
         )
 
     # -- writing
 
-    def _add(self, draft: Draft, remarks: list[str] | None = None) -> Record:
-        record = self._admitted(draft, remarks)
-        self._append(record)
-        return record
+    @contextmanager
+    def _held(self, changes: bool = True) -> Iterator[_State]:
+        """What the vault says, while no other thread of ours writes and, for changes, no other process changes it.
 
-    def _admitted(self, draft: Draft, remarks: list[str] | None = None) -> Record:
+        For changes all of the file is looked at again: a version that is based on a line which somebody has edited
+        in place would take the edit back.
+        """
+        with (
+            self._lock,
+            files.locked(self._file) if changes and os.path.isfile(self._file) else nullcontext(),
+        ):
+            yield self._state(verify=changes)
+
+    def _add(self, draft: Draft) -> Record:
+        with self._held(draft.fields["topic_id"] is not None):
+            record = self._admitted(draft)
+            self._append(record)
+            return record
+
+    def _admitted(self, draft: Draft) -> Record:
         """The record that a draft becomes. Raises Refused; writes nothing."""
-        state = self._state()
         draft = gate.admit(self.checks, draft, self)
-        if remarks is not None:
-            remarks.extend(draft.remarks)
         fields = draft.fields
-        old = state.active.get(fields["upsert_of"]) if "upsert_of" in fields else None
+        old = self._known.active.get(fields["upsert_of"]) if "upsert_of" in fields else None
         extra = {name: value for name in ("title", "thread") if (value := getattr(draft, name)) is not None}
         if old is not None:
             return _storable(
@@ -666,11 +697,12 @@ class MemoryVault:
                     old,
                     text=draft.text.strip(),
                     category=fields["category"] or old.category,
-                    tags=old.tags if fields["tags"] is None else list(draft.tags),
-                    source=fields["source"],
+                    tags=list(draft.tags) or old.tags,
+                    source=fields["source"] or old.source,
                     updated_at=self._now(),
                     version=old.version + 1,
                     extra={**old.extra, **extra},
+                    remarks=draft.remarks,
                 )
             )
         return _storable(
@@ -683,29 +715,30 @@ class MemoryVault:
                 topic_id=fields["topic_id"],
                 tags=list(draft.tags),
                 created_at=iso(draft.created_at) or self._now(),
-                source=fields["source"],
+                source=fields["source"] or "manual",
                 extra=extra,
+                remarks=draft.remarks,
             )
         )
 
-    def _change(self, id: str, changes: Mapping[str, Any], remarks: list[str] | None = None) -> Record:
-        """Append the next version of a record. What is given passes the gate; what stays does not."""
-        old = self._existing(id)
-        text = changes.get("text", old.text)
-        fields = {name: _lowered(changes[name]) for name in ("category", "tier") if name in changes}
-        fields |= {name: changes[name] for name in ("source", "topic_id") if name in changes}
+    def _change(self, id: str, changes: Mapping[str, Any]) -> Record:
+        """Append the next version of a record. Raises NotFound, InvalidInput, Refused."""
+        with self._held():
+            return self._next(self._existing(id), changes)
+
+    def _next(self, old: Record, changes: Mapping[str, Any]) -> Record:
+        """Append the version after this one. What is given passes the gate; what stays does not."""
+        fields = {name: normal(changes[name]) for name, normal in _NORMAL.items() if name in changes}
         draft = Draft(
-            _text(text),
+            _text(changes["text"]) if "text" in changes else "",
             changes.get("title"),
             _tags(changes.get("tags")),
             scope=_lowered(changes.get("scope")),
             thread=changes.get("thread"),
             fields=fields,
         )
-        checks = [check for check in self.checks if check not in (upsert, duplicate, capacity)]
+        checks = guarded(UPDATE_CHECKS if "text" in changes else LABEL_CHECKS, self.guard)
         draft = gate.admit(checks, draft, self)
-        if remarks is not None:
-            remarks.extend(draft.remarks)
         extra = {**old.extra, **{name: getattr(draft, name) for name in ("title", "thread") if name in changes}}
         record = replace(
             old,
@@ -719,6 +752,7 @@ class MemoryVault:
             updated_at=self._now(),
             version=old.version + 1,
             extra={name: value for name, value in extra.items() if value is not None},
+            remarks=draft.remarks,
         )
         self._append(_storable(record))
         return record
@@ -737,15 +771,15 @@ class MemoryVault:
 
     # -- reading
 
-    def _state(self) -> _State:
-        """What the file says now. Reads only what was appended since the last call."""
+    def _state(self, verify: bool = False) -> _State:
+        """What the file says now. Parses only what was appended since the last call, unless it was edited."""
         with self._lock:
             state = self._known
             try:
-                data, anew = read_new(self._file, state.position)
+                data, anew = read_new(self._file, state.position, verify)
                 while anew:
                     state = self._forget(state.position)
-                    for line in read_old(self._file).split(b"\n"):
+                    for line in split_lines(read_old(self._file)):
                         if isinstance(record := _read_line(line), Record):
                             self._take(state, record)
                     self._read(state, data)
@@ -762,7 +796,7 @@ class MemoryVault:
             return state
 
     def _read(self, state: _State, data: bytes) -> None:
-        *lines, last = (state.pending + data).split(b"\n")
+        *lines, last = split_lines(state.pending + data)
         whole = isinstance(_read_line(last), Record)  # editors leave out the last line end
         state.pending = b"" if whole else last
         for line in (*lines, last) if whole else lines:
@@ -770,7 +804,7 @@ class MemoryVault:
             if not line.strip():
                 continue
             state.raw += 1
-            record = _read_line(line.removeprefix(b"\xef\xbb\xbf") if state.lines == 1 else line)
+            record = _read_line(line)
             if isinstance(record, str):
                 state.malformed += 1
                 state.problems.append(Problem(self.path, record, state.lines))
@@ -780,6 +814,10 @@ class MemoryVault:
                 why = "has the same id and version as another line; the later one counts"
                 state.problems.append(Problem(self.path, why, state.lines))
             self._take(state, record)
+            if state.latest[record.id] is record:
+                state.odd.pop(record.id, None)
+                if odd := self._oddity(record):
+                    state.odd[record.id] = Problem(self.path, odd, state.lines)
         if whole:
             state.lines -= 1  # its line end is still to come
 
@@ -805,37 +843,53 @@ class MemoryVault:
         if now and now.scope in self._alike:
             self._alike[now.scope].add(now.id, now.text)
 
+    def _oddity(self, record: Record) -> str | None:
+        """Why an active record is read but may not be seen everywhere."""
+        if record.deleted_at:
+            return None
+        if record.tier not in TIERS:
+            return f"has an unknown tier, so that no snapshot shows it: use one of {', '.join(TIERS)}"
+        if record.scope not in self.scopes:
+            return f"has a scope that is not configured: use one of {', '.join(self.scopes)}"
+        return None
+
     def _forget(self, position: Position | None = None) -> _State:
         self._known = _State() if position is None else _State(position)
         self._alike = {}
         return self._known
 
-    def _lookalikes(self, scope: str) -> Lookalikes:
-        """The scope's active texts, ready to be compared with; kept up to date by `_take`."""
+    def _lookalike(self, scope: str | None, text: str) -> tuple[str, float] | None:
+        """(id, score) of the scope's first active memory that the text is a near-duplicate of."""
+        scope = scope or self.scopes[0]
         with self._lock:
             state = self._state()
-            if scope not in self._alike:
+            if scope not in self._alike:  # from here on `_take` keeps it up to date
                 found = Lookalikes(self.similarity_threshold, self.token_overlap_threshold)
                 found.fill((record.id, record.text) for record in state.active.values() if record.scope == scope)
                 self._alike[scope] = found
-            return self._alike[scope]
+            return self._alike[scope].find(text)
 
     def _register(self, scope: str | None, topic: str) -> Record | None:
         """The active register of a topic; the newest, should a race have made two."""
-        found = self._state().topics.get((scope or self.scopes[0], topic), {})
-        return min(found.values(), key=_newest, default=None)
+        with self._lock:
+            found = self._state().topics.get((scope or self.scopes[0], topic), {})
+            return min(found.values(), key=_newest, default=None)
 
     def _existing(self, id: str) -> Record:
-        record = self._state().active.get(id)
+        record = self._state().active.get(id) if isinstance(id, str) else None
         if record is None:
             raise NotFound(f"The vault has no memory {gate.shown(str(id))}.", hint="`memlane list` shows the ids.")
         return record
 
     def _active(self, scope: str | Sequence[str] | None) -> list[Record]:
-        records = list(self._state().active.values())
+        with self._lock:
+            records = list(self._state().active.values())
         if scope is None:
             return records
-        wanted = {scope.lower()} if isinstance(scope, str) else {name.lower() for name in scope}
+        names = [scope] if isinstance(scope, str) else scope
+        if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
+            raise InvalidInput("A scope is text, or a list of text.", hint=f"There are: {', '.join(self.scopes)}.")
+        wanted = {name.strip().lower() for name in names}
         return [record for record in records if record.scope in wanted]
 
 
@@ -849,6 +903,7 @@ class _State:
     malformed: int = 0
     pending: bytes = b""  # a last line that does not end yet
     problems: list[Problem] = field(default_factory=list)
+    odd: dict[str, Problem] = field(default_factory=dict)  # of records that are read all the same, by id
     latest: dict[str, Record] = field(default_factory=dict)
     active: dict[str, Record] = field(default_factory=dict)
     topics: dict[tuple[str, str], dict[str, Record]] = field(default_factory=dict)
@@ -899,21 +954,29 @@ def _newest(record: Record) -> tuple[float, str]:
     return -(_time(record.created_at) - _EARLIEST).total_seconds(), record.id
 
 
-def _bullet(text: str | None) -> str:
+def _first(records: list[Record], limit: int | None) -> list[Record]:
+    if limit is not None and not isinstance(limit, int):
+        raise InvalidInput("The limit is not a whole number.", hint="Give a number, or None for all.")
+    return records if limit is None else records[: max(limit, 0)]
+
+
+def list_item(text: str) -> str:
     """A text as one Markdown list item: invisible characters removed, further lines indented."""
-    return visible(text or "").strip().replace("\n", "\n  ")
+    return "\n  ".join(visible(text).strip().splitlines())
+
+
+def one_line(label: str | None) -> str:
+    """A label on one line: nothing that a model could take for another line of a block."""
+    return " ".join(visible(label or "").split())
 
 
 def _draft(text: Any, scope: Any, category: Any, tags: Any, source: Any, tier: Any, topic_id: Any) -> Draft:
     """A draft with the seed's normal forms: stripped text, lower-case scope, category and tier."""
-    if topic_id is not None and not isinstance(topic_id, str):
-        raise InvalidInput("The topic_id is not text.", hint="Give a stable key such as current_projects.")
     fields = {
         "category": _lowered(category),
         "tier": "canon" if tier is None else _lowered(tier),
-        "topic_id": (topic_id or "").strip() or None,
-        "source": source,
-        "tags": None if tags is None else "given",
+        "topic_id": _topic(topic_id),
+        "source": _source(source),
     }
     return Draft(_text(text), tags=_tags(tags), scope=_lowered(scope) or "", fields=fields)
 
@@ -927,8 +990,8 @@ def _draft_of(item: Mapping[str, Any]) -> Draft:
         item.get("scope"),
         item.get("category"),
         item.get("tags"),
-        item.get("source", "manual"),
-        item.get("tier", "canon"),
+        item.get("source"),
+        item.get("tier"),
         item.get("topic_id"),
     )
 
@@ -939,10 +1002,27 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _topic(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput("The topic_id is not text.", hint="Give a stable key such as current_projects.")
+    return (value or "").strip() or None
+
+
+def _source(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput("The source is not text.", hint=f"Use one of: {', '.join(SOURCES)}.")
+    return value
+
+
 def _lowered(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InvalidInput("Scope, category and tier are text.", hint="Give strings.")
     return None if value is None else value.strip().lower()
+
+
+_NORMAL: dict[str, Callable[[Any], str | None]] = {
+    "category": _lowered, "tier": _lowered, "topic_id": _topic, "source": _source,
+}  # fmt: skip
 
 
 def _tags(value: Any) -> tuple[str, ...]:
