@@ -8,7 +8,6 @@ import click
 
 from memlane.bank import Bank
 from memlane.cli.output import as_json, print_json, print_rows, print_text, say, take_text, with_bank
-from memlane.lanes.topic_entries import Entry
 
 
 @click.group()
@@ -18,13 +17,6 @@ def topics() -> None:
     \b
     $ memlane topics store auth/oauth2 --title "Refresh fails" --problem "…" --solution "…"
     """
-
-
-def _print_entries(entries: list[Entry], as_json: bool) -> None:
-    if as_json:
-        print_json([entry.to_dict() for entry in entries])
-    else:
-        print_rows((f"{entry.topic}/{entry.subtopic}", str(entry.date), entry.title) for entry in entries)
 
 
 @topics.command()
@@ -55,7 +47,10 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
         say(f"note: {remark}")
     for archive in stored.archived_to:
         say(f"moved old entries to {archive}")
-    click.echo(stored.path)
+    if not stored.index_updated:
+        say("note: index.md could not be written; `memlane topics reindex` says why")
+    say(f"stored {stored.path}")
+    click.echo(stored.entry.id)
 
 
 @topics.command()
@@ -65,12 +60,16 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
 @as_json
 @with_bank
 def search(bank: Bank, query: str, limit: int, archive: bool, as_json: bool) -> None:
-    """Find entries by keyword, context, topic and recency.
+    """Find entries by keyword, context, topic and recency: id (or archive file), date and title.
 
     \b
     $ memlane topics search 'refresh context:PRB-12 "exact phrase"'
     """
-    _print_entries(bank.topics.search(query, limit, archive), as_json)
+    found = bank.topics.search(query, limit, archive)
+    if as_json:
+        print_json([entry.to_dict() for entry in found])
+    else:
+        print_rows((entry.id or entry.path, entry.date, entry.title) for entry in found)
 
 
 @topics.command()
@@ -78,12 +77,16 @@ def search(bank: Bank, query: str, limit: int, archive: bool, as_json: bool) -> 
 @as_json
 @with_bank
 def load(bank: Bank, topic: str, as_json: bool) -> None:
-    """Print the entries of TOPIC/SUBTOPIC and count the access.
+    """Print the entries of TOPIC/SUBTOPIC, each below its id, and count the access.
 
     \b
     $ memlane topics load auth/oauth2
     """
-    _print_entries(bank.topics.load(topic), as_json)
+    entries = bank.topics.load(topic)
+    if as_json:
+        print_json([entry.to_dict() for entry in entries])
+    elif entries:
+        print_text("\n".join(f"<!-- {entry.id} -->\n{entry.raw.rstrip()}\n" for entry in entries))
 
 
 @topics.command()
@@ -114,8 +117,8 @@ def reindex(bank: Bank, as_json: bool) -> None:
     \b
     $ memlane topics reindex
     """
-    written = bank.topics.reindex()
+    bank.topics.reindex()
     if as_json:
-        print_json({"index_updated": written})
+        print_json({"index_updated": True})
     else:
-        say(f"wrote {bank.topics.root / 'index.md'}" if written else "index.md could not be written")
+        say(f"wrote {bank.topics.root / 'index.md'}")

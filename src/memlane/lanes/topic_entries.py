@@ -41,8 +41,9 @@ _MARKED = re.compile(
     r"|---[ \t]*$"
     rf"|\*\*{_NAME}[ \t]*(?::[ \t]*\*\*|\*\*[ \t]*:)"
     rf"|(?i:###[ \t]+(?:{'|'.join((*LABELS, *_ALSO))})[ \t]*:?[ \t]*$)"
-    r"|```|~~~)"
+    r"|```|~~~|<{7}(?!<)|>{7}(?!>))"
 )
+_CONFLICT = re.compile(r"(?:<{7}|>{7})(?:[ \t].*)?")  # seven = alone may underline a heading
 _BLOCK = re.compile(r"[`~#>|+*\\-]|[0-9]+[.)]\s")  # a first line that must not follow its label on the same line
 _ORIGIN = re.compile(r"(?<![^\n])<!-- subtopic: (\S+) -->[ \t]*\r?\n?\Z")
 _MARK = re.compile(r"^<!-- subtopic: (\S+) -->[ \t]*\r?\n(?=##[ \t]+[0-9])", re.MULTILINE)
@@ -62,6 +63,7 @@ class Entry:
     path: str = field(default="", compare=False)
     raw: str = field(default="", compare=False, repr=False)
     score: float = field(default=0.0, compare=False)
+    id: str = field(default="", compare=False)  # "topics:…"; "" when it is archived
 
     def get(self, name: str) -> str | None:
         """The value of a label, whatever its case."""
@@ -91,6 +93,7 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """The shape for JSON."""
         return {
+            "id": self.id or None,
             "topic": self.topic,
             "subtopic": self.subtopic,
             "date": self.date,
@@ -189,6 +192,16 @@ def _label(row: str) -> tuple[str, str] | None:
 
 def _canonical(name: str) -> str:
     return next((label for label in LABELS if label.casefold() == name.casefold()), name)
+
+
+def conflict(text: str) -> int | None:
+    """The line of the first marker that a merge has left outside code, if there is one."""
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:
+        return None
+    for number, (row, opaque) in enumerate(_rows(text, labels=True), 1):
+        if not opaque and row[0] in "<>" and _CONFLICT.fullmatch(row.rstrip("\r\n")):
+            return number
+    return None
 
 
 def _closes(row: str) -> bool:
@@ -387,8 +400,8 @@ def line(raw: str) -> str:
 # -- index.md
 
 _BULLET = re.compile(
-    r"[-*] `([^`]+)`(?: - (.*?))?"
-    r"(?: <!-- (\S+), entries: ([0-9]+), archived: ([0-9]+), newest: (\S+) -->)?[ \t]*"
+    r"[-*] `(.+?)`(?: - (.*?))?"
+    r"(?: <!-- ((?:(?!<!-- ).)+), entries: ([0-9]{1,9}), archived: ([0-9]{1,9}), newest: (\S+) -->)?[ \t]*"
 )
 
 

@@ -11,6 +11,7 @@ import re
 from datetime import date
 from typing import NamedTuple
 
+from memlane.errors import InvalidInput
 from memlane.lanes.topic_entries import Entry
 from memlane.text import STOP_WORDS
 
@@ -46,6 +47,9 @@ class Hit(NamedTuple):
 
 
 def asked(query: str) -> Asked:
+    """A query in its parts. Raises InvalidInput when it is not text."""
+    if not isinstance(query, str):
+        raise InvalidInput("The query is not text.", hint="Give some words.")
     query = query.lower()
     given: dict[str, list[str]] = {"context": [], "topic": [], "tag": [], "type": []}
     for found in _PREFIXED.finditer(query):

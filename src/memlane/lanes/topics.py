@@ -12,13 +12,14 @@ The text of an entry is topic_entries.py's business.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -44,6 +45,7 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _VALUES = tuple(label.lower() for label in LABELS)
 _OWN = frozenset({"topic", "subtopic", "date", "labels", *_VALUES})
 _FIELDS = frozenset({"text", "title", "tags", "type", "thread", "created_at", "date", *_VALUES})
+_NAMED = frozenset({*_OWN, *_FIELDS, "scope"})  # what may be meant by a field's name
 _ABOUT = ("Tags", "Type", "Thread")  # labels about an entry, not of its text
 _PLACEHOLDER = re.compile(r"\[MEMORY_SEARCH:\s*([^\]]*)\]")
 _SETTLED = 2 * 10**9  # ns: a file younger than this may change again without its mtime showing it
@@ -223,7 +225,7 @@ class TopicLane:
             return replace(self._add(path, *names, entry), remarks=draft.remarks)
 
     def search(self, query: str, limit: int = 10, include_archive: bool = False) -> list[Entry]:
-        """The best entries for a query, each with its `score`. Writes nothing.
+        """The best entries for a query, each with its `score`; an archived one has no `id`. Writes nothing.
 
         3 for each keyword found, 5 when the context matches, 2 when the query names the topic or sub-topic, up
         to 1 for recency, 1 for every five loads. "A phrase" in quotes, `context:`, `topic:` (or `tag:`) and
@@ -232,7 +234,7 @@ class TopicLane:
         wanted = asked(query)
         found = [hit for hit in self._hits(wanted, include_archive) if hit.relevant]
         found.sort(key=lambda hit: (-hit.entry.score, -ordinal(hit.entry), hit.place))
-        return [hit.entry for hit in found[: max(limit, 0)]]
+        return self._with_ids(hit.entry for hit in found[: max(limit, 0)])
 
     def load(self, topic: str) -> list[Entry]:
         """The entries of `topic/subtopic`, in the order of the file; [] when there is none. Counts the access."""
@@ -240,7 +242,7 @@ class TopicLane:
         if names[0].casefold() in _RESERVED:
             return []
         path = self._path(*names)
-        entries = self._entries(path)
+        entries = self._identified(path)
         if isinstance(entries, Problem):
             raise StorageError(f"{os.path.basename(path)} {entries.why}.", hint="Mend the file, then try again.")
         if entries is None:
@@ -254,7 +256,7 @@ class TopicLane:
         `query` is a topic, "topic/subtopic", words, or the placeholder `[MEMORY_SEARCH:topic]`. Entries of the
         topic it names come before others, newer before older. "" when nothing is relevant. Writes nothing.
         """
-        wanted = asked(_PLACEHOLDER.sub(r"\1", query))
+        wanted = asked(_PLACEHOLDER.sub(r"\1", query) if isinstance(query, str) else query)
         found = [hit for hit in self._hits(wanted, include_archive=False) if hit.relevant]
         found.sort(key=lambda hit: (-hit.named, -hit.weight, -ordinal(hit.entry), hit.place))
         best = self._block((), max_tokens)
@@ -263,12 +265,13 @@ class TopicLane:
             best = max(best, block, key=lambda one: min(len(one.entries), 2))
             if len(best.entries) >= min(2, limit):
                 break
+        best.entries = tuple(self._with_ids(best.entries))
         return best
 
-    def reindex(self) -> bool:
-        """Write index.md anew from the files; descriptions that people wrote stay. False when it cannot be written."""
+    def reindex(self) -> None:
+        """Write index.md anew from the files; descriptions that people wrote stay. Raises StorageError."""
         with self._locked():
-            return self._update_index(everything=True)
+            self._write_index(everything=True)
 
     # -- the bank's verbs
 
@@ -280,22 +283,21 @@ class TopicLane:
                 yield path
             elif depth > 1:
                 yield Problem(Path(path), "lies too deep and is not read; topic files are <topic>/<sub-topic>.md")
+            elif os.path.basename(path).lower() not in (INDEX, "readme.md"):
+                yield Problem(Path(path), "lies in no topic and is not read; topic files are <topic>/<sub-topic>.md")
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
-        entries = self._entries(path)
-        natives: list[str] = []
-        while isinstance(entries, tuple):
-            natives = self._natives(entries)
-            before, entries = entries, self._entries(path)
-            if entries is before:  # else a prune came between the topic file and the archive: ids would be wrong
-                break
+        entries = self._identified(path)
         if isinstance(entries, Problem):
             yield entries
         elif entries is not None:
-            if not entries and any(line.strip("\ufeff \r") and line[0] != "#" for line in self._lines(path)):
+            text = self._cached(path)
+            text = text if isinstance(text, str) else ""
+            if not entries and any(line.strip("\ufeff \r") and line[0] != "#" for line in text.split("\n")):
                 yield Problem(Path(path), "has no dated entries; begin each with `## YYYY-MM-DD: Title`")
-            for entry, native in zip(entries, natives, strict=True):
-                yield _memory(entry, native)
+            if line := text_of.conflict(text):
+                yield Problem(Path(path), "has merge-conflict markers; resolve the conflict in an editor", line)
+            yield from map(_memory, entries)
 
     def fetch(self, native: str) -> Memory:
         topic, subtopic, _ = self._parts(native)
@@ -305,7 +307,7 @@ class TopicLane:
         for memory in self.parse(path):
             if isinstance(memory, Memory) and memory.native_id == native:
                 return memory
-        raise _no_entry(native)
+        raise self._no_entry(native)
 
     def put(self, draft: Draft) -> Memory:
         draft = self._admit(draft)
@@ -313,11 +315,7 @@ class TopicLane:
         entry = self._entry(draft)
         path = self._path(*names, new=True)
         with self._locked():
-            stored = self._add(path, *names, entry)
-            kept = self._entries(path)
-            if isinstance(kept, Problem) or not kept:
-                raise StorageError(f"{os.path.basename(path)} cannot be read back.", hint="Check the disk.")
-            return replace(_memory(stored.entry, self._natives(kept)[0]), remarks=draft.remarks)
+            return replace(_memory(self._add(path, *names, entry).entry), remarks=draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         """As for every lane. The id follows the date and the title, so a change of those changes the id."""
@@ -366,15 +364,16 @@ class TopicLane:
         topic, subtopic, tail = self._parts(native)
         path = self._path(topic, subtopic)
         if not os.path.isfile(path):
-            raise _no_entry(native)
+            raise self._no_entry(native)
         with self._locked():
             before, number = self._find(path, native)
             document = text_of.split(self._text(path))
             now = self.clock()
             raw = text_of.line(document.raws[number])
             raws = [*document.raws[:number], *document.raws[number + 1 :]]
-            if raw in map(text_of.line, raws):  # so that `_same` does not take its twin for it
-                raw += newline_of(raw)
+            dropped = [read_file(lies) for name, lies in self._dropped(topic, subtopic).items() if name != tail]
+            if raw in (text_of.line(other) for other in (*raws, *dropped) if isinstance(other, str)):
+                raw += newline_of(raw)  # so that `_same` does not take its twin for it
             moved = files.trash(self._at(topic, subtopic, f"{tail}.md"), self.root, now, copy=files.encoded(raw))
             self._write(path, document.head, _trimmed(raws, document.tail), document.tail)
             self._update_index(path, before)
@@ -388,7 +387,7 @@ class TopicLane:
             raise NotFound(f"The trash has no entry {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
         with self._locked():
             raw = readable(lies)
-            document = text_of.split(self._text(path))
+            document = text_of.split(self._sound(path))
             entries = [self._parse(path, old) for old in document.raws]
             if native in self._natives(entries):
                 raise AlreadyExists(f"There is an entry {gate.shown(native)}.", hint="Nothing was changed.")
@@ -402,7 +401,7 @@ class TopicLane:
             files.remove(lies)
             self._update_index(path, entries)
             entries.insert(place, back)
-            return _memory(back, self._natives(entries)[place])
+            return _memory(_identified(back, self._natives(entries)[place]))
 
     def removed(self) -> Iterator[Removed]:
         for name, lies, when in files.trashed(self.root):
@@ -437,7 +436,11 @@ class TopicLane:
             labels["Problem"], content = content, ""
         labels["Context"] = labels["Context"] or AD_HOC
         extra: dict[str, Any] = {name: value for name, value in draft.fields.items() if name not in _OWN}
-        extra |= draft.fields.get("labels") or {}  # as `Memory.fields` has them
+        _well_spelt(extra)
+        more = draft.fields.get("labels") or {}  # as `Memory.fields` has them
+        if not isinstance(more, Mapping):
+            raise InvalidInput("The labels are not names and values.", hint='Give them like {"Results": "…"}.')
+        extra |= more
         extra |= {name: value for name in ("type", "thread") if (value := getattr(draft, name)) is not None}
         if draft.tags:
             extra["tags"] = [tag for tag in draft.tags if tag not in self._names(draft)]
@@ -543,10 +546,14 @@ class TopicLane:
         if topic.casefold() in _RESERVED:
             raise InvalidInput(f"{topic!r} is reserved and cannot be a topic.", hint="Choose another name.")
         path = files.inside(self.root, topic, name)
-        if new and not os.path.isfile(path) and not (_SLUG.fullmatch(topic) and _SLUG.fullmatch(subtopic)):
-            raise InvalidInput(
-                "A topic is named with small letters, digits, dots and dashes.", hint="Write it like auth/oauth2."
-            )
+        if new and not os.path.isfile(path):
+            if not all(_SLUG.fullmatch(part) and ".." not in part + "." for part in (topic, subtopic)):
+                raise InvalidInput(
+                    "A topic is named with small letters, digits, single dots and dashes.",
+                    hint="Write it like auth/oauth2.",
+                )
+            _refuse_namesake(os.path.dirname(path))
+            _refuse_namesake(path)
         return path
 
     def _parts(self, native: str) -> tuple[str, str, str]:
@@ -559,9 +566,15 @@ class TopicLane:
         """The file's text, "" when there is none. Raises StorageError when it cannot be read."""
         return readable(path) if os.path.lexists(path) else ""
 
-    def _lines(self, path: str) -> list[str]:
-        text = self._cached(path)
-        return text.split("\n") if isinstance(text, str) else []
+    def _sound(self, path: str) -> str:
+        """The text of a topic file that is to be changed. Raises StorageError, also for an unresolved merge."""
+        text = self._text(path)
+        if line := text_of.conflict(text):
+            raise StorageError(
+                f"{os.path.basename(path)} has merge-conflict markers (line {line}).",
+                hint=f"Resolve the conflict in {path}, then try again. Nothing was changed.",
+            )
+        return text
 
     def _cached(self, path: str) -> str | Problem | None:
         """The file's text, from memory while the file has not changed."""
@@ -588,6 +601,33 @@ class TopicLane:
         self._parsed[path] = (text, entries)
         return entries
 
+    def _identified(self, path: str) -> tuple[Entry, ...] | Problem | None:
+        """As `_entries`, each with its id."""
+        entries = self._entries(path)
+        while isinstance(entries, tuple):
+            natives = self._natives(entries)
+            before, entries = entries, self._entries(path)
+            if entries is before:  # else a prune came between the topic file and the archive: ids would be wrong
+                if [entry.id for entry in entries] != [f"topics:{native}" for native in natives]:
+                    entries = tuple(map(_identified, entries, natives))
+                    self._parsed[path] = (self._parsed[path][0], entries)
+                break
+        return entries
+
+    def _with_ids(self, entries: Iterable[Entry]) -> list[Entry]:
+        """What a search found, each with its id. Equal ones of a file stand in its order; archived ones have no id."""
+        known: dict[str, dict[str, list[str]]] = {}
+        found = []
+        for entry in entries:
+            if entry.path not in known:
+                ids = known[entry.path] = {}
+                kept = None if entry.path.startswith(self._at(ARCHIVE, "")) else self._identified(entry.path)
+                for one in reversed(kept if isinstance(kept, tuple) else ()):
+                    ids.setdefault(one.raw, []).append(one.id)
+            left = known[entry.path].get(entry.raw)
+            found.append(replace(entry, id=left.pop() if left else ""))
+        return found
+
     def _parse(self, path: str, raw: str) -> Entry:
         topic, subtopic = self._named(path)
         return replace(text_of.parse(raw), topic=topic, subtopic=subtopic, path=path)
@@ -596,16 +636,27 @@ class TopicLane:
         topic, _, name = path[len(os.fspath(self.root)) + 1 :].partition(os.sep)
         return topic, name.removesuffix(".md")
 
+    def _no_entry(self, native: str) -> NotFound:
+        topic, subtopic, tail = self._parts(native)
+        entries = self._entries(self._path(topic, subtopic))
+        archived, _ = self._tails(topic, subtopic, entries if isinstance(entries, tuple) else (), {tail[:4]})
+        if tail not in archived:
+            return _no_entry(native)
+        return NotFound(
+            f"The entry {gate.shown(native)} was archived: newer ones have taken its place.",
+            hint=f"Its text is in {self._at(ARCHIVE, topic, tail[:4])}.md; `memlane topics search --archive` finds it.",
+        )
+
     def _find(self, path: str, native: str) -> tuple[list[Entry], int]:
-        entries = [self._parse(path, raw) for raw in text_of.split(self._text(path)).raws]
+        entries = [self._parse(path, raw) for raw in text_of.split(self._sound(path)).raws]
         natives = self._natives(entries)
         if native not in natives:
-            raise _no_entry(native)
+            raise self._no_entry(native)
         return entries, natives.index(native)
 
     def _add(self, path: str, topic: str, subtopic: str, entry: Entry) -> Stored:
         """Put an entry on top, prune, and update the index. The caller holds the lock."""
-        head, raws, tail = text_of.split(self._text(path))
+        head, raws, tail = text_of.split(self._sound(path))
         newline = newline_of(head or "".join(raws[:1]) or tail)
         twice = self._twice(topic, subtopic, raws)
         old = [raw for number, raw in enumerate(raws) if number not in twice]
@@ -621,7 +672,10 @@ class TopicLane:
         archived_to = self._archive(topic, subtopic, pruned)
         self._write(path, head, kept, tail)
         updated = self._update_index(path, [text_of.parse(raw) for raw in raws])
-        stored = self._parse(path, fresh)
+        now = self._entries(path)
+        if isinstance(now, Problem) or not now:
+            raise StorageError(f"{os.path.basename(path)} cannot be read back.", hint="Check the disk.")
+        stored = _identified(self._parse(path, fresh), self._natives(now)[0])
         return Stored(True, Path(path), stored, len(pruned), tuple(map(Path, archived_to)), updated)
 
     def _change(self, native: str, change: Callable[[Entry], Entry]) -> Memory:
@@ -629,7 +683,7 @@ class TopicLane:
         topic, subtopic, _ = self._parts(native)
         path = self._path(topic, subtopic)
         if not os.path.isfile(path):
-            raise _no_entry(native)
+            raise self._no_entry(native)
         with self._locked():
             before, number = self._find(path, native)
             new = change(before[number])
@@ -647,7 +701,7 @@ class TopicLane:
                     document.tail,
                 )
                 self._update_index(path, before)
-            return _memory(entries[number], self._natives(entries)[number])
+            return _memory(_identified(entries[number], self._natives(entries)[number]))
 
     def _write(self, path: str, head: str, raws: Sequence[str], tail: str) -> None:
         data = files.encoded(head + "".join(raws) + tail)
@@ -724,32 +778,36 @@ class TopicLane:
         text = self._cached(self._at(INDEX))
         return text_of.read_index(text) if isinstance(text, str) else {}
 
-    def _update_index(self, path: str = "", before: Sequence[Entry] = (), *, everything: bool = False) -> bool:
+    def _update_index(self, path: str, before: Sequence[Entry]) -> bool:
+        """As `_write_index`. The entries are stored already, so a failure here is answered, not raised."""
+        try:
+            self._write_index(path, before)
+        except (StorageError, AlreadyExists, InvalidInput):
+            return False
+        return True
+
+    def _write_index(self, path: str = "", before: Sequence[Entry] = (), *, everything: bool = False) -> None:
         """Bring index.md up to date: the line of this file, of files it does not know, and of files that are gone.
 
         A description that is one of the entries' titles is ours and follows the newest; any other is a person's.
-        The entries are stored already, so a failure here is answered, not raised.
         """
         index = self._at(INDEX)
-        try:
-            text = self._text(index)
-            listed = text_of.read_index(text)
-            present = {"/".join(self._named(file)): file for file in self.files() if isinstance(file, str)}
-            changes: dict[str, Listed | None] = {
-                name: None for name, line in listed.items() if name not in present and line.entries is not None
-            }
-            for name, file in present.items():
-                if file == path or everything or name not in listed or listed[name].entries is None:
-                    changes[name] = self._facts(file, listed.get(name), before if file == path else ())
-            new = text_of.edit_index(text, changes)
-            if new != text:
-                if os.path.lexists(index):
-                    files.replace(index, files.encoded(new))
-                else:
-                    files.create(index, files.encoded(new))
-        except (StorageError, AlreadyExists):
-            return False
-        return True
+        text = self._text(index)
+        listed = text_of.read_index(text)
+        paths = (file for file in self.files() if isinstance(file, str))
+        present = {name: file for file in paths if _fits_a_line(name := "/".join(self._named(file)))}
+        changes: dict[str, Listed | None] = {
+            name: None for name, line in listed.items() if name not in present and line.entries is not None
+        }
+        for name, file in present.items():
+            if file == path or everything or name not in listed or listed[name].entries is None:
+                changes[name] = self._facts(file, listed.get(name), before if file == path else ())
+        new = text_of.edit_index(text, changes)
+        if new != text:
+            if os.path.lexists(index):
+                files.replace(index, files.encoded(new))
+            else:
+                files.create(index, files.encoded(new))
 
     def _facts(self, path: str, old: Listed | None, before: Sequence[Entry]) -> Listed:
         topic, subtopic = self._named(path)
@@ -769,7 +827,7 @@ class TopicLane:
         text = read_file(self._at(STATS))
         try:
             found = json.loads(text) if isinstance(text, str) else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
@@ -836,7 +894,7 @@ class TopicLane:
 def _uses(stats: Mapping[str, Any], name: str) -> int:
     found = stats.get(name)
     count = found.get("count") if isinstance(found, dict) else 0
-    return count if isinstance(count, int) else 0
+    return count if isinstance(count, int) and 0 < count < 10**9 else 0
 
 
 def _split(topic: str) -> tuple[str, str]:
@@ -849,13 +907,17 @@ def _split(topic: str) -> tuple[str, str]:
     return parts[0], parts[1] if len(parts) == 2 else GENERAL
 
 
-def _memory(entry: Entry, native: str) -> Memory:
+def _identified(entry: Entry, native: str) -> Entry:
+    return replace(entry, id=f"topics:{native}")
+
+
+def _memory(entry: Entry) -> Memory:
     said = tuple((name, value) for name, value in entry.labels if name not in _ABOUT)
     extra = {name: value for name, value in said if name not in LABELS}
     fields: dict[str, Any] = {"topic": entry.topic, "subtopic": entry.subtopic, "date": entry.date}
     fields |= {name: value for name in _VALUES if (value := entry.get(name)) is not None}
     return Memory(
-        id=f"topics:{native}",
+        id=entry.id,
         lane="topics",
         text=replace(entry, labels=said).text,
         title=entry.title or entry.date,
@@ -867,6 +929,11 @@ def _memory(entry: Entry, native: str) -> Memory:
         created_at=moment(entry.date),
         fields={**fields, "labels": extra} if extra else fields,
     )
+
+
+def _fits_a_line(name: str) -> bool:
+    """Whether index.md can name a file that somebody made by hand."""
+    return not re.search("[\n\r\ud800-\udfff]|<!-- ", name)
 
 
 def _title(title: str | None) -> str:
@@ -891,6 +958,21 @@ def _date(value: Any) -> str:
     return found.date().isoformat()
 
 
+def _refuse_namesake(path: str) -> None:
+    """Raise AlreadyExists when a new name differs from another only in case, which not every file system can tell."""
+    other = None
+    if not os.path.lexists(path):
+        with suppress(OSError):  # the write that follows says what is wrong there
+            other = files.namesake(path)
+    if other:
+        name = os.path.basename(path)
+        raise AlreadyExists(
+            f"There is a {other}, which differs from {name} only in case or Unicode form; some file systems "
+            "cannot tell them apart.",
+            hint=f"Choose another name, or rename {other} to {name} first.",
+        )
+
+
 def _opened(head: str, newline: str) -> str:
     """A preamble that an entry can follow: nothing, or text, no fence left open, and a blank line."""
     if not head.removeprefix("\ufeff"):
@@ -907,12 +989,26 @@ def _trimmed(raws: Sequence[str], tail: str) -> list[str]:
     return list(raws) if tail or not raws else [*raws[:-1], text_of.line(raws[-1])]
 
 
+def _well_spelt(names: Iterable[str]) -> None:
+    """Raise InvalidInput for a name that is almost a field's: as a label, it would be a surprise."""
+    for name in names:
+        if name in _NAMED or text_of.is_known_label(name) or text_of.label_name(name) in _ABOUT:
+            continue
+        near = difflib.get_close_matches(name.lower(), _NAMED, cutoff=0.8)
+        meant = [own for own in near if own[0] == name[:1].lower()]
+        if meant:
+            raise InvalidInput(
+                f"The topics lane has no field {gate.shown(name)!r}.",
+                hint=f"Did you mean {meant[0]}? A label of that name is given in `labels`, a mapping.",
+            )
+
+
 def _is_words(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
 def _same(path: str, raw: str | None) -> bool:
-    """Whether a deleted entry still stands in its file: a kill came between the two writes."""
+    """Whether a deleted entry stands in its file: a kill came between the two writes, or a file was restored."""
     return raw is not None and read_file(path) == text_of.line(raw)
 
 
