@@ -101,6 +101,15 @@ def test_labels_cannot_break_out_of_their_line(tmp_path: Path) -> None:
     )
 
 
+def test_a_topic_cannot_break_out_of_its_line(tmp_path: Path) -> None:
+    """The snapshot and the block show a topic and a text in the same way."""
+    path = tmp_path / "vault.jsonl"
+    path.write_text('{"id":"a","text":"one\\r## two","tier":"register","topic_id":"t\\n## Canon"}\n')
+    bullet = "- **t ## Canon**: one\n  ## two"
+    assert build_snapshot_block(MemoryVault(path), "shared").endswith(f"\n{bullet}\n")
+    assert build_memory_block(MemoryVault(path), "shared").endswith(f"\n{bullet} (scope: shared)\n")
+
+
 # -- profiles
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -1062,6 +1063,32 @@ def test_the_index_finds_what_the_plain_loop_finds_in_a_large_collection() -> No
     for number in range(0, 300, 12):
         new = base[number][: -number // 20 or None].replace("a", "o")[::1] + words(number + 1000, 1)[: number % 17]
         assert alike.find(new) == plain_find(texts, new, 0.7, 0.6)
+
+
+@given(kin(), st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0, 1.5]), st.sampled_from([1, 16, 1 << 13]))
+@settings(max_examples=250)
+def test_the_alike_pairs_are_those_of_the_plain_loop(texts: list[str], least: float, row: int) -> None:
+    """S002-46: same pairs, same scores, however the texts are cut into rows."""
+    expected = {}
+    for (a, new), (b, old) in combinations(enumerate(texts), 2):
+        score = max(overlap(tokens(new), tokens(old)), ratio(new, old))
+        if score >= least:
+            expected[a, b] = score
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similar, "_ROW", row)
+        found = list(similar.alike(texts, least))
+    assert {(a, b): score for a, b, score in found} == expected
+    assert len(found) == len(expected)
+
+
+def test_candidates_of_a_large_vault_do_not_take_long(tmp_path: Path) -> None:
+    """Half a second, where comparing pair by pair took five."""
+    vault = MemoryVault(tmp_path / "vault.jsonl")
+    write(vault, *({"id": f"{number:012}", "text": words(number, 5 + number % 5)} for number in range(700)))
+    vault.recall_memories()
+    before = time.process_time()
+    vault.find_consolidation_candidates()
+    assert time.process_time() - before < 2.5
 
 
 def test_the_index_survives_many_changes_of_one_text() -> None:

@@ -1,8 +1,9 @@
 """How alike two texts are, and which of very many is too much like a new one without comparing it with each.
 
-`Lookalikes.find` gives the verdict of the plain loop over all texts. It gets there by bit columns: an int holds one
-bit per text, so that one `&` or `|` works on all of them at once, and sums and comparisons are done on columns
-like on paper. Two bounds that no near-duplicate can miss leave a handful of texts for the exact measures.
+`alike` lists all pairs of a collection. `Lookalikes.find` gives the verdict of the plain loop over all texts. It gets
+there by bit columns: an int holds one bit per text, so that one `&` or `|` works on all of them at once, and sums and
+comparisons are done on columns like on paper. Two bounds that no near-duplicate can miss leave a handful of texts for
+the exact measures.
 
 Does not know the vault, and keeps nothing on disk.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import count, pairwise
 
@@ -40,12 +41,6 @@ def ratio(new: str, old: str) -> float:
     return SequenceMatcher(None, new.lower(), old.lower()).ratio()
 
 
-def ratio_bound(a: str, b: str) -> float:
-    """At least ratio(a, b), and much cheaper: its matching blocks are a common subsequence of the two."""
-    a, b = a.lower(), b.lower()
-    return _bound(_places(a), len(a), b)
-
-
 def _places(text: str) -> dict[str, int]:
     """Where each character stands, one bit per place."""
     places: dict[str, int] = {}
@@ -64,6 +59,96 @@ def _bound(places: dict[str, int], size: int, other: str) -> float:
         if match := rest & place(char, 0):
             rest = (rest + match | rest - match) & full
     return 2.0 * (size - rest.bit_count()) / (size + len(other))
+
+
+# -- all pairs
+
+
+def alike(texts: Sequence[str], least: float) -> Iterator[tuple[int, int, float]]:
+    """(place, later place, score) of all pairs whose score reaches `least`, in no order.
+
+    The score is the larger of word overlap and sequence ratio, which is ratio(text, later text).
+    """
+    words = [tokens(text) for text in texts]
+    lowered = [text.lower() for text in texts]
+    found = dict(_overlapping(words, least))
+    matcher = SequenceMatcher()
+    for at, later, most in sorted(_maybe_alike(lowered, least), key=lambda pair: pair[1]):
+        score = overlap(words[at], words[later])
+        if most > score:
+            matcher.set_seqs(lowered[at], lowered[later])  # keeps what it worked out of the same later text before
+            score = max(score, matcher.ratio())
+        if score >= least:
+            found[at, later] = score
+    return ((at, later, score) for (at, later), score in found.items())
+
+
+def _overlapping(words: Sequence[frozenset[str]], least: float) -> Iterator[tuple[tuple[int, int], float]]:
+    """The pairs that share a word and overlap enough."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for at in range(len(words) - 1, -1, -1):
+        shared: Counter[int] = Counter()
+        for word in words[at]:
+            shared.update(places[word])
+            places[word].append(at)
+        for later, times in shared.items():
+            small = min(len(words[at]), len(words[later]))
+            if small >= _FEW and times / small >= least:
+                yield (at, later), times / small
+
+
+_ROW = 1 << 13  # bytes
+
+
+def _maybe_alike(lowered: Sequence[str], least: float) -> Iterator[tuple[int, int, float]]:
+    """The pairs whose ratio may be large enough, and how large at most, by lengths and longest common subsequence."""
+    by_size = sorted(range(len(lowered)), key=lambda at: len(lowered[at]))
+    end = len(by_size)
+    while end:
+        width = len(lowered[by_size[end - 1]]) // 8 + 1
+        start = max(end - max(_ROW // width, 1), 0)
+        row = by_size[start:end]
+        common = _Row([lowered[at] for at in row], width)
+        smallest = len(lowered[row[0]])
+        for place, at in enumerate(by_size[:end]):
+            size = len(lowered[at])
+            if size < smallest and 2 * size < least * (size + smallest) - _SAFE:
+                continue
+            first = max(place - start + 1, 0)  # a pair within the row is met once
+            for other, matching in zip(row[first:], common.sizes(lowered[at], first), strict=True):
+                both = size + len(lowered[other])
+                most = 2.0 * matching / both if both else 1.0
+                if most >= least:
+                    yield min(at, other), max(at, other), most
+        end = start
+
+
+class _Row:
+    """Texts side by side in one int: the longest common subsequence with each of them at once, as in `_bound`.
+
+    Each has a field of `width` bytes, whose highest bit is free, so that no carry reaches the next field.
+    """
+
+    def __init__(self, texts: Sequence[str], width: int) -> None:
+        self._width, self._lengths = width, [len(text) for text in texts]
+        self._bytes = width * len(texts)
+        rows: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(self._bytes))
+        for field, text in enumerate(texts):
+            for bit, char in enumerate(text, field * width * 8):
+                rows[char][bit >> 3] |= 1 << (bit & 7)
+        self._places = {char: int.from_bytes(row, "little") for char, row in rows.items()}
+        self._full = sum(((1 << size) - 1) << field * width * 8 for field, size in enumerate(self._lengths))
+
+    def sizes(self, text: str, first: int) -> Iterator[int]:
+        """How long the longest common subsequence with each text is, from the first one asked for."""
+        rest, full, place = self._full, self._full, self._places.get
+        for char in text:
+            if match := rest & place(char, 0):
+                rest = (rest + match | rest - match) & full
+        data, width = rest.to_bytes(self._bytes, "little"), self._width
+        for field in range(first, len(self._lengths)):
+            left = int.from_bytes(data[field * width : (field + 1) * width], "little")
+            yield self._lengths[field] - left.bit_count()
 
 
 class Lookalikes:

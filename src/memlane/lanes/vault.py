@@ -32,7 +32,7 @@ from memlane.hygiene import visible
 from memlane.lanes import known
 from memlane.lanes.log import Position, read_new, read_old, rewrite, split_lines
 from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
-from memlane.similar import Lookalikes, overlap, ratio, ratio_bound, tokens
+from memlane.similar import Lookalikes, alike, tokens
 from memlane.text import first_line, moment
 
 SCOPES = ("shared", "orion", "elysia")
@@ -429,17 +429,16 @@ class MemoryVault:
         The score is the larger of word overlap and sequence ratio. `similarity_floor` is another name for `floor`.
         """
         least = floor if similarity_floor is None else similarity_floor
-        records = [(record, tokens(record.text)) for record in sorted(self._active(scope), key=_newest)]
-        pairs = []
-        for place, (new, words) in enumerate(records):
-            for old, old_words in records[place + 1 :]:
-                if new.scope != old.scope:
-                    continue
-                score = overlap(words, old_words)
-                if ratio_bound(new.text, old.text) >= max(score, least):
-                    score = max(score, ratio(new.text, old.text))
-                if score >= least:
-                    pairs.append((new, old, score))
+        if isinstance(least, bool) or not isinstance(least, int | float):
+            raise InvalidInput("The floor is not a number.", hint="Give a number from 0 to 1.")
+        scopes: dict[str, list[Record]] = {}
+        for record in sorted(self._active(scope), key=_newest):
+            scopes.setdefault(record.scope, []).append(record)
+        pairs = [
+            (records[new], records[old], score)
+            for records in scopes.values()
+            for new, old, score in alike([record.text for record in records], least)
+        ]
         pairs.sort(key=lambda pair: (-pair[2], _newest(pair[0]), _newest(pair[1])))
         return pairs
 
