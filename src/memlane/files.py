@@ -188,11 +188,11 @@ def create(path: str, data: bytes) -> None:
     A hard link gives the finished file its name in one step that fails when the name is taken. Where the system can
     write a file that has no name yet, a killed writer leaves nothing behind.
     """
-    with _storage(path):
+    with storage(path):
         folder = _make_folders(os.path.dirname(path))
         if not _create_from_nameless(path, folder, data):
             _create_from_temp(path, folder, data)
-            _sync_folder(folder)
+            sync_folder(folder)
 
 
 def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
@@ -226,7 +226,7 @@ def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
 
 
 def _create_from_temp(path: str, folder: str, data: bytes) -> None:
-    temp = _write_temp(folder, data)
+    temp = write_temp(folder, data)
     try:
         os.link(temp, path)
     except FileExistsError:
@@ -257,19 +257,19 @@ def _take_name(path: str) -> None:
 
 def replace(path: str, data: bytes) -> None:
     """Give a file new content: temp file in the same folder, fsync, rename, fsync of the folder."""
-    with _storage(path):
+    with storage(path):
         path = os.path.realpath(path)  # a link stays a link; the file it names is replaced
         folder = _make_folders(os.path.dirname(path))
         mode = None
         with suppress(FileNotFoundError):
             mode = stat.S_IMODE(os.stat(path).st_mode)
-        temp = _write_temp(folder, data, mode)
+        temp = write_temp(folder, data, mode)
         try:
             os.replace(temp, path)
         except BaseException:
             os.unlink(temp)
             raise
-        _sync_folder(folder)
+        sync_folder(folder)
 
 
 def append_lines(path: str, data: bytes) -> None:
@@ -277,7 +277,7 @@ def append_lines(path: str, data: bytes) -> None:
 
     When the file was replaced meanwhile (compaction), the lines are appended to its successor as well.
     """
-    with _storage(path):
+    with storage(path):
         folder = _make_folders(os.path.dirname(path))
         while True:
             fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -290,7 +290,7 @@ def append_lines(path: str, data: bytes) -> None:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
                 _sync(fd)
                 if before.st_size == 0:
-                    _sync_folder(folder)
+                    sync_folder(folder)
                 with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(fd), os.stat(path)):
                         return
@@ -306,13 +306,13 @@ def locked(path: str) -> Iterator[None]:
     replaces the file; whoever waited on the old one notices that the name has moved on, and waits again.
     """
     while True:
-        with _storage(path):
+        with storage(path):
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 raise NotFound(f"There is no file {os.path.basename(path)}.") from None
         try:
-            with _storage(path):
+            with storage(path):
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 try:
                     current = os.path.samestat(os.fstat(fd), os.stat(path))
@@ -327,7 +327,7 @@ def locked(path: str) -> Iterator[None]:
 
 def move(source: str, target: str) -> None:
     """Move a file to a free name. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
-    with _storage(source):
+    with storage(source):
         folder = _make_folders(os.path.dirname(target))
         try:
             os.link(source, target, follow_symlinks=False)
@@ -346,20 +346,20 @@ def move(source: str, target: str) -> None:
         else:
             with suppress(FileNotFoundError):
                 os.unlink(source)
-        _sync_folder(folder)
-        _sync_folder(os.path.dirname(source))
+        sync_folder(folder)
+        sync_folder(os.path.dirname(source))
 
 
 def remove(path: str) -> None:
     """Delete a file whose content is safe elsewhere. One that is gone already is no error."""
-    with _storage(path), suppress(FileNotFoundError):
+    with storage(path), suppress(FileNotFoundError):
         os.unlink(path)
-        _sync_folder(os.path.dirname(path))
+        sync_folder(os.path.dirname(path))
 
 
 def make_folder(path: str) -> None:
     """mkdir -p, on stable storage when it returns."""
-    with _storage(path):
+    with storage(path):
         if not os.path.isdir(_make_folders(path)):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
 
@@ -472,7 +472,7 @@ def _linked(entry: os.DirEntry[str], suffix: str, home: str) -> Iterator[str | P
 
 
 @contextmanager
-def _storage(path: str) -> Iterator[None]:
+def storage(path: str) -> Iterator[None]:
     """Turn what the operating system says into an error with a next step."""
     try:
         yield
@@ -500,7 +500,8 @@ def _storage(path: str) -> Iterator[None]:
         raise StorageError(f"{name}: {error.strerror or error}.", hint="Check the disk.") from error
 
 
-def _write_temp(folder: str, data: bytes, mode: int | None = None) -> str:
+def write_temp(folder: str, data: bytes, mode: int | None = None) -> str:
+    """A new file without a name of its own yet, its bytes on stable storage; the caller renames or removes it."""
     temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}{TEMP_SUFFIX}")
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -530,7 +531,8 @@ def _sync(fd: int) -> None:
         fcntl.fcntl(fd, full)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
+    """Bring the names in a folder to stable storage."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -546,5 +548,5 @@ def _make_folders(folder: str) -> str:
             _make_folders(parent)
         with suppress(FileExistsError):
             os.mkdir(folder)
-            _sync_folder(parent)
+            sync_folder(parent)
     return folder

@@ -109,7 +109,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
     Rejected lines are appended to `<name>.rejected`. Raises NotFound when there is no such file, StorageError.
     """
     path = os.path.realpath(path)
-    with files.locked(path), files._storage(path):
+    with files.locked(path), files.storage(path):
         _fold_in_old(path)
         source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -120,7 +120,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
             kept, rejected = change(data[:whole])
             if rejected:
                 files.append_lines(path + REJECTED, rejected)
-            temp = files._write_temp(os.path.dirname(path), kept, stat.S_IMODE(os.fstat(source).st_mode))
+            temp = files.write_temp(os.path.dirname(path), kept, stat.S_IMODE(os.fstat(source).st_mode))
             try:
                 successor = os.open(temp, os.O_RDONLY | os.O_CLOEXEC)
             except BaseException:
@@ -138,7 +138,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
                     with suppress(FileNotFoundError):
                         os.unlink(path + OLD)
                     raise
-                files._sync_folder(os.path.dirname(path))
+                files.sync_folder(os.path.dirname(path))
                 late = _read(source, whole)
                 end = late.rfind(b"\n") + 1
                 if late[:end].strip():
