@@ -267,9 +267,9 @@ def test_near_identical_journals_are_one_cluster(tmp_path: Path) -> None:
     """S003-50, S003-51, S003-52: the defaults of the seed."""
     bank = Bank.init(tmp_path)
     bank.add("The login page times out after one hour of idling.", title="a")
-    bank.add("The login page times out after an hour of idling.", title="b")
+    bank.add("The login page times out after one hour of idling!", title="b")
     bank.add("Cats sleep most of the day in warm places.", title="c")
-    bank.add("The login page times out after one hour idling.", title="p", type="plan")
+    bank.add("The login page times out after one hour of idling;", title="p", type="plan")
     [cluster] = bank.suggest_merges()
     shape = cluster.to_dict()
     assert (shape["cluster_id"], shape["memory_count"], shape["reason"]) == (0, 2, "High vector similarity (> 0.85)")
@@ -374,6 +374,40 @@ def test_the_index_is_not_memory(bank: Bank) -> None:
     bank.search("x")
     assert bank.stats()["count"] == 3
     assert bank.problems() == []
+
+
+def test_an_index_that_is_not_complete_says_so_and_goes_on(tmp_path: Path) -> None:
+    bank = Bank.init(tmp_path)
+    for number in range(3):
+        (bank.root / f"n{number}.md").write_text(f"about pelicans {number}")
+    assert (bank.search("pelicans", wait=0), bank.index.complete) == ([], False)
+    assert (len(bank.search("pelicans")), bank.index.complete) == (3, True)
+
+
+def test_many_changes_do_not_grow_the_index_for_ever(bank: Bank) -> None:
+    for number in range(1100):
+        bank.index.note(bank.notes, str(bank.root / "pets.md"))
+        (bank.root / "pets.md").write_text(f"The cat likes tuna number {number}.")
+    before = bank.index.columns().used
+    assert ids(bank.search("tuna"))[0] == "notes:pets"
+    assert bank.index.columns().used < 10 < before
+    assert ids(Bank.open(bank.config.project).search("auth"))[0] == "notes:auth-refactor-plan"
+
+
+def test_another_encoder_embeds_everything_anew(bank: Bank, tmp_path: Path) -> None:
+    bank.search("x")
+    other = Bank.open(tmp_path, search__encoder="hash")
+    assert ids(other.search("tuna"))[0] == "notes:pets"
+    assert other.index.columns().rows.shape[1] == 64
+    assert ids(bank.search("kitten food"))[0] == "notes:pets"
+    assert ids(Bank.open(tmp_path, search__encoder="none").search("tuna")) == ["notes:pets"]
+
+
+def test_an_unknown_encoder_is_a_clear_error(bank: Bank, tmp_path: Path) -> None:
+    from memlane import ConfigError
+
+    with pytest.raises(ConfigError, match="no encoder"):
+        Bank.open(tmp_path, search__encoder="magic").search("x")
 
 
 def rows(bank: Bank) -> list[tuple[object, ...]]:

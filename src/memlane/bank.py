@@ -217,10 +217,13 @@ class Bank:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         archived: bool = False,
+        wait: float | None = None,
     ) -> builtins.list[Hit]:
         """The best memories for a query, best first; filters apply before the cut, `tags` means any of them.
 
-        "Quoted phrases" must occur and -words must not. Archived memories are left out unless asked for.
+        "Quoted phrases" must occur and -words must not. Archived memories are left out unless asked for. A bank that is
+        not indexed yet is indexed first; with `wait`, for so many seconds at most: then the answer comes from what is
+        there, and `bank.index.complete` is False.
         """
         from memlane.search import search
 
@@ -237,7 +240,7 @@ class Bank:
             "archived": archived,
         }
         recency = (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"])
-        self.index.refresh()
+        self.index.refresh(wait=wait)
         with self.index.snapshot():
             return search(self.index, query, limit=limit, filters=filters, recency=recency, now=utc_now())
 
@@ -275,7 +278,7 @@ class Bank:
         if self._index is None:
             from memlane.index.store import Index
 
-            self._index = Index(self.root / "indices", map(self.lane, NAMES))
+            self._index = Index(self.root / "indices", map(self.lane, NAMES), self.config["search.encoder"])
         return self._index
 
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:

@@ -62,6 +62,7 @@ SETTINGS = (
     Setting("gate.characters", ("strip", "refuse", "keep"), "strip", what="what happens to invisible characters"),
     Setting("gate.email", bool, False, what="whether e-mail addresses count as personal data"),
     Setting("gate.phone", bool, False, what="whether telephone numbers count as personal data"),
+    Setting("search.encoder", str, "static", what="static, none, onnx:FOLDER, fastembed or fastembed:MODEL"),
     Setting("profile.enabled", bool, True, what="whether prompt blocks are built"),
     Setting("profile.scopes", list, ["shared"], what="the vault scopes a prompt block shows"),
     Setting("profile.max_items", int, 20, least=0, what="how many memories a prompt block shows"),

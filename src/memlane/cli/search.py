@@ -24,6 +24,9 @@ from memlane.lanes import NAMES
 @click.option("--since", metavar="DATE")
 @click.option("--until", metavar="DATE")
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
+@click.option(
+    "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."
+)
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @as_json
 @with_bank
@@ -35,6 +38,8 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     $ memlane search '"exact phrase" -without' --explain
     """
     hits = bank.search(query, **options)
+    if not bank.index.complete:
+        say("note: the bank is not indexed completely yet; more may be found later")
     if as_json:
         print_json([hit.to_dict() for hit in hits])
         return

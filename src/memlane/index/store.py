@@ -146,6 +146,7 @@ class Index:
         self._version = (-1, -1, "")
         self._checked = (float("-inf"), 0.0)
         self._lock = RLock()
+        self.complete = True
         self._db = self._open()
 
     def close(self) -> None:
@@ -219,8 +220,16 @@ class Index:
 
     # -- keeping up with the disk
 
-    def refresh(self, *, force: bool = False, progress: Callable[[int, int], None] = progress_line) -> None:
-        """Compare the disk with the index and apply the difference.
+    def refresh(
+        self,
+        *,
+        force: bool = False,
+        wait: float | None = None,
+        progress: Callable[[int, int], None] = progress_line,
+    ) -> None:
+        """Compare the disk with the index and apply the difference; with `wait`, stop after so many seconds.
+
+        `complete` says whether the index holds everything. What is done is kept, and the next call goes on from there.
 
         Called before every search. In a large bank the comparison itself costs time, so that it is left out when the
         last one was just now: at most a twentieth of the time goes into looking.
@@ -230,9 +239,9 @@ class Index:
         if not force and cost > 0.005 and now - last < 20 * cost:
             return
         with self._lock:
-            self._apply_difference(now, progress)
+            self._apply_difference(now, wait, progress)
 
-    def _apply_difference(self, now: float, progress: Callable[[int, int], None]) -> None:
+    def _apply_difference(self, now: float, wait: float | None, progress: Callable[[int, int], None]) -> None:
         start = time.process_time()
         changed, gone = self._difference()
         self._checked = (now, time.process_time() - start)
@@ -242,10 +251,34 @@ class Index:
                     self._forget_file(db, path)
         for at in range(0, len(changed), BATCH):
             progress(at, len(changed))
+            if wait is not None and time.monotonic() - now > wait:
+                self.complete, self._checked = False, (float("-inf"), 0.0)
+                return
             self._index_files(changed[at : at + BATCH])
+        self.complete = True
         if changed:
             progress(len(changed), len(changed))
             self._tune_encoder()
+        if changed or gone:
+            self._pack()
+
+    def _pack(self) -> None:
+        """Number everything anew when most numbers belong to chunks that are gone: updates leave them behind."""
+        alive, used = self._db.execute("SELECT count(*), coalesce(max(n) + 1, 0) FROM chunks").fetchone()
+        if used < 3 * alive + 1000:
+            return
+        encoder = self.encoder
+        with self._writing() as db:
+            rows = db.execute(
+                "SELECT s.data, m.position FROM shapes s JOIN memories m ON m.n = s.n ORDER BY m.n"
+            ).fetchall()
+            for table in ("memories", "shapes", "chunks", "postings", "vectors", "links", "tags", "graves"):
+                db.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+            writer = _Writer(db, encoder)
+            for data, position in rows:
+                writer.add(_prepared(_loaded(data)), position)
+            writer.flush()
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('packed', ?)", (self._meta("packed", 0) + 1,))
 
     def _difference(self) -> tuple[list[tuple[Lane, str, os.stat_result]], list[str]]:
         known = {row[0]: row[1:] for row in self._db.execute("SELECT path, size, mtime FROM files")}
@@ -369,9 +402,10 @@ class Index:
 
     def columns(self) -> Columns:
         """The columns over all chunks, brought up to date with what was written since, by whomever."""
-        version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes, self._embedded)
+        layout = f"{self._embedded} {self._meta('packed', 0)}"
+        version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes, layout)
         if self._columns is None or version != self._version:
-            known = self._columns if self._embedded == self._version[2] else None
+            known = self._columns if layout == self._version[2] else None
             self._columns = (known and self._extended(known)) or self._read_columns()
             self._version = version
         return self._columns
