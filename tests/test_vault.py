@@ -1559,7 +1559,9 @@ def test_revise_and_extend(vault: MemoryVault) -> None:
         "goal", ("x",), "orion", MISSION, MISSION,
     )  # fmt: skip
     assert (memory.fields["topic_id"], memory.fields["tier"], memory.fields["version"]) == ("t", "register", 2)
-    assert vault.extend(native, "And beyond").text == f"{MISSION}\n\nAnd beyond"
+    assert vault.extend(native, "  And beyond\n").text == f"{MISSION}\n\n  And beyond"
+    with pytest.raises(InvalidInput):
+        vault.extend(native, 5)  # type: ignore[arg-type]
     with pytest.raises((Refused, InvalidInput)):
         vault.revise(native, {"scope": "mars"})
 

@@ -610,9 +610,10 @@ class MemoryVault:
         return self._memory(self._change(native, changes))
 
     def extend(self, native: str, text: str) -> Memory:
+        _text(text)  # of the right type; its indentation stays
         with self._held():
             old = self._existing(native)
-            return self._memory(self._next(old, {"text": f"{old.text}\n\n{_text(text)}"}))
+            return self._memory(self._next(old, {"text": f"{old.text}\n\n{text}"}))
 
     def drop(self, native: str) -> Removed:
         with self._held():
