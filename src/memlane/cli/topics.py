@@ -49,7 +49,7 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
         say(f"moved old entries to {archive}")
     if not stored.index_updated:
         say("note: index.md could not be written; `memlane topics reindex` says why")
-    say(f"stored {stored.path}")
+    say(f"stored in {stored.path}")
     click.echo(stored.entry.id)
 
 
