@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from memlane.index.dates import spans
-from memlane.index.store import Columns, Index
+from memlane.index.store import FEW, Columns, Index
 from memlane.index.words import fold, importance, query_terms
 from memlane.model import Hit, Memory
 
@@ -72,7 +72,19 @@ def search(
     asked = parse(query)
     if not asked.text or limit <= 0:
         return []
+    hits = _search(index, asked, limit, filters or {}, recency, now)
+    if not hits and asked.phrases and query.rstrip().endswith("?"):
+        # a question that quotes something: better an answer without the exact words than none
+        hits = _search(index, replace(asked, phrases=()), limit, filters or {}, recency, now)
+    return hits
+
+
+def _search(
+    index: Index, asked: Query, limit: int, filters: Mapping[str, Any], recency: tuple[int, float], now: datetime
+) -> list[Hit]:
     columns = index.columns()
+    if not columns.used:
+        return []
     layout = _layout(index, columns)
     allowed = _allowed(index, layout, asked, filters)
     if not allowed.any():
@@ -155,7 +167,7 @@ class _Layout:
             back, ahead = before[back], after[ahead]
         if not any((rows < none).any() for _, rows in nearby):
             nearby = []
-        whole = np.add.reduceat(length, start) if used else length
+        whole = np.add.reduceat(length, start)
         return cls(
             columns,
             (used, columns.buried),
@@ -212,7 +224,7 @@ def _layout(index: Index, columns: Columns) -> _Layout:
     return known
 
 
-def _allowed(index: Index, layout: _Layout, asked: Query, filters: Mapping[str, Any] | None) -> Array:
+def _allowed(index: Index, layout: _Layout, asked: Query, filters: Mapping[str, Any]) -> Array:
     """Which memories may be found at all."""
     allowed = layout.alive[layout.start]
     matching = index.matching(**filters) if filters else None
@@ -281,13 +293,16 @@ def _cosines(index: Index, columns: Columns, text: str, words: Array) -> Array:
     """How close the chunks are to the query. In a large index only of those that either side brings up; else 0."""
     used = columns.used
     none = np.zeros(used, np.float32)
-    if not index.encoder.dim or not used:
+    if not index.encoder.dim:
         return none
-    asked = index.encoder.encode_query(text)
+    asked: Array = index.encoder.encode_query(text)
     if not asked.any():
         return none
-    asked = asked - columns.mean
-    asked /= max(float(np.linalg.norm(asked)), 1e-9)
+    shared = float(columns.mean @ columns.mean)
+    if shared:
+        # of the query, only what lies along it: short as it is, most of what chunks have in common it never had
+        asked = asked - columns.mean * (used / (used + FEW) * float(asked @ columns.mean) / shared)
+        asked /= max(float(np.linalg.norm(asked)), 1e-9)
     if not len(columns.signs):
         near: Array = columns.rows[:used] @ asked
         return near
