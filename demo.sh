@@ -39,6 +39,9 @@ say "Any subfolder sees the same bank, the newest first."
 cd src
 run memlane list
 
+say "Find it again in other words; no model is downloaded and no server runs."
+run memlane search "when is the release?" -n 1
+
 say "Nothing is deleted without a way back."
 run memlane rm notes:deploy-day
 run memlane restore notes:deploy-day
