@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from memlane.index.dates import spans
+from memlane.index.encoders import Encoder
 from memlane.index.store import FEW, Columns, Index
 from memlane.index.words import fold, importance, query_terms
 from memlane.model import Hit, Memory
@@ -90,9 +91,10 @@ def _search(
     if not allowed.any():
         return []
     found = _words(index, layout, asked.terms)
-    cosines = _cosines(index, columns, asked.text, found.chunks)
+    encoder = index.encoder
+    cosines = _cosines(encoder, columns, asked.text, found.chunks)
     near = np.maximum(layout.best(cosines), 0)
-    share = _vectors_share(index)
+    share = _vectors_share(encoder)
     own = (1 - share) * found.memories + share * near
     fused = layout.with_neighbours(own)
     nearby = fused - own
@@ -280,23 +282,23 @@ def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
     return _Found(best, (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE / most))
 
 
-def _vectors_share(index: Index) -> float:
-    if not index.encoder.dim:
+def _vectors_share(encoder: Encoder) -> float:
+    if not encoder.dim:
         return 0.0
-    return VECTORS if index.encoder.name in ("static", "hash") else MODEL_VECTORS
+    return VECTORS if encoder.name in ("static", "hash") else MODEL_VECTORS
 
 
 def _rarity(total: int, having: int) -> float:
     return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
-def _cosines(index: Index, columns: Columns, text: str, words: Array) -> Array:
+def _cosines(encoder: Encoder, columns: Columns, text: str, words: Array) -> Array:
     """How close the chunks are to the query. In a large index only of those that either side brings up; else 0."""
     used = columns.used
     none = np.zeros(used, np.float32)
-    if not index.encoder.dim:
+    if not encoder.dim:
         return none
-    asked: Array = index.encoder.encode_query(text)
+    asked: Array = encoder.encode_query(text)
     if not asked.any():
         return none
     shared = float(columns.mean @ columns.mean)
