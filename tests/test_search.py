@@ -369,6 +369,40 @@ def test_an_index_of_another_version_is_made_anew(
     assert "made anew" in capsys.readouterr().err
 
 
+def test_the_index_lies_under_indices(bank: Bank) -> None:
+    """S003-05: the folder is the contract; inside it is one SQLite file, and `graph` exports the graph."""
+    bank.search("x")
+    assert {name.split("-")[0] for name in tree(bank.root / "indices")} == {"index.db"}
+    assert bank.graph()["nodes"]
+
+
+def test_the_seeds_usage_patterns_run(tmp_path: Path) -> None:
+    """S003-59: a journal, a plan, a fact, and retrieval by search and by link."""
+    bank = Bank.init(tmp_path)
+    for name, content, tags, kind in (
+        ("session-2025-01-10.md", "## Session Notes\n\n- Investigated auth bug in [[src/auth.py]]\n- Root cause: expiry not checked",
+         ["session", "auth", "bugfix"], "journal"),
+        ("database-migration-plan.md", "## Database Migration Plan\n\nMigrate from SQLite to PostgreSQL.\n\n### Affected Files\n"
+         "- [[src/db/connection.py]]\n- [[src/db/models.py]]", ["migration", "database", "plan"], "plan"),
+        ("api-rate-limits.md", "## API Rate Limits\n\n- Free tier: 100 req/min\n\nImplemented in [[src/middleware/rate_limit.py]]",
+         ["api", "limits", "reference"], "fact"),
+    ):  # fmt: skip
+        assert bank.notes.create_memory(name, content, tags, kind)["status"] == "created"
+    assert ids(bank.search("authentication handling", tags=["auth"], limit=5)) == ["notes:session-2025-01-10"]
+    assert [link.memory.id for link in bank.linked("src/db/models.py", "recent changes and plans")] == [
+        "notes:database-migration-plan"
+    ]
+
+
+def test_a_thousand_memories_are_searched(tmp_path: Path) -> None:
+    """S003-60: how fast is bench/search.py's business; here, that all of them are there."""
+    bank = Bank.init(tmp_path)
+    for number in range(1000):
+        (bank.root / f"n{number}.md").write_text(words(number))
+    assert ids(bank.search(words(777), 1)) == ["notes:n777"]
+    assert sum(1 for _ in bank.index.every_memory()) == 1000
+
+
 def test_the_index_is_not_memory(bank: Bank) -> None:
     """S003-54"""
     bank.search("x")
