@@ -11,7 +11,8 @@ limit=10)`. The fsync of each write is left out, which changes nothing that is m
 Baselines: SQLite FTS5 (porter) with the words of the question joined by OR; the same without stop words; that with the
 date at the beginning of the text; and the encoder's vectors alone (a text is as near as its nearest chunk).
 The data is in two halves (LoCoMo: the first three conversations and the other two; LongMemEval: every other question).
-Settings were chosen with both in view, for what helps on each: neither half is unseen data. Totals leave out LoCoMo's category 5 (adversarial) and LongMemEval's abstentions.
+Settings were chosen with both in view, for what helps on each: neither half is unseen data.
+Totals leave out LoCoMo's category 5 (adversarial) and LongMemEval's abstentions.
 """
 
 from __future__ import annotations
