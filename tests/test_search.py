@@ -379,14 +379,17 @@ def test_the_index_lies_under_indices(bank: Bank) -> None:
 def test_the_seeds_usage_patterns_run(tmp_path: Path) -> None:
     """S003-59: a journal, a plan, a fact, and retrieval by search and by link."""
     bank = Bank.init(tmp_path)
+    session = "## Session Notes\n\n- Investigated auth bug in [[src/auth.py]]\n- Root cause: expiry not checked"
+    plan = (
+        "## Database Migration Plan\n\nMigrate from SQLite to PostgreSQL.\n\n"
+        "### Affected Files\n- [[src/db/connection.py]]\n- [[src/db/models.py]]"
+    )
+    limits = "## API Rate Limits\n\n- Free tier: 100 req/min\n\nImplemented in [[src/middleware/rate_limit.py]]"
     for name, content, tags, kind in (
-        ("session-2025-01-10.md", "## Session Notes\n\n- Investigated auth bug in [[src/auth.py]]\n- Root cause: expiry not checked",
-         ["session", "auth", "bugfix"], "journal"),
-        ("database-migration-plan.md", "## Database Migration Plan\n\nMigrate from SQLite to PostgreSQL.\n\n### Affected Files\n"
-         "- [[src/db/connection.py]]\n- [[src/db/models.py]]", ["migration", "database", "plan"], "plan"),
-        ("api-rate-limits.md", "## API Rate Limits\n\n- Free tier: 100 req/min\n\nImplemented in [[src/middleware/rate_limit.py]]",
-         ["api", "limits", "reference"], "fact"),
-    ):  # fmt: skip
+        ("session-2025-01-10.md", session, ["session", "auth", "bugfix"], "journal"),
+        ("database-migration-plan.md", plan, ["migration", "database", "plan"], "plan"),
+        ("api-rate-limits.md", limits, ["api", "limits", "reference"], "fact"),
+    ):
         assert bank.notes.create_memory(name, content, tags, kind)["status"] == "created"
     assert ids(bank.search("authentication handling", tags=["auth"], limit=5)) == ["notes:session-2025-01-10"]
     assert [link.memory.id for link in bank.linked("src/db/models.py", "recent changes and plans")] == [
