@@ -110,7 +110,7 @@ def measure_chromadb(texts: list[str], size: int) -> float | None:
     from memlane.index.encoders import open_encoder
 
     encoder = open_encoder("static")
-    collection = chromadb.EphemeralClient().create_collection("notes")
+    collection = chromadb.EphemeralClient().create_collection(f"notes{size}")
     for start in range(0, size, 2000):
         part = [texts[number % len(texts)] for number in range(start, min(start + 2000, size))]
         names = [str(start + at) for at in range(len(part))]
