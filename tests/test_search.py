@@ -372,8 +372,17 @@ def test_an_index_of_another_version_is_made_anew(
 def test_the_index_lies_under_indices(bank: Bank) -> None:
     """S003-05: the folder is the contract; inside it is one SQLite file, and `graph` exports the graph."""
     bank.search("x")
-    assert {name.split("-")[0] for name in tree(bank.root / "indices")} == {"index.db"}
+    assert {name.split("-")[0] for name in tree(bank.root / "indices")} == {".gitignore", "index.db"}
     assert bank.graph()["nodes"]
+
+
+def test_git_does_not_see_the_index(bank: Bank, tmp_path: Path) -> None:
+    bank.search("x")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    status = ["git", "status", "--short", "--untracked-files=all"]
+    seen = subprocess.run(status, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "pets.md" in seen
+    assert "indices" not in seen
 
 
 def test_the_seeds_usage_patterns_run(tmp_path: Path) -> None:

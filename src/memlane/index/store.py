@@ -157,6 +157,9 @@ class Index:
     def _open(self) -> sqlite3.Connection:
         """Open the file; one that is damaged or of another version is made anew."""
         os.makedirs(self.path.parent, exist_ok=True)
+        ignore = self.path.parent / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")  # derived files have no place in a history
         for attempt in range(2):
             db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
             try:
