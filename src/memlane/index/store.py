@@ -245,9 +245,8 @@ class Index:
             self._apply_difference(now, wait, progress)
 
     def _apply_difference(self, now: float, wait: float | None, progress: Callable[[int, int], None]) -> None:
-        start = time.process_time()
         changed, gone = self._difference()
-        self._checked = (now, time.process_time() - start)
+        self._checked = (now, time.monotonic() - now)
         if gone:
             with self._writing() as db:
                 for path in gone:
