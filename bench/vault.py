@@ -18,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlane.errors import Refused
-from memlane.lanes.vault import MemoryVault, Record, render_line
+from memlane.lanes.vault import MemoryVault
+from memlane.lanes.vault_records import Record, render_line
 
 WARM_UP = 8  # a vault that is asked often enough builds an index; the column "first add" is without one
 COMMON = """

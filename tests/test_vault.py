@@ -27,16 +27,9 @@ from memlane.cli import main
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, Refused, StorageError
 from memlane.gate import Guard
 from memlane.lanes import log
-from memlane.lanes.vault import (
-    CHECKS,
-    NOISE,
-    SOURCES,
-    MemoryVault,
-    Record,
-    parse_line,
-    render_line,
-    search_score,
-)
+from memlane.lanes.vault import MemoryVault, search_score
+from memlane.lanes.vault_checks import CHECKS, NOISE
+from memlane.lanes.vault_records import SOURCES, Record, parse_line, render_line
 from memlane.model import Draft, Memory, Problem
 from memlane.similar import Lookalikes, overlap, ratio, tokens
 from samples import words

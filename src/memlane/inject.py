@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from memlane.config import Profile
-from memlane.lanes.vault import TIERS, MemoryVault, Record, list_item, one_line
+from memlane.lanes.vault import MemoryVault
+from memlane.lanes.vault_records import TIERS, Record, list_item, one_line
 
 # -- blocks
 

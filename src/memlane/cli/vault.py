@@ -11,7 +11,7 @@ from memlane.bank import Bank
 from memlane.cli.output import as_json, print_json, print_rows, print_text, say, take_text, with_bank
 from memlane.errors import InvalidInput, NotFound
 from memlane.gate import shown
-from memlane.lanes.vault import CATEGORIES, SOURCES, TIERS, Record
+from memlane.lanes.vault_records import CATEGORIES, SOURCES, TIERS, Record
 from memlane.model import Draft
 
 

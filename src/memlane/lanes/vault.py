@@ -7,7 +7,8 @@ Every write appends whole lines; only `compact` rewrites the file. New memories 
 version of a memory holds the file's lock from reading the last one, so that no two changes are based on the same
 version. The seed's verbs raise Refused (a ValueError) and NotFound (a KeyError) and answer with Records. Gates are
 best effort between processes: a near-duplicate that slips through a race is found by `find_consolidation_candidates`.
-Does not search with the index: search_memories is the seed's own scoring.
+Does not know how a line is written (vault_records) or what is refused (vault_checks), and does not search with the
+index: search_memories is the seed's own scoring.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 from pathlib import Path
 from threading import RLock
@@ -26,247 +27,39 @@ from typing import Any
 from uuid import uuid4
 
 from memlane import files, gate
-from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, Refused, StorageError
-from memlane.gate import Check
-from memlane.hygiene import visible
+from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.lanes import known
 from memlane.lanes.log import Position, read_new, read_old, rewrite, split_lines
+from memlane.lanes.vault_checks import CHECKS, LABEL_CHECKS, UPDATE_CHECKS, guarded, noise_signal
+from memlane.lanes.vault_records import (
+    CATEGORIES,
+    NORMAL,
+    TIERS,
+    item_to_draft,
+    lowered,
+    newest_first,
+    read_line,
+    render_lines,
+    snapshot,
+    storable,
+    supersedes,
+    time_of,
+    to_draft,
+    to_memory,
+    to_tags,
+    to_text,
+    to_topic,
+)
+from memlane.lanes.vault_records import Record as Record
 from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
 from memlane.similar import Lookalikes, alike, tokens
-from memlane.text import first_line, moment
 
 SCOPES = ("shared", "orion", "elysia")
-TIERS = ("canon", "register")
-SOURCES = ("chat", "manual", "tool", "operator", "promotion")
-CATEGORIES = (
-    "bio", "identity", "mission", "constraint", "governance", "preference", "project", "goal", "health",
-    "self_state", "capability", "plan", "meta", "other",
-)  # fmt: skip
-NOISE = (
-    "tick marker", "runtime snapshot", "check-in", "heartbeat", "burst tick", "no changes", "nothing to report",
-    "status unchanged", "routine scan", "ephemeral",
-)  # fmt: skip
-MAX_TEXT = 1200
-MAX_LABEL = 200  # characters of a category, topic or tag
-MAX_TAGS = 100
 SHORT_TEXT = 20
 STALE_AFTER = timedelta(days=90)
 FLOOR = 0.50
-_KEYS = (
-    "id", "version", "created_at", "updated_at", "tier", "topic_id", "source", "scope", "category", "tags",
-    "deleted_at", "text",
-)  # fmt: skip
 _NATIVE = frozenset({"category", "tier", "topic_id", "source"})
 _FIELDS = frozenset({"text", "title", "tags", "type", "scope", "thread", *_NATIVE})
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One line of the vault. Times are ISO strings as they stand in the file; `extra` holds keys we do not know."""
-
-    id: str
-    text: str
-    scope: str = "shared"
-    category: str = "other"
-    tier: str = "canon"
-    topic_id: str | None = None
-    tags: list[str] = field(default_factory=list, hash=False)
-    created_at: str = ""
-    updated_at: str | None = None
-    source: str | None = None
-    deleted_at: str | None = None
-    version: int = 1
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys of a line in their order on disk; `topic_id` is left out when there is none."""
-        values = {key: getattr(self, key) for key in _KEYS if key != "topic_id" or self.topic_id is not None}
-        return {**values, **self.extra}
-
-
-def render_line(record: Record) -> str:
-    """The record as one compact JSON line, without the line end."""
-    return json.dumps(record.to_dict(), ensure_ascii=False, separators=(",", ":"))
-
-
-def parse_line(line: str) -> Record:
-    """The record that a line holds. Raises ValueError that says what is wrong with it, never quoting it."""
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
-        raise ValueError("is not JSON") from None
-    if not isinstance(values, dict):
-        raise ValueError("is not a JSON object")
-    if "\\u" in line:
-        try:
-            json.dumps(values, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise ValueError("is not valid Unicode") from None
-    for key in ("id", "text"):
-        if not isinstance(values.get(key), str) or not values[key]:
-            raise ValueError(f"has no {key}" if values.get(key) is None else f"has a wrong {key}: text is expected")
-    version = values.get("version", 1)
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ValueError("has a wrong version: a whole number from 1 is expected")
-    tags = values.get("tags") or []
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise ValueError("has wrong tags: a list of text is expected")
-    for key in ("scope", "category", "tier", "topic_id", "created_at", "updated_at", "source", "deleted_at"):
-        if not isinstance(values.get(key), str | None):
-            raise ValueError(f"has a wrong {key}: text is expected")
-    return Record(
-        id=values["id"],
-        text=values["text"],
-        scope=(values.get("scope") or "shared").lower(),
-        category=values.get("category") or "other",
-        tier=(values.get("tier") or "canon").lower(),
-        topic_id=values.get("topic_id") or None,
-        tags=tags,
-        created_at=values.get("created_at") or "",
-        updated_at=values.get("updated_at") or None,
-        source=values.get("source"),
-        deleted_at=values.get("deleted_at") or None,
-        version=version,
-        extra={key: value for key, value in values.items() if key not in _KEYS},
-    )
-
-
-# -- the gate: the seed's eight steps, emptiness first
-
-
-def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
-    """empty text"""
-    text = draft.text.strip()
-    if not text:
-        raise _refusal("not_empty", "empty", "Not stored: the text is empty.", "Say what is to be remembered.")
-    return replace(draft, text=text)
-
-
-def noise(draft: Draft, lane: MemoryVault) -> Draft:
-    """journal-only signals such as tick markers and heartbeats"""
-    if signal := _signal(draft.text):
-        raise _refusal(
-            "noise",
-            "noise",
-            f"Not stored: the text contains the journal-only signal {signal!r}.",
-            "Keep it in the journal; store what was learned from it, in other words.",
-        )
-    return draft
-
-
-def log_tier(draft: Draft, lane: MemoryVault) -> Draft:
-    """tier "log\""""
-    if draft.fields.get("tier") == "log":
-        raise _refusal(
-            "log_tier",
-            "log_tier",
-            'Not stored: tier "log" is journal-only.',
-            "Keep it in the journal, or use tier canon or register for what should last.",
-        )
-    return draft
-
-
-def length(draft: Draft, lane: MemoryVault) -> Draft:
-    """text over 1200 characters"""
-    if len(draft.text) > MAX_TEXT:
-        raise _refusal(
-            "length",
-            "too_long",
-            f"Not stored: the text is too long ({len(draft.text)} characters; {MAX_TEXT} are allowed).",
-            "Compress it, or split it into several memories.",
-        )
-    return draft
-
-
-def known_words(draft: Draft, lane: MemoryVault) -> Draft:
-    """unknown scope, tier or source"""
-    given = {"scope": draft.scope, "tier": draft.fields.get("tier"), "source": draft.fields.get("source")}
-    for name, allowed in (("scope", lane.scopes), ("tier", TIERS), ("source", SOURCES)):
-        if given[name] is not None and given[name] not in allowed:
-            raise _refusal(
-                "known_words",
-                f"unknown_{name}",
-                f"Not stored: there is no such {name}.",
-                f"Use one of: {', '.join(allowed)}.",
-            )
-    return draft
-
-
-def pii(draft: Draft, lane: MemoryVault) -> Draft:
-    """PII: social security and card numbers, passwords, API keys"""
-    from memlane import sensitive
-
-    if lane.guard.secrets == "redact":
-        return draft  # the scanner after this step blanks them
-    if lane.guard.allow:
-        found = [finding.description for finding in sensitive.scan(draft.text, allow=lane.guard.allow)]
-    else:
-        found = sensitive.check_pii(draft.text)
-    if found:
-        kinds = ", ".join(dict.fromkeys(found))
-        raise _refusal("pii", "sensitive", f"Not stored: the text contains PII ({kinds}).", gate.WHERE_NOT_WHAT)
-    return draft
-
-
-def upsert(draft: Draft, lane: MemoryVault) -> Draft:
-    """a register whose topic exists in the scope becomes its next version"""
-    topic = draft.fields.get("topic_id")
-    if draft.fields.get("tier") == "register" and topic and (old := lane._register(draft.scope, topic)):
-        return replace(draft, fields={**draft.fields, "upsert_of": old.id})
-    return draft
-
-
-def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
-    """near-duplicates of an active memory in the scope"""
-    if "upsert_of" not in draft.fields and (found := lane._lookalike(draft.scope, draft.text)):
-        raise _refusal(
-            "duplicate",
-            "duplicate",
-            f"Not stored: Duplicate of {found[0]} (similarity {found[1]:.2f}).",
-            f"Update {found[0]} instead, or say what is new.",
-        )
-    return draft
-
-
-def capacity(draft: Draft, lane: MemoryVault) -> Draft:
-    """a vault that is full"""
-    if "upsert_of" not in draft.fields and (active := len(lane._state().active)) >= lane.max_active:
-        raise _refusal(
-            "capacity",
-            "full",
-            f"Not stored: the vault is full ({active} of {lane.max_active} active memories).",
-            "Delete or merge some first: propose_deletions and find_consolidation_candidates list them.",
-        )
-    return draft
-
-
-CHECKS: tuple[Check, ...] = (
-    not_empty, noise, log_tier, length, known_words, pii, upsert, duplicate, capacity,
-)  # fmt: skip
-UPDATE_CHECKS = CHECKS[: CHECKS.index(pii) + 1]  # a change is not compared with other memories
-LABEL_CHECKS: tuple[Check, ...] = (log_tier, known_words, pii)  # nor is a text judged that stays as it is
-
-
-def guarded(checks: Sequence[Check], guard: gate.Guard = gate.DEFAULT) -> tuple[Check, ...]:
-    """The vault's checks with those that guard every lane: characters first, the scanner right after the PII step.
-
-    A redacted text may be longer than the one that was given, so that its length is checked again.
-    """
-    characters, secrets = gate.common(guard)
-    after = checks.index(pii) + 1
-    again = (length,) if guard.secrets == "redact" else ()
-    return (characters, *checks[:after], secrets, *again, *checks[after:])
-
-
-def _refusal(check: str, code: str, message: str, hint: str) -> Refused:
-    return Refused(message, check=check, code=code, hint=hint)
-
-
-def _signal(text: str) -> str | None:
-    lowered = text.lower()
-    return next((signal for signal in NOISE if signal in lowered), None)
 
 
 class MemoryVault:
@@ -315,7 +108,7 @@ class MemoryVault:
         That keeps its category, tags and source where none are given; the source of a new memory is then "manual".
         Raises Refused by the gate and InvalidInput for a value of the wrong type; then nothing is written.
         """
-        return self._add(_draft(text, scope, category, tags, source, tier, topic_id)).id
+        return self._add(to_draft(text, scope, category, tags, source, tier, topic_id)).id
 
     def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Add many in one append. What the gate refuses is reported with its place in `items`; the rest is stored."""
@@ -327,7 +120,7 @@ class MemoryVault:
             try:
                 for index, item in enumerate(items):
                     try:
-                        record = self._admitted(_draft_of(item))
+                        record = self._admitted(item_to_draft(item))
                     except MemlaneError as error:
                         errors.append({"index": index, "message": str(error)})
                     else:
@@ -366,9 +159,9 @@ class MemoryVault:
         source: str | None = None,
     ) -> Record:
         """Append the next version of this topic's register, or its first. Raises Refused."""
-        if not _topic(topic_id):
+        if not to_topic(topic_id):
             raise InvalidInput("The topic is empty.", hint="Give a stable key such as current_projects.")
-        return self._add(_draft(text, scope, category, tags, source, "register", topic_id))
+        return self._add(to_draft(text, scope, category, tags, source, "register", topic_id))
 
     def delete_memory(self, id: str) -> bool:
         """Append a tombstone. False when the id is unknown or already deleted."""
@@ -397,14 +190,14 @@ class MemoryVault:
         limit: int | None = None,
     ) -> list[Record]:
         """Active memories, the newest first; `tags` means any of them."""
-        wanted, of_category = set(_tags(tags)), _lowered(category)
+        wanted, of_category = set(to_tags(tags)), lowered(category)
         found = [
             record
             for record in self._active(scope)
             if (of_category is None or record.category.lower() == of_category)
             and (not wanted or not wanted.isdisjoint(record.tags))
         ]
-        found.sort(key=_newest)
+        found.sort(key=newest_first)
         return _first(found, limit)
 
     def search_memories(
@@ -414,7 +207,7 @@ class MemoryVault:
         if not isinstance(query, str):
             raise InvalidInput("The query is not text.", hint="Give some words.")
         scored = [(score, record) for record in self._active(scope) if (score := search_score(query, record.text))]
-        scored.sort(key=lambda pair: (-pair[0], _newest(pair[1])))
+        scored.sort(key=lambda pair: (-pair[0], newest_first(pair[1])))
         return _first([record for _, record in scored], limit)
 
     def find_consolidation_candidates(
@@ -432,14 +225,14 @@ class MemoryVault:
         if isinstance(least, bool) or not isinstance(least, int | float):
             raise InvalidInput("The floor is not a number.", hint="Give a number from 0 to 1.")
         scopes: dict[str, list[Record]] = {}
-        for record in sorted(self._active(scope), key=_newest):
+        for record in sorted(self._active(scope), key=newest_first):
             scopes.setdefault(record.scope, []).append(record)
         pairs = [
             (records[new], records[old], score)
             for records in scopes.values()
             for new, old, score in alike([record.text for record in records], least)
         ]
-        pairs.sort(key=lambda pair: (-pair[2], _newest(pair[0]), _newest(pair[1])))
+        pairs.sort(key=lambda pair: (-pair[2], newest_first(pair[0]), newest_first(pair[1])))
         return pairs
 
     def propose_deletions(self, scope: str | Sequence[str] | None = None, floor: float = FLOOR) -> list[dict[str, Any]]:
@@ -451,7 +244,7 @@ class MemoryVault:
                 continue
             if record.topic_id and (newer := topics.setdefault((record.scope, record.topic_id), record)) != record:
                 found[record.id] = (record, "duplicate_topic", f"{newer.id} is a newer register of the same topic")
-            elif signal := _signal(record.text):
+            elif signal := noise_signal(record.text):
                 found[record.id] = (record, "noise", f"contains the journal-only signal {signal!r}")
             elif len(record.text) < SHORT_TEXT:
                 found[record.id] = (record, "short_text", f"{len(record.text)} characters say little")
@@ -460,7 +253,7 @@ class MemoryVault:
                 found.setdefault(older.id, (older, "near_duplicate", f"similar to {newer.id} ({score:.2f})"))
         for record in self.recall_memories(scope):
             if record.tier == "register" and not record.topic_id:
-                age = self.clock() - _time(record.updated_at or record.created_at)
+                age = self.clock() - time_of(record.updated_at or record.created_at)
                 if age > STALE_AFTER:
                     detail = f"has no topic and was not updated for {age.days} days"
                     found.setdefault(record.id, (record, "stale_register", detail))
@@ -485,19 +278,7 @@ class MemoryVault:
 
     def build_snapshot(self, scope: str | Sequence[str] | None = None) -> str:
         """Canon and the registers with a topic as Markdown, "" when there are none."""
-        records = sorted(self._active(scope), key=lambda record: (record.category, _time(record.created_at), record.id))
-        canon = [f"- {list_item(record.text)}" for record in records if record.tier == "canon"]
-        registers = [
-            f"- **{one_line(record.topic_id)}**: {list_item(record.text)}"
-            for record in records
-            if record.tier == "register" and record.topic_id
-        ]
-        parts = [
-            "\n".join((f"### {title}", "", *lines))
-            for title, lines in (("Canon", canon), ("Active Registers", registers))
-            if lines
-        ]
-        return "\n\n".join(("## Memory Snapshot", *parts)) + "\n" if parts else ""
+        return snapshot(self._active(scope))
 
     def vault_stats(self) -> dict[str, Any]:
         """Counts of what is active, deleted, raw and damaged."""
@@ -534,18 +315,18 @@ class MemoryVault:
             rejected = []
             lines = [line for line in split_lines(data) if line.strip()]
             for line in lines:
-                record = _read_line(line)
+                record = read_line(line)
                 if isinstance(record, str):
                     rejected.append(line)
-                elif _supersedes(record, latest.get(record.id)):
+                elif supersedes(record, latest.get(record.id)):
                     latest[record.id] = record
             kept = [record for record in latest.values() if record.deleted_at is None]
-            kept.sort(key=lambda record: (record.category, _time(record.created_at)))
+            kept.sort(key=lambda record: (record.category, time_of(record.created_at)))
             counts.update(lines_before=len(lines), lines_after=len(kept))
-            return _data(kept), b"".join(line + b"\n" for line in rejected)
+            return render_lines(kept), b"".join(line + b"\n" for line in rejected)
 
         if os.path.exists(self._file):
-            rewrite(self._file, change, lambda line: isinstance(_read_line(line), Record))
+            rewrite(self._file, change, lambda line: isinstance(read_line(line), Record))
         return {**counts, "lines_removed": counts["lines_before"] - counts["lines_after"]}
 
     def get_memory(self, id: str) -> Record:
@@ -557,7 +338,7 @@ class MemoryVault:
         data, _ = read_new(self._file, Position())
         quoted = json.dumps(id, ensure_ascii=False).encode()
         lines = (*split_lines(read_old(self._file)), *split_lines(data))
-        found = [_read_line(line) for line in lines if quoted in line]
+        found = [read_line(line) for line in lines if quoted in line]
         versions = {record: None for record in found if isinstance(record, Record) and record.id == id}
         return sorted(versions, key=lambda record: record.version)
 
@@ -594,7 +375,7 @@ class MemoryVault:
         if draft.type is not None:
             fields["category"] = draft.type
         draft = replace(
-            _draft(
+            to_draft(
                 draft.text, draft.scope or self.scopes[0], fields.get("category"), draft.tags,
                 fields.get("source"), fields.get("tier"), fields.get("topic_id"),
             ),
@@ -610,7 +391,7 @@ class MemoryVault:
         return self._memory(self._change(native, changes))
 
     def extend(self, native: str, text: str) -> Memory:
-        _text(text)  # of the right type; its indentation stays
+        to_text(text)  # of the right type; its indentation stays
         with self._held():
             old = self._existing(native)
             return self._memory(self._next(old, {"text": f"{old.text}\n\n{text}"}))
@@ -638,31 +419,11 @@ class MemoryVault:
     def removed(self) -> Iterator[Removed]:
         with self._lock:
             deleted = [record for record in self._state().latest.values() if record.deleted_at is not None]
-        for record in sorted(deleted, key=lambda record: _time(record.deleted_at), reverse=True):
-            yield Removed(f"vault:{record.id}", "tombstone", self.path, _time(record.deleted_at))
-
-    # -- the format
+        for record in sorted(deleted, key=lambda record: time_of(record.deleted_at), reverse=True):
+            yield Removed(f"vault:{record.id}", "tombstone", self.path, time_of(record.deleted_at))
 
     def _memory(self, record: Record) -> Memory:
-        title, thread = record.extra.get("title"), record.extra.get("thread")
-        own = {"tier": record.tier, "topic_id": record.topic_id, "source": record.source}
-        more = {key: value for key, value in record.extra.items() if key not in ("title", "thread")}
-        return Memory(
-            id=f"vault:{record.id}",
-            lane="vault",
-            text=record.text,
-            title=title if isinstance(title, str) and title else first_line(record.text, 80) or record.id,
-            file=self._file,
-            tags=tuple(record.tags),
-            type=record.category,
-            status="active",
-            scope=record.scope,
-            thread=thread if isinstance(thread, str) else None,
-            created_at=moment(record.created_at),
-            updated_at=moment(record.updated_at),
-            fields={**more, **own, "version": record.version, "category": record.category},
-            remarks=record.remarks,
-        )
+        return to_memory(record, self._file)
 
     # -- writing
 
@@ -692,7 +453,7 @@ class MemoryVault:
         old = self._known.active.get(fields["upsert_of"]) if "upsert_of" in fields else None
         extra = {name: value for name in ("title", "thread") if (value := getattr(draft, name)) is not None}
         if old is not None:
-            return _storable(
+            return storable(
                 replace(
                     old,
                     text=draft.text.strip(),
@@ -705,7 +466,7 @@ class MemoryVault:
                     remarks=draft.remarks,
                 )
             )
-        return _storable(
+        return storable(
             Record(
                 id=self._new_id(),
                 text=draft.text.strip(),
@@ -728,12 +489,12 @@ class MemoryVault:
 
     def _next(self, old: Record, changes: Mapping[str, Any]) -> Record:
         """Append the version after this one. What is given passes the gate; what stays does not."""
-        fields = {name: normal(changes[name]) for name, normal in _NORMAL.items() if name in changes}
+        fields = {name: normal(changes[name]) for name, normal in NORMAL.items() if name in changes}
         draft = Draft(
-            _text(changes["text"]) if "text" in changes else "",
+            to_text(changes["text"]) if "text" in changes else "",
             changes.get("title"),
-            _tags(changes.get("tags")),
-            scope=_lowered(changes.get("scope")),
+            to_tags(changes.get("tags")),
+            scope=lowered(changes.get("scope")),
             thread=changes.get("thread"),
             fields=fields,
         )
@@ -754,12 +515,12 @@ class MemoryVault:
             extra={name: value for name, value in extra.items() if value is not None},
             remarks=draft.remarks,
         )
-        self._append(_storable(record))
+        self._append(storable(record))
         return record
 
     def _append(self, *records: Record) -> None:
         if records:
-            files.append_lines(self._file, _data(records))
+            files.append_lines(self._file, render_lines(records))
 
     def _now(self) -> str:
         return iso(self.clock()) or ""
@@ -780,7 +541,7 @@ class MemoryVault:
                 while anew:
                     state = self._forget(state.position)
                     for line in split_lines(read_old(self._file)):
-                        if isinstance(record := _read_line(line), Record):
+                        if isinstance(record := read_line(line), Record):
                             self._take(state, record)
                     self._read(state, data)
                     # A compaction may have carried lines over between the two reads: look once more.
@@ -797,14 +558,14 @@ class MemoryVault:
 
     def _read(self, state: _State, data: bytes) -> None:
         *lines, last = split_lines(state.pending + data)
-        whole = isinstance(_read_line(last), Record)  # editors leave out the last line end
+        whole = isinstance(read_line(last), Record)  # editors leave out the last line end
         state.pending = b"" if whole else last
         for line in (*lines, last) if whole else lines:
             state.lines += 1
             if not line.strip():
                 continue
             state.raw += 1
-            record = _read_line(line)
+            record = read_line(line)
             if isinstance(record, str):
                 state.malformed += 1
                 state.problems.append(Problem(self.path, record, state.lines))
@@ -824,7 +585,7 @@ class MemoryVault:
     def _take(self, state: _State, record: Record) -> None:
         """Let a record count if it is newer than what is known of its id."""
         old = state.latest.get(record.id)
-        if not _supersedes(record, old):
+        if not supersedes(record, old):
             return
         state.latest[record.id] = record
         was, now = (None if entry is None or entry.deleted_at else entry for entry in (old, record))
@@ -873,7 +634,7 @@ class MemoryVault:
         """The active register of a topic; the newest, should a race have made two."""
         with self._lock:
             found = self._state().topics.get((scope or self.scopes[0], topic), {})
-            return min(found.values(), key=_newest, default=None)
+            return min(found.values(), key=newest_first, default=None)
 
     def _existing(self, id: str) -> Record:
         record = self._state().active.get(id) if isinstance(id, str) else None
@@ -920,126 +681,7 @@ def search_score(query: str, text: str) -> float:
     return len(shared) / len(wanted) + bonus + 0.4 * SequenceMatcher(None, low_query, low_text).ratio()
 
 
-def _read_line(line: bytes) -> Record | str:
-    """The record of a line, or what is wrong with it."""
-    try:
-        return parse_line(line.decode())
-    except UnicodeDecodeError:
-        return "is not UTF-8 text"
-    except ValueError as error:
-        return str(error)
-
-
-def _data(records: Iterable[Record]) -> bytes:
-    return "".join(render_line(record) + "\n" for record in records).encode()
-
-
-def _supersedes(new: Record, old: Record | None) -> bool:
-    """Whether a line read later counts: higher version; then later in time; then later in the file."""
-    if old is None or new.version != old.version:
-        return old is None or new.version > old.version
-    return _changed(new) >= _changed(old)
-
-
-def _changed(record: Record) -> datetime:
-    return max(_time(record.updated_at), _time(record.deleted_at))
-
-
-def _time(value: str | None) -> datetime:
-    return moment(value) or _EARLIEST
-
-
-def _newest(record: Record) -> tuple[float, str]:
-    """Sort key: newest first. The id breaks ties, so that compaction changes no order."""
-    return -(_time(record.created_at) - _EARLIEST).total_seconds(), record.id
-
-
 def _first(records: list[Record], limit: int | None) -> list[Record]:
     if limit is not None and not isinstance(limit, int):
         raise InvalidInput("The limit is not a whole number.", hint="Give a number, or None for all.")
     return records if limit is None else records[: max(limit, 0)]
-
-
-def list_item(text: str) -> str:
-    """A text as one Markdown list item: invisible characters removed, further lines indented."""
-    return "\n  ".join(visible(text).strip().splitlines())
-
-
-def one_line(label: str | None) -> str:
-    """A label on one line: nothing that a model could take for another line of a block."""
-    return " ".join(visible(label or "").split())
-
-
-def _draft(text: Any, scope: Any, category: Any, tags: Any, source: Any, tier: Any, topic_id: Any) -> Draft:
-    """A draft with the seed's normal forms: stripped text, lower-case scope, category and tier."""
-    fields = {
-        "category": _lowered(category),
-        "tier": "canon" if tier is None else _lowered(tier),
-        "topic_id": _topic(topic_id),
-        "source": _source(source),
-    }
-    return Draft(_text(text), tags=_tags(tags), scope=_lowered(scope) or "", fields=fields)
-
-
-def _draft_of(item: Mapping[str, Any]) -> Draft:
-    if not isinstance(item, Mapping):
-        raise InvalidInput("The item is not a mapping.", hint="Give text, scope and category.")
-    known(item, frozenset({"text", "scope", "category", "tags", "source", "tier", "topic_id"}), "vault")
-    return _draft(
-        item.get("text"),
-        item.get("scope"),
-        item.get("category"),
-        item.get("tags"),
-        item.get("source"),
-        item.get("tier"),
-        item.get("topic_id"),
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput("The text is not text.", hint="Give a string.")
-    return value.strip()
-
-
-def _topic(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput("The topic_id is not text.", hint="Give a stable key such as current_projects.")
-    return (value or "").strip() or None
-
-
-def _source(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput("The source is not text.", hint=f"Use one of: {', '.join(SOURCES)}.")
-    return value
-
-
-def _lowered(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput("Scope, category and tier are text.", hint="Give strings.")
-    return None if value is None else value.strip().lower()
-
-
-_NORMAL: dict[str, Callable[[Any], str | None]] = {
-    "category": _lowered, "tier": _lowered, "topic_id": _topic, "source": _source,
-}  # fmt: skip
-
-
-def _tags(value: Any) -> tuple[str, ...]:
-    items = value.split(",") if isinstance(value, str) else value or ()
-    if not isinstance(items, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in items):
-        raise InvalidInput("Tags are a list of text.", hint='Give tags such as ["infra", "deploy"].')
-    return tuple(dict.fromkeys(tag for item in items if (tag := item.strip())))
-
-
-def _storable(record: Record) -> Record:
-    """The record, if a line can hold it. Raises InvalidInput for NUL, lone surrogates and over-long labels."""
-    labels = [record.category, record.topic_id or "", *record.tags]
-    if len(record.tags) > MAX_TAGS or any(len(label) > MAX_LABEL for label in labels):
-        raise InvalidInput(
-            f"A category, topic or tag has at most {MAX_LABEL} characters, and a memory {MAX_TAGS} tags.",
-            hint="Put what is longer into the text.",
-        )
-    for text in (record.text, *labels, *(str(value) for value in record.extra.values())):
-        files.encoded(text)
-    return record
