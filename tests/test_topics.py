@@ -25,6 +25,7 @@ from memlane import AlreadyExists, Bank, InvalidInput, NotFound, Problem, Refuse
 from memlane.cli import app, main
 from memlane.errors import ConfigError, StorageError
 from memlane.lanes import scan
+from memlane.lanes.topic_checks import CHECKS, PATTERNS
 from memlane.lanes.topic_entries import (
     Entry,
     Listed,
@@ -37,7 +38,7 @@ from memlane.lanes.topic_entries import (
     render,
     split,
 )
-from memlane.lanes.topics import CHECKS, PATTERNS, SecurityViolation, base_path
+from memlane.lanes.topics import SecurityViolation, base_path
 from memlane.model import Draft, Memory
 
 HAND_WRITTEN = """\
