@@ -20,7 +20,9 @@ _HOME = {
     "AlreadyExists": "errors",
     "Bank": "bank",
     "ConfigError": "errors",
+    "Hit": "model",
     "InvalidInput": "errors",
+    "Link": "model",
     "Memory": "model",
     "MemoryEntry": "lanes.layer_entries",
     "MemlaneError": "errors",
@@ -41,7 +43,9 @@ __all__ = [
     "AlreadyExists",
     "Bank",
     "ConfigError",
+    "Hit",
     "InvalidInput",
+    "Link",
     "MemlaneError",
     "Memory",
     "MemoryEntry",
@@ -77,7 +81,7 @@ if TYPE_CHECKING:
     from memlane.lanes.records import RecordLane
     from memlane.lanes.topics import TopicLane
     from memlane.lanes.vault import MemoryVault
-    from memlane.model import Memory, Problem, Removed
+    from memlane.model import Hit, Link, Memory, Problem, Removed
 
 
 def __getattr__(name: str) -> Any:
