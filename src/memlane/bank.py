@@ -9,7 +9,7 @@ import builtins
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -227,6 +227,9 @@ class Bank:
         """
         from memlane.search import search
 
+        _check_query(query, limit, type=type, lane=lane, status=status, scope=scope, project=project)
+        if lane is not None and lane not in NAMES:
+            raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
         first, last = _moment(since, "since"), _moment(until, "until", end_of_day=True)
         filters = {
             "tags": _words(tags),
@@ -240,25 +243,23 @@ class Bank:
             "archived": archived,
         }
         recency = (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"])
-        self.index.refresh(wait=wait)
-        with self.index.snapshot():
-            return search(self.index, query, limit=limit, filters=filters, recency=recency, now=utc_now())
+        return self.index.ask(
+            lambda: search(self.index, query, limit=limit, filters=filters, recency=recency, now=utc_now()), wait=wait
+        )
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
         """Memories that link to a target (`src/auth.py`, `memory:auth-plan`), ranked by the query, then the newest."""
         from memlane.graph import linked
 
-        self.index.refresh()
-        with self.index.snapshot():
-            return linked(self.index, target, query, limit)
+        _check_query(query, limit)
+        _check_query(target, limit)
+        return self.index.ask(lambda: linked(self.index, target, query, limit))
 
     def graph(self) -> dict[str, Any]:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
         from memlane.graph import graph
 
-        self.index.refresh()
-        with self.index.snapshot():
-            return graph(self.index)
+        return self.index.ask(lambda: graph(self.index))
 
     def suggest_merges(
         self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
@@ -266,11 +267,10 @@ class Bank:
         """Groups of memories that say much the same. `threshold` means the same for every encoder. Changes nothing."""
         from memlane.consolidate import suggest_merges
 
-        if not 0 <= threshold <= 1:
+        if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
-        self.index.refresh()
-        with self.index.snapshot():
-            return suggest_merges(self.index, threshold=threshold, limit=limit, type=type)
+        _check_query("", limit, type=type)
+        return self.index.ask(lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type))
 
     @property
     def index(self) -> Index:
@@ -411,6 +411,18 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for item in items if (word := item.strip())))
 
 
+def _check_query(query: Any, limit: Any, **words: Any) -> None:
+    """Raise InvalidInput for arguments of the wrong type."""
+    if not isinstance(query, str):
+        raise InvalidInput("The query is not text.", hint="Give a string.")
+    if not isinstance(limit, int):
+        raise InvalidInput("The limit is not a whole number.", hint="5 is the default.")
+    for name, value in words.items():
+        if not isinstance(value, str | None):
+            raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
+    files.encoded(" ".join([query, *filter(None, words.values())]).replace("\0", " "))
+
+
 def _when(memory: Memory) -> datetime:
     """The date a memory is listed by."""
     return memory.created_at or memory.updated_at or _BEGINNING
@@ -424,5 +436,5 @@ def _moment(value: datetime | str | None, name: str, *, end_of_day: bool = False
     if found is None:
         raise InvalidInput(f"{name} is not a date.", hint="Write it like 2025-01-15 or 2025-01-15T10:30:00Z.")
     if end_of_day and isinstance(value, str) and len(value.strip()) <= 10:
-        return found + timedelta(days=1) - timedelta(microseconds=1)
+        return found.replace(hour=23, minute=59, second=59, microsecond=999999)
     return found

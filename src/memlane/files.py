@@ -446,8 +446,21 @@ def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Ite
                 elif name not in _IGNORED_FOLDERS and entry.path not in skip:
                     folders.append(entry.path)
             elif name.endswith(suffix):
-                yield entry.path
+                yield entry.path if entry.path.isascii() or _is_text(entry.path) else _unreadable_name(entry.path)
         pending.extend(reversed(folders))
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unreadable_name(path: str) -> Problem:
+    shown = os.fsencode(path).decode(errors="replace")
+    return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
 
 
 def _left_over(entry: os.DirEntry[str]) -> Iterator[Problem]:

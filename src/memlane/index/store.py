@@ -27,10 +27,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from memlane.errors import MemlaneError, StorageError
 from memlane.index.chunks import chunks
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.links import links_in
@@ -44,6 +45,7 @@ BLOCK = 4096  # chunk numbers per block of postings
 ROWS = 256  # rows per block of vectors
 EXACT = 20_000  # vectors that are compared exactly; of more, only those that a first pass by signs brings up
 BATCH = 500  # files per transaction
+SMALL = 3_000  # chunks that are read anew after every change
 FEW = 50  # chunks whose mean says nothing yet
 MANY = 2_000  # changes that are worked into the columns one by one
 WEIGHTS = {"title": 2.0, "tags": 2.0, "header": 1.5, "name": 1.0, "date": 1.0, "text": 1.0}
@@ -71,6 +73,30 @@ _TABLES = """
     CREATE TABLE graves (n INTEGER PRIMARY KEY AUTOINCREMENT, chunk INT);
 """
 _POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
+
+
+T = TypeVar("T")
+_OTHER_VERSION = "the index is of another version"
+_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
+
+
+def _name(error: BaseException) -> str:
+    """SQLite's own name of an error, without what comes after the first two words."""
+    return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Whether the file's content is at fault, rather than the disk, a lock or a permission."""
+    if not isinstance(error, sqlite3.Error):
+        return True  # a row that does not decode or a block of the wrong size
+    text = str(error)
+    return _name(error) in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or text == _OTHER_VERSION or "decode" in text
+
+
+def _unusable(error: BaseException) -> StorageError:
+    return StorageError(
+        f"The index cannot be used: {error}.", hint="Try again; if that does not help, delete the folder `indices`."
+    )
 
 
 def progress_line(done: int, total: int) -> None:
@@ -146,6 +172,7 @@ class Index:
         self._version = (-1, -1, "")
         self._checked = (float("-inf"), 0.0)
         self._lock = RLock()
+        self._noted = 1  # writes since the numbers and counts were last looked at; at first, nobody knows
         self.complete = True
         self._db = self._open()
 
@@ -155,22 +182,33 @@ class Index:
     # -- the file
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file; one that is damaged or of another version is made anew."""
-        os.makedirs(self.path.parent, exist_ok=True)
-        ignore = self.path.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")  # derived files have no place in a history
+        """Open the file; one that is damaged or of another version is made anew.
+
+        Where nothing may be written the index is made in memory, so that a bank that can only be read is searched, too.
+        """
+        try:
+            os.makedirs(self.path.parent, exist_ok=True)
+            ignore = self.path.parent / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")  # derived files have no place in a history
+            return self._connected(os.fspath(self.path))
+        except (OSError, sqlite3.OperationalError) as error:
+            if isinstance(error, sqlite3.OperationalError) and _name(error) not in _UNWRITABLE:
+                raise _unusable(error) from error
+            print("memlane: the index cannot be written here; it is made in memory", file=sys.stderr)
+            return self._connected(":memory:")
+
+    def _connected(self, path: str) -> sqlite3.Connection:
         for attempt in range(2):
-            db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = NORMAL")
                 self._prepare(db)
             except sqlite3.DatabaseError as error:
                 db.close()
-                if attempt or "locked" in str(error):
+                if attempt or not _is_damage(error):
                     raise
-                print("memlane: the index is damaged or old and is made anew", file=sys.stderr)
                 self._remove()
             else:
                 return db
@@ -182,7 +220,7 @@ class Index:
             db.execute("SELECT value FROM meta").fetchall()
             return
         if version:
-            raise sqlite3.DatabaseError("another version")
+            raise sqlite3.DatabaseError(_OTHER_VERSION)
         db.execute("BEGIN IMMEDIATE")
         if db.execute("PRAGMA user_version").fetchone()[0] == 0:
             for statement in _TABLES.split(";"):
@@ -191,6 +229,7 @@ class Index:
         db.execute("COMMIT")
 
     def _remove(self) -> None:
+        print("memlane: the index is damaged or old and is made anew", file=sys.stderr)
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.path}{suffix}")
@@ -215,7 +254,29 @@ class Index:
             try:
                 yield
             finally:
-                self._db.execute("COMMIT")
+                self._db.execute("ROLLBACK")  # nothing was written
+
+    def ask(self, question: Callable[[], T], *, wait: float | None = None) -> T:
+        """Bring the index up to date and ask it something. A file that turns out damaged is made anew, once.
+
+        Raises StorageError when the index cannot be used for another reason: locked, full disk.
+        """
+        for attempt in range(2):
+            try:
+                self.refresh(wait=wait)
+                with self.snapshot():
+                    return question()
+            except MemlaneError:
+                raise
+            except (sqlite3.Error, ValueError, IndexError) as error:
+                if attempt or not _is_damage(error):
+                    raise _unusable(error) from error
+                with self._lock:
+                    self._db.close()
+                    self._remove()
+                    self._columns, self._checked = None, (float("-inf"), 0.0)
+                    self._db = self._open()
+        raise AssertionError("unreachable")
 
     def _meta(self, key: str, default: Any = None) -> Any:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -260,8 +321,9 @@ class Index:
         self.complete = True
         if changed:
             progress(len(changed), len(changed))
+        if changed or gone or self._noted:
+            self._noted = 0
             self._tune_encoder()
-        if changed or gone:
             self._pack()
 
     def _pack(self) -> None:
@@ -278,12 +340,14 @@ class Index:
                 db.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
             writer = _Writer(db, encoder)
             for data, position in rows:
-                writer.add(_prepared(_loaded(data)), position)
+                memory = _loaded(data)
+                writer.add(_prepared(memory, *_shape(memory)), position)
             writer.flush()
             db.execute("INSERT OR REPLACE INTO meta VALUES ('packed', ?)", (self._meta("packed", 0) + 1,))
 
     def _difference(self) -> tuple[list[tuple[Lane, str, os.stat_result]], list[str]]:
         known = {row[0]: row[1:] for row in self._db.execute("SELECT path, size, mtime FROM files")}
+        had = bool(known)
         changed = []
         for lane in self.lanes:
             for path in lane.files():
@@ -295,29 +359,48 @@ class Index:
                     continue
                 if known.pop(path, None) != (info.st_size, info.st_mtime_ns):
                     changed.append((lane, path, info))
+        if not had and len(changed) >= BATCH and not sys.stderr.isatty():
+            print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
         return changed, list(known)
 
     def note(self, lane: Lane, path: str) -> None:
-        """Take in one file that was just written or removed."""
-        try:
-            info = os.stat(path)
-        except OSError:
-            with self._writing() as db:
-                self._forget_file(db, path)
-        else:
-            self._index_files([(lane, path, info)])
+        """Take in one file that was just written or removed.
+
+        The write itself is done and acknowledged: what goes wrong here is found and mended by the next `refresh`.
+        """
+        with self._lock, suppress(sqlite3.Error, OSError):
+            self._db.execute("PRAGMA busy_timeout = 1000")
+            try:
+                info = os.stat(path) if os.path.exists(path) else None
+                if info is None:
+                    with self._writing() as db:
+                        self._forget_file(db, path)
+                else:
+                    self._index_files([(lane, path, info)])
+                self._noted += 1
+                if self._noted % 100 == 0:
+                    self._tune_encoder()
+                    self._pack()
+            finally:
+                self._db.execute("PRAGMA busy_timeout = 60000")
 
     def _index_files(self, entries: Sequence[tuple[Lane, str, os.stat_result]]) -> None:
         read = []
+        prepared: dict[str, _Prepared] = {}
         for lane, path, info in entries:
-            memories = [item for item in lane.parse(path) if isinstance(item, Memory)]
+            known = dict(self._db.execute("SELECT id, digest FROM memories WHERE file = ?", (path,)))
+            memories = []
+            for memory in lane.parse(path):
+                if isinstance(memory, Memory):
+                    data, digest = _shape(memory)
+                    memories.append((memory, digest))
+                    if known.get(memory.id) != digest:  # most memories of a large file have not changed
+                        prepared[memory.id] = _prepared(memory, data, digest)
             read.append((lane, path, info, memories))
-        fresh = [_prepared(memory) for *_, memories in read for memory in memories]
-        prepared = {piece.memory.id: piece for piece in fresh}
         while True:
             encoder = self.encoder
             with self._writing() as db:
-                if self._embedded == encoder.fingerprint:  # nobody tuned it meanwhile
+                if self._embedded == encoder.fingerprint:  # nobody changed it meanwhile
                     self._write(_Writer(db, encoder), db, read, prepared)
                     return
 
@@ -325,7 +408,7 @@ class Index:
         self,
         writer: _Writer,
         db: sqlite3.Connection,
-        read: Sequence[tuple[Lane, str, os.stat_result, list[Memory]]],
+        read: Sequence[tuple[Lane, str, os.stat_result, list[tuple[Memory, bytes]]]],
         prepared: Mapping[str, _Prepared],
     ) -> None:
         for lane, path, info, memories in read:
@@ -333,11 +416,11 @@ class Index:
                 id: (n, digest)
                 for n, id, digest in db.execute("SELECT n, id, digest FROM memories WHERE file = ?", (path,))
             }
-            for memory in memories:
-                piece = prepared[memory.id]
+            for memory, wanted in memories:
                 n, digest = old.pop(memory.id, (None, None))
-                if digest == piece.digest:
+                if digest == wanted:
                     continue
+                piece = prepared.get(memory.id) or _prepared(memory, *_shape(memory))
                 if n is None:
                     moved = db.execute("SELECT n FROM memories WHERE id = ?", (memory.id,)).fetchone()
                     n = moved[0] if moved else None
@@ -408,6 +491,8 @@ class Index:
         version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes, layout)
         if self._columns is None or version != self._version:
             known = self._columns if layout == self._version[2] else None
+            if known is not None and known.used < SMALL:
+                known = None  # reading all is quick, and what the vectors have in common is then that of this moment
             self._columns = (known and self._extended(known)) or self._read_columns()
             self._version = version
         return self._columns
@@ -420,7 +505,9 @@ class Index:
             "FROM chunks c JOIN memories m ON m.n = c.memory "
             "ORDER BY coalesce(m.thread, m.n), m.created, m.position, m.n, c.n"
         )
-        columns = _empty_columns(used, buried, self._mean())
+        alive = np.zeros(used, np.bool_)
+        alive[[n for (n,) in self._db.execute("SELECT n FROM chunks")]] = True
+        columns = _empty_columns(used, buried, self._mean(alive))
         previous, owner = -1, None
         for n, memory, length, created, group in rows:
             columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
@@ -432,14 +519,13 @@ class Index:
             columns.put_vectors(start, self._vectors(start, min(start + BLOCK, used)))
         return columns
 
-    def _mean(self) -> Array:
-        """What all vectors have in common. Over a handful that is chance: it counts in full where there are many."""
-        total, count = np.zeros(self.encoder.dim, np.int64), FEW
-        for (data,) in self._db.execute("SELECT data FROM vectors") if self.encoder.dim else ():
-            rows = np.frombuffer(data, np.int8).reshape(-1, self.encoder.dim)
-            total += rows.sum(axis=0, dtype=np.int64)
-            count += len(rows)
-        return (total / count / 127).astype(np.float32)
+    def _mean(self, alive: Array) -> Array:
+        """What the vectors have in common. Over a handful that is chance: it counts in full where there are many."""
+        total = np.zeros(self.encoder.dim, np.int64)
+        for start in range(0, len(alive), BLOCK):
+            end = min(start + BLOCK, len(alive))
+            total += self._vectors(start, end)[alive[start:end]].sum(axis=0, dtype=np.int64)
+        return (total / (int(alive.sum()) + FEW) / 127).astype(np.float32)
 
     def _extended(self, columns: Columns) -> Columns | None:
         """The same columns with what was added and buried since; None when reading all anew is simpler."""
@@ -580,8 +666,13 @@ class _Prepared:
     links: list[tuple[str, str, str]]
 
 
-def _prepared(memory: Memory) -> _Prepared:
+def _shape(memory: Memory) -> tuple[str, bytes]:
+    """A memory as JSON, and the digest by which a change is noticed."""
     data = json.dumps(memory.to_dict(), ensure_ascii=False)
+    return data, hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
+
+
+def _prepared(memory: Memory, data: str, digest: bytes) -> _Prepared:
     common: Counter[str] = Counter()
     for field, text in (
         ("title", memory.title),
@@ -599,7 +690,6 @@ def _prepared(memory: Memory) -> _Prepared:
         for term, weight in common.items():
             counted[term] += weight
         pieces.append((header, text, counted))
-    digest = hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
     return _Prepared(memory, digest, data, pieces, list(links_in(memory.text)))
 
 
