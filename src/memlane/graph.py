@@ -11,16 +11,18 @@ from memlane.model import Link, Memory
 
 
 def linked(index: Index, target: str, query: str, limit: int) -> list[Link]:
-    """The memories that link to a target, best first by the query; among equals the newest.
+    """The memories, but archived ones, that link to a target, best first by the query; among equals the newest.
 
     The score is how close the memory's best piece is to the query: by vectors, and by the words they share.
     """
-    node = target if target.startswith(("memory:", "ghost:")) else f"ghost:{target}"
     contexts: dict[int, list[tuple[str, str]]] = {}
-    for number, _, edge, context in index.links(node):
-        contexts.setdefault(number, []).append((edge, context))
+    for node in _nodes(index, target):
+        for number, _, edge, context in index.links(node):
+            contexts.setdefault(number, []).append((edge, context))
     found = []
     for number, memory in index.memories(contexts).items():
+        if memory.status == "archived":
+            continue
         score, content = _closest(index, memory, query)
         edge, context = max(contexts[number], key=lambda pair: _shared(query, pair[1]))
         found.append(Link(memory, round(score, 4), content, context, edge))
@@ -28,6 +30,24 @@ def linked(index: Index, target: str, query: str, limit: int) -> list[Link]:
     found.sort(key=lambda link: link.memory.created_at.timestamp() if link.memory.created_at else 0.0, reverse=True)
     found.sort(key=lambda link: -link.score)
     return found[: max(limit, 0)]
+
+
+def _nodes(index: Index, target: str) -> list[str]:
+    """Every way in which a link can name a target: a note goes by its name, too, and by `memory:` and its name."""
+    node = target if target.startswith(("memory:", "ghost:")) else f"ghost:{target}"
+    for id in _ids(node):
+        numbers = index.matching(id=id, archived=True)
+        if numbers is not None and len(numbers):
+            lane, _, native = id.partition(":")
+            names = (native, id) if lane == "notes" else (id,)
+            return [f"{kind}:{name}" for kind in ("memory", "ghost") for name in names]
+    return [node]
+
+
+def _ids(node: str) -> tuple[str, str]:
+    """The ids that the memory a link names can have, the likelier first."""
+    kind, _, name = node.partition(":")
+    return (f"notes:{name}", name) if kind == "memory" else (name, f"notes:{name}")
 
 
 def _closest(index: Index, memory: Memory, query: str) -> tuple[float, str]:
@@ -65,12 +85,12 @@ def graph(index: Index) -> dict[str, Any]:
             node = f"tag:{tag.lower()}"
             nodes.setdefault(node, {"id": node, "title": tag, "is_ghost": False})
             edges.append({"source": memory.id, "target": node, "edge_type": "HAS_TAG", "edge_context": ""})
+    memories = set(ids.values())
     for number, target, edge, context in index.links():
         if number not in ids:
             continue
-        node = f"notes:{target.removeprefix('memory:')}" if target.startswith("memory:") else target
+        node = next((id for id in _ids(target) if id in memories), target)
         if node not in nodes:
-            node = target
             nodes[node] = {"id": node, "title": target.partition(":")[2], "is_ghost": True}
         edges.append({"source": ids[number], "target": node, "edge_type": edge, "edge_context": context})
     return {"nodes": list(nodes.values()), "edges": edges}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from memlane.text import lines_with_code
 
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_INLINE_CODE = re.compile(r"(`+)(?!`)(?:(?!\1).)+?\1(?!`)", re.DOTALL)
+_BACKTICKS = re.compile(r"`+")
 CONTEXT = 100  # characters on each side
 EDGES = {  # the first group of words that the context has decides; to a memory, and to anything else
     "memory": {
@@ -39,7 +39,7 @@ def links_in(text: str) -> Iterator[tuple[str, str, str]]:
     if "[[" not in text:
         return
     plain = "".join(line if not code else re.sub(r"[^\n]", " ", line) for line, code in lines_with_code(text))
-    plain = _INLINE_CODE.sub(lambda code: " " * len(code[0]), plain)
+    plain = _without_inline_code(plain)
     for match in _LINK.finditer(plain):
         target, _, note = (part.strip() for part in match[1].partition("|"))
         if not target:
@@ -48,6 +48,22 @@ def links_in(text: str) -> Iterator[tuple[str, str, str]]:
         is_memory = target.startswith("memory:")
         stated = note.removeprefix("type:") if note.startswith("type:") else ""
         yield target if is_memory else f"ghost:{target}", stated or edge_type(context, is_memory), context
+
+
+def _without_inline_code(text: str) -> str:
+    """The text with spaces for inline code: from a run of backticks to the next run that is as long."""
+    runs = [match.span() for match in _BACKTICKS.finditer(text)]
+    ends: list[int | None] = []  # where the code that each run opens ends; the last run first
+    later: dict[int, int] = {}
+    for start, end in reversed(runs):
+        ends.append(later.get(end - start))
+        later[end - start] = end
+    parts, done = [], 0
+    for (start, _), code_end in zip(runs, reversed(ends), strict=True):
+        if start >= done and code_end is not None:
+            parts += [text[done:start], " " * (code_end - start)]
+            done = code_end
+    return "".join(parts) + text[done:]
 
 
 def edge_type(context: str, is_memory: bool) -> str:
