@@ -12,7 +12,7 @@ from memlane.cli.output import always_json, as_json, print_json, print_rows, say
 from memlane.lanes import NAMES
 
 
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})  # a query may begin with -word
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=5, show_default=True)
 @click.option("--lane", type=click.Choice(NAMES))
