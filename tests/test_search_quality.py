@@ -13,7 +13,7 @@ import pytest
 from memlane import Bank
 from memlane.index.dates import spans
 from memlane.index.words import importance, query_terms
-from memlane.search import search
+from memlane.search import parse, search
 from samples import words
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -79,6 +79,85 @@ def test_a_question_that_quotes_what_nobody_wrote_is_still_answered(bank: Bank) 
     bank.add("Melanie read a book about courage.", title="book")
     assert titles(bank, 'When did Melanie read the book "nothing is impossible"?') == ["book"]
     assert titles(bank, 'book "nothing is impossible"') == []
+
+
+@pytest.mark.parametrize("others", [0, 30])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('"to be"', ["Hamlet"]),
+        ('"to be or not"', ["Hamlet"]),
+        ('"not be"', []),
+        ('"To be, or"', []),
+        ('"auth.py"', ["Code"]),
+        ('"v2.3"', ["Code"]),
+        ('"UserName"', ["Code"]),
+        ('"username"', ["Code"]),
+        ('"into src/auth.py and"', ["Code"]),
+        ('"東京タワー"', ["Tokyo"]),
+    ],
+)
+def test_phrases_of_stop_words_and_of_parts_of_identifiers_are_found(
+    bank: Bank, query: str, found: list[str], others: int
+) -> None:
+    fill(bank, others)
+    bank.add("To be or not to be, that is the question.", title="Hamlet")
+    bank.add("They go to bed, Mr. Orno.", title="Bed")
+    bank.add("Look into src/auth.py and v2.3.1 for getUserName", title="Code")
+    bank.add("Look for auth in main.py, user 2 has the name v3", title="Other")
+    bank.add("昨日東京タワーに行った", title="Tokyo")
+    assert titles(bank, query) == found
+
+
+@pytest.mark.parametrize(
+    ("without", "left"),
+    [
+        ("-auth.py", {"apart", "plain"}),
+        ("-auth.py.", {"apart", "plain"}),
+        ("-UserName", {"apart", "plain"}),
+        ('-"auth in"', {"code", "plain"}),
+        ("-in", {"code", "plain"}),
+        ("-secret", {"code", "apart"}),
+        ('-""', {"code", "apart", "plain"}),
+    ],
+)
+def test_minus_words_may_be_parts_of_identifiers_phrases_stop_words_and_tags(
+    bank: Bank, without: str, left: set[str]
+) -> None:
+    bank.add("Look into src/auth.py for getUserName", title="code")
+    bank.add("Look for auth in main.py, the user has a name", title="apart")
+    bank.add("Look at the tin.", title="plain", tags=["secret"])
+    assert set(titles(bank, f"look {without}")) == left
+
+
+def test_a_phrase_is_found_among_any_number_of_equals(bank: Bank) -> None:
+    for number in range(600):
+        bank.add("alpha beta" if number == 550 else "beta alpha", title="same", created_at="2024-01-01")
+    assert [hit.memory.text.strip() for hit in bank.search('"alpha beta"')] == ["alpha beta"]
+
+
+def test_equals_are_sorted_by_age_and_name_not_by_when_they_were_indexed(bank: Bank) -> None:
+    for number in range(300):
+        day = "2024-01-02" if number in (50, 250) else "2024-01-01"
+        bank.add("The very same words.", title="same", created_at=day)
+    hits = bank.search("very words", 300)
+    keys = [(-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id) for hit in hits if hit.memory.created_at]
+    assert (len(keys), keys) == (300, sorted(keys))
+    assert [hit.memory.created_at.day for hit in hits if hit.memory.created_at and hit.score == hits[9].score][:3] == [
+        2, 2, 1,
+    ]  # fmt: skip
+    assert [hit.memory.id for hit in bank.search("very words", 4)] == [hit.memory.id for hit in hits[:4]]
+
+
+def test_of_an_endless_query_the_beginning_counts(bank: Bank) -> None:
+    bank.add("The copper kettle.", title="kettle")
+    asked = parse("copper " + " ".join(f"w{number}" for number in range(100_000)))
+    assert (len(asked.terms), asked.terms[0]) == (200, "copper")
+    assert len(asked.text) <= 2_000
+    assert asked.text.split()[-1] in {f"w{number}" for number in range(100, 1_000)}  # no half words
+    assert titles(bank, "copper " * 100_000) == ["kettle"]
+    assert parse("x" * 100_000).text == "x" * 2_000
+    assert parse(" " * 100_000).text == ""
 
 
 # -- neighbours and dates

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -25,7 +25,7 @@ import numpy as np
 from memlane.index.dates import spans
 from memlane.index.encoders import Encoder
 from memlane.index.store import FEW, Columns, Index
-from memlane.index.words import fold, importance, query_terms
+from memlane.index.words import fold, importance, plain_parts, query_terms, shortened
 from memlane.model import Hit, Memory
 
 K1, B = 0.9, 0.4
@@ -37,13 +37,15 @@ DATED = 1.4  # for a memory of the time that the query names
 STEEPNESS = 2.0  # of the way from x to a score below 1
 LEAST_COSINE = 0.20  # a memory without any of the words counts from here on
 RESCORED = 1_000  # in a large index, the vectors nearest by their signs, and those of the best by words, are compared
-TIES = 100  # more than this many of the same score are cut by age, not by name
+BATCH = 2_000  # memories that are read at a time, at most
+TIES = 1_000  # more than this many of the same score and time are not sorted by name
+LOOKED = 5_000  # memories that are searched for a phrase that has no word to go by, the best first
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query taken apart: its terms, "quoted phrases" that must occur, and -words that must not."""
+    """A query taken apart: its terms, "quoted phrases" that must occur, and -words, -"phrases" that must not."""
 
     text: str
     terms: tuple[str, ...]
@@ -51,13 +53,21 @@ class Query:
     without: tuple[str, ...]
 
 
+_NOT_PHRASE = re.compile(r'(?:^|(?<=\s))-"([^"]*)"')
+_PHRASE = re.compile(r'"([^"]*)"')
+_NOT_WORD = re.compile(r"(?:^|(?<=\s))-(\w[\w./+#@:'’-]*)")
+
+
 def parse(query: str) -> Query:
-    phrases = [phrase.strip() for phrase in re.findall(r'"([^"]+)"', query) if phrase.strip()]
-    rest = re.sub(r'"[^"]*"', " ", query)
-    without = re.findall(r"(?:^|\s)-(\w[\w./-]*)", rest)
-    rest = re.sub(r"(^|\s)-\w[\w./-]*", " ", rest)
+    rest = shortened(query)
+    without = _NOT_PHRASE.findall(rest)
+    rest = _NOT_PHRASE.sub(" ", rest)
+    phrases = [phrase.strip() for phrase in _PHRASE.findall(rest) if phrase.strip()]
+    rest = _PHRASE.sub(" ", rest)
+    without += (word.rstrip("./@:'’-") for word in _NOT_WORD.findall(rest))
+    rest = _NOT_WORD.sub(" ", rest)
     text = " ".join((*phrases, rest)).strip()
-    return Query(text, tuple(query_terms(text)), tuple(phrases), tuple(without))
+    return Query(text, tuple(query_terms(text)), tuple(phrases), tuple(word for word in without if word.strip()))
 
 
 def search(
@@ -69,7 +79,11 @@ def search(
     recency: tuple[int, float] = (7, 1.2),
     now: datetime,
 ) -> list[Hit]:
-    """The best memories for a query, one hit each. Filters apply before the cut; results are deterministic."""
+    """The best memories for a query, one hit each. Filters apply before the cut; results are deterministic.
+
+    Of a query, the first 2,000 characters and 200 terms count. A phrase or -word is looked for as it is written, but
+    for case and accents, within words too (`"auth.py"` is in `src/auth.py`); one of stop words only as whole words.
+    """
     asked = parse(query)
     if not asked.text or limit <= 0:
         return []
@@ -87,7 +101,12 @@ def _search(
     if not columns.used:
         return []
     layout = _layout(index, columns)
-    allowed = _allowed(index, layout, asked, filters)
+    allowed = _allowed(index, layout, filters)
+    wanted = [_Wording.of(index, layout, phrase) for phrase in asked.phrases]
+    unwanted = [_Wording.of(index, layout, words) for words in asked.without]
+    for wording in wanted:
+        if wording.likely is not None:
+            allowed &= wording.likely
     if not allowed.any():
         return []
     found = _words(index, layout, asked.terms)
@@ -105,9 +124,11 @@ def _search(
     base = -np.expm1(-STEEPNESS * fused)
     days, factor = recency
     recent = layout.created > (now - timedelta(days=days + 1)).timestamp()
-    scores = np.where(allowed & ((found.memories > 0) | (near >= LEAST_COSINE)), base, 0)
+    if not wanted:  # else the phrases are reason enough
+        allowed &= (found.memories > 0) | (near >= LEAST_COSINE)
+    scores = np.where(allowed, base, 0)
     scores[recent] *= factor
-    best = _first(index, layout, scores, limit, asked.phrases)
+    best = _first(index, layout, np.flatnonzero(allowed), scores, limit, wanted, unwanted)
     hits = []
     for row, memory in best:
         pieces = slice(int(layout.start[row]), int(layout.end[row]))
@@ -200,14 +221,11 @@ class _Layout:
             total += np.float32(share) * padded[rows]
         return total
 
-    def having(self, index: Index, words: str) -> Array:
-        """Whether each memory has all terms of some words."""
-        has = np.ones(len(self.start), np.bool_)
-        for term in query_terms(words):
-            numbers, _ = index.postings(term)
-            here = np.zeros(len(has), np.bool_)
-            here[self.row[numbers[numbers < len(self.row)]]] = True
-            has &= here
+    def having(self, index: Index, term: str) -> Array:
+        """Whether each memory has a term."""
+        has = np.zeros(len(self.start), np.bool_)
+        numbers, _ = index.postings(term)
+        has[self.row[numbers[numbers < len(self.row)]]] = True
         return has
 
 
@@ -227,17 +245,46 @@ def _layout(index: Index, columns: Columns) -> _Layout:
     return known
 
 
-def _allowed(index: Index, layout: _Layout, asked: Query, filters: Mapping[str, Any]) -> Array:
+def _allowed(index: Index, layout: _Layout, filters: Mapping[str, Any]) -> Array:
     """Which memories may be found at all."""
     allowed = layout.alive[layout.start]
     matching = index.matching(**filters) if filters else None
     if matching is not None:
         allowed &= np.isin(layout.memory, matching)
-    for word in asked.without:
-        allowed &= ~layout.having(index, word)
-    for phrase in asked.phrases:
-        allowed &= layout.having(index, phrase)
     return allowed
+
+
+@dataclass(slots=True)
+class _Wording:
+    """Words that a memory must or must not contain as they are written."""
+
+    flat: str
+    whole: re.Pattern[str] | None  # of stop words only: "to be" is not in "go to bed"
+    likely: Array | None  # the memories that have the terms; None where there is no term to go by
+
+    @classmethod
+    def of(cls, index: Index, layout: _Layout, words: str) -> Self:
+        flat = _flat(words)
+        parts = plain_parts(words)
+        whole = None
+        if not parts and re.search(r"\w", flat):
+            whole = re.compile(rf"(?<!\w){re.escape(flat)}(?!\w)")
+        likely: Array | None = None
+        for part in dict.fromkeys(parts):
+            has = np.zeros(len(layout.start), np.bool_)
+            for alternative in part:
+                has |= np.logical_and.reduce([layout.having(index, term) for term in alternative])
+            if has.any():  # else it may be a part of other words
+                likely = has if likely is None else likely & has
+        return cls(flat, whole, likely)
+
+    def within(self, text: str) -> bool:
+        return self.flat in text and (self.whole is None or self.whole.search(text) is not None)
+
+    def rules_out(self, row: int, memory: Memory) -> bool:
+        if self.likely is not None and not self.likely[row]:
+            return False
+        return self.within(_shown(memory)) or self.within(_flat("\n".join((memory.native_id, *memory.tags))))
 
 
 # -- words and vectors
@@ -327,25 +374,51 @@ def _cosines(encoder: Encoder, columns: Columns, text: str, words: Array) -> Arr
 
 
 def _first(
-    index: Index, layout: _Layout, scores: Array, limit: int, phrases: Sequence[str]
+    index: Index,
+    layout: _Layout,
+    rows: Array,
+    scores: Array,
+    limit: int,
+    wanted: Sequence[_Wording],
+    unwanted: Sequence[_Wording],
 ) -> list[tuple[int, Memory]]:
-    """The rows of the best memories that have all phrases; of the same score, by their id."""
-    wanted = [_flat(phrase) for phrase in phrases]
-    rows = np.flatnonzero(scores)
+    """The best of the rows that have all that is wanted; of the same score, the newest first, then by their id."""
+    scores = scores.astype(np.float64).round(6)
+    left = LOOKED if wanted and all(wording.likely is None for wording in wanted) else len(rows)
     found: list[tuple[int, Memory]] = []
-    many = limit
-    while len(rows) and len(found) < limit:
-        least = 0.0
-        if len(rows) > many:
-            least = float(np.partition(scores[rows], -many)[-many])
-        top = rows[scores[rows] >= least][: many + TIES]
-        memories = index.memories(int(number) for number in layout.memory[top])
-        here = [(int(row), memories[number]) for row in top if (number := int(layout.memory[row])) in memories]
-        here.sort(key=lambda entry: (-round(float(scores[entry[0]]), 6), entry[1].id))
-        found += (entry for entry in here if all(phrase in _shown(entry[1]) for phrase in wanted))
-        rows = rows[scores[rows] < least]
-        many = max(2 * many, 50)
+    for some in _in_order(rows, scores, layout.created, min(limit, BATCH)):
+        some = some[:left]
+        left -= len(some)
+        memories = index.memories(int(number) for number in layout.memory[some])
+        here = [(int(row), memories[number]) for row in some if (number := int(layout.memory[row])) in memories]
+        here.sort(key=lambda entry: (-scores[entry[0]], -layout.created[entry[0]], entry[1].id))
+        for row, memory in here:
+            text = _shown(memory) if wanted else ""
+            if all(wording.within(text) for wording in wanted) and not any(
+                wording.rules_out(row, memory) for wording in unwanted
+            ):
+                found.append((row, memory))
+        if len(found) >= limit or not left:
+            break
     return found[:limit]
+
+
+def _in_order(rows: Array, scores: Array, created: Array, many: int) -> Iterator[Array]:
+    """The rows by score, then the newest first, in batches that do not part those alike in both, up to TIES."""
+    rest = rows[:0]
+    if len(rows) > many:
+        own = scores[rows]
+        least = np.partition(own, -many)[-many]
+        rows, rest = rows[own >= least], rows[own < least]
+    for part in (rows, rest):
+        left = part if len(part) < 2 else part[np.lexsort((-created[part], -scores[part]))]
+        while len(left):
+            last, more = left[:many][-1], left[many : many + TIES]
+            tied = (scores[more] == scores[last]) & (created[more] == created[last])
+            end = many + int(np.count_nonzero(tied))
+            yield left[:end]
+            left = left[end:]
+            many = min(max(2 * many, 50), BATCH)
 
 
 def _rank(scores: Array, row: int) -> int:

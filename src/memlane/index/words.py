@@ -29,6 +29,7 @@ _ASKING = """many much long often old total number amount ago past last next rec
     recommendation advice help please want like kind type thing something anything someone name called different
     new get got go went make made use take took happen""".split()
 ASKING_WEIGHT = 0.4
+QUERY_CHARACTERS, QUERY_TERMS = 2_000, 200  # of a longer query, only the beginning counts
 _PIECE = re.compile(r"[^\W_]+(?:[._/'’+#@:-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}|[^\W_]+")
 _PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
@@ -55,9 +56,44 @@ def terms(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The distinct terms of a query; its stop words too when it has nothing else."""
+    """The distinct terms of a query, QUERY_TERMS at most; its stop words too when it has nothing else."""
+    text = shortened(text)
     found = list(dict.fromkeys(term for piece in _PIECE.findall(text) for term in _terms_of(piece)))
-    return found or list(dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text)))
+    return (found or list(dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text))))[:QUERY_TERMS]
+
+
+def shortened(query: str) -> str:
+    """The first QUERY_CHARACTERS of a query, cut between two words where there are any."""
+    if len(query) <= QUERY_CHARACTERS:
+        return query
+    cut = query[: QUERY_CHARACTERS + 1].rsplit(None, 1)
+    return cut[0][:QUERY_CHARACTERS] if cut else ""
+
+
+def plain_parts(text: str) -> list[tuple[tuple[str, ...], ...]]:
+    """What a text that contains this one has for terms, part by part: all terms of one of the part's alternatives.
+
+    Unlike `terms` it names no joined forms: a text with `src/auth.py` has `auth` and `py`, but not `authpy`.
+    Stop words are left out. `UserName` is there as a word of its own or, in `getUserName`, as `user` and `name`.
+    """
+    found: list[tuple[tuple[str, ...], ...]] = []
+    for part in _PART.findall(text):
+        at = 0
+        for run in _UNSPACED.finditer(part):
+            found += _spaced_part(part[at : run.start()])
+            found.append((tuple(_unspaced(run[0])),))
+            at = run.end()
+        found += _spaced_part(part[at:])
+    return found
+
+
+def _spaced_part(part: str) -> list[tuple[tuple[str, ...], ...]]:
+    word = fold(part)
+    if not word or word in STOP_WORDS:
+        return []
+    whole = (_stem(word) if word.isascii() else word,)
+    humps = tuple(_stem(hump) for hump in _humps(part) if hump not in STOP_WORDS)
+    return [(whole, humps) if humps else (whole,)]
 
 
 def importance(term: str) -> float:
@@ -87,14 +123,20 @@ def _terms_of(piece: str) -> tuple[str, ...]:
         word = fold(part)
         if word not in STOP_WORDS:
             found.append(_stem(word) if word.isascii() else word)
-        humps = _CAMEL.findall(part) if part.isascii() and not part.islower() and not part.isupper() else ()
-        if len(humps) > 1:
-            found += [_stem(hump.lower()) for hump in humps if hump.lower() not in STOP_WORDS]
+        found += [_stem(hump) for hump in _humps(part) if hump not in STOP_WORDS]
     if len(parts) > 1 and not (len(parts) == 2 and len(parts[1]) <= 2 and "'" in piece):  # not "don't", "Ann's"
         found.append("".join(map(fold, parts)))
     elif piece[-1] in "+#":
         found.append(fold(piece))  # C++, C#
     return tuple(found)
+
+
+def _humps(part: str) -> list[str]:
+    """The words of a camelCase name, in lower case; none of any other word."""
+    if not part.isascii() or part.islower() or part.isupper():
+        return []
+    humps = _CAMEL.findall(part)
+    return [hump.lower() for hump in humps] if len(humps) > 1 else []
 
 
 def _unspaced(piece: str) -> list[str]:
