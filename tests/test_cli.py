@@ -359,7 +359,7 @@ def test_the_search_verbs(run: Run, bank: Bank) -> None:
     assert [hit["id"] for hit in run("search", "deployment day", "-n", "1", "--json").json] == ["notes:deploy-day"]
     assert run("search", "deploy", "--explain").out.startswith("notes:deploy-day\t")
     assert "words" in run("search", "deploy", "--explain").out
-    assert run("search", "-deploy tuna", "--json").json[0]["id"] == "notes:pets"
+    assert run("search", "--json", "--", "-deploy tuna").json[0]["id"] == "notes:pets"
     assert [link["id"] for link in run("links", "src/deploy.py", "--json").json] == ["notes:deploy-day"]
     assert any(node["is_ghost"] for node in run("graph", "--json").json["nodes"])
     assert run("suggest-merges", "--json").json == []

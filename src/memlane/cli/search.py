@@ -12,7 +12,7 @@ from memlane.cli.output import always_json, as_json, print_json, print_rows, say
 from memlane.lanes import NAMES
 
 
-@click.command(context_settings={"ignore_unknown_options": True})  # a query may begin with -word
+@click.command()
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=5, show_default=True)
 @click.option("--lane", type=click.Choice(NAMES))
@@ -36,6 +36,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     \b
     $ memlane search "when do we deploy" --tag release
     $ memlane search '"exact phrase" -without' --explain
+    $ memlane search -- '-without something'
     """
     hits = bank.search(query, **options)
     if not bank.index.complete:
