@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones.
 settings.register_profile(
-    "memlane", deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "memlane",
+    deadline=None,
+    database=None,
+    derandomize="MEMLANE_FUZZ" not in os.environ,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("memlane")
 

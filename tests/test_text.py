@@ -303,9 +303,10 @@ def test_titles_become_file_names(title: str, name: str) -> None:
 
 @given(st.text())
 def test_every_slug_is_a_safe_name(title: str) -> None:
-    from memlane.files import safe_parts
+    from memlane.files import is_reserved, safe_parts
 
-    if name := slug(title):
+    name = slug(title)
+    if name and not is_reserved(name):  # the notes lane puts a word before those
         assert safe_parts(f"{name}.md") == (f"{name}.md",)
 
 
