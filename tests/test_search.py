@@ -16,6 +16,7 @@ import pytest
 from conftest import tree
 from memlane import Bank, InvalidInput
 from memlane.index.chunks import LARGE, chunks
+from memlane.index.encoders import open_encoder
 from memlane.index.links import links_in
 from memlane.index.words import query_terms, terms
 from memlane.model import iso, utc_now
@@ -608,3 +609,21 @@ def test_terms(text: str, found: list[str]) -> None:
 
 def test_a_query_of_stop_words_keeps_them() -> None:
     assert query_terms("who are they") == ["who", "are", "they"]
+
+
+def test_embedding_anew_keeps_nobody_waiting(bank: Bank, tmp_path: Path) -> None:
+    """The vectors are worked out before the transaction; what is added meanwhile is not missed."""
+    bank.search("x")
+    other = Bank.open(tmp_path, search__encoder="hash")
+    encoder = other.index._encoder = open_encoder("hash")
+    encode = encoder.encode_texts
+    added = []
+
+    def slowly(texts: list[str]) -> object:
+        if not added:
+            added.append(bank.add("about flamingos", title="f").id)
+            assert ids(bank.search("flamingos"))[0] == "notes:f"
+        return encode(texts)
+
+    encoder.encode_texts = slowly  # type: ignore[method-assign, assignment]
+    assert ids(other.search("flamingos"))[0] == "notes:f"

@@ -24,7 +24,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -399,6 +399,8 @@ class Index:
             read.append((lane, path, info, memories))
         while True:
             encoder = self.encoder
+            for piece in prepared.values():  # before the transaction: a model may take its time
+                piece.rows[encoder.fingerprint] = _rows(encoder, piece.texts())
             with self._writing() as db:
                 if self._embedded == encoder.fingerprint:  # nobody changed it meanwhile
                     self._write(_Writer(db, encoder), db, read, prepared)
@@ -447,8 +449,7 @@ class Index:
             self._encoder = open_encoder(self._encoder_name)
             self._use_counts()
         if self._embedded != self._encoder.fingerprint:
-            with self._writing() as db:
-                self._embed_all(db, self._encoder)
+            self._embed_all(self._encoder)
         return self._encoder
 
     def _use_counts(self) -> None:
@@ -469,14 +470,29 @@ class Index:
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
         self._use_counts()
 
-    def _embed_all(self, db: sqlite3.Connection, encoder: Encoder) -> None:
-        db.execute("DELETE FROM vectors")
-        rows = db.execute(
-            "SELECT c.n, c.header, c.text, s.data ->> 'title' FROM chunks c JOIN shapes s ON s.n = c.memory "
+    def _embed_all(self, encoder: Encoder) -> None:
+        """Embed every chunk anew. The work is done before the transaction, so that nobody else has to wait for it."""
+        done: dict[int, Array] = {}
+        while True:
+            packed, rows = self._meta("packed"), self._chunk_texts()
+            missing = [row for row in rows if row[0] not in done]
+            done.update(zip((n for n, _ in missing), _rows(encoder, [text for _, text in missing]), strict=True))
+            with self._writing() as db:
+                if self._meta("packed") != packed:
+                    done.clear()  # the numbers mean other chunks now
+                elif all(n in done for (n,) in db.execute("SELECT n FROM chunks")):
+                    db.execute("DELETE FROM vectors")
+                    _write_vectors(db, encoder.dim, [(n, done[n]) for n, _ in rows if n in done])
+                    db.execute("INSERT OR REPLACE INTO meta VALUES ('encoder', ?)", (encoder.fingerprint,))
+                    return
+
+    def _chunk_texts(self) -> list[tuple[int, str]]:
+        """(number, what an encoder sees) of every chunk."""
+        rows = self._db.execute(
+            "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "
             "ORDER BY c.n"
-        ).fetchall()
-        _write_vectors(db, encoder, [(n, _embedded_text(title, header, text)) for n, header, text, title in rows])
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('encoder', ?)", (encoder.fingerprint,))
+        )
+        return [(n, _embedded_text(title, header, text)) for n, title, header, text in rows]
 
     # -- reading
 
@@ -664,6 +680,10 @@ class _Prepared:
     data: str
     pieces: list[tuple[str, str, Counter[str]]]
     links: list[tuple[str, str, str]]
+    rows: dict[str, Array] = field(default_factory=dict)  # its vectors, by the encoder that made them
+
+    def texts(self) -> list[str]:
+        return [_embedded_text(self.memory.title, header, text) for header, text, _ in self.pieces]
 
 
 def _shape(memory: Memory) -> tuple[str, bytes]:
@@ -674,14 +694,14 @@ def _shape(memory: Memory) -> tuple[str, bytes]:
 
 def _prepared(memory: Memory, data: str, digest: bytes) -> _Prepared:
     common: Counter[str] = Counter()
-    for field, text in (
+    for name, text in (
         ("title", memory.title),
         ("tags", " ".join((*memory.tags, memory.type or ""))),
         ("name", f"{memory.native_id} {memory.scope or ''} {memory.project or ''}"),
         ("date", memory.created_at.strftime("%d %B %Y %A") if memory.created_at else ""),
     ):
         for term in terms(text):
-            common[term] = max(common[term], WEIGHTS[field])  # type: ignore[assignment]
+            common[term] = max(common[term], WEIGHTS[name])  # type: ignore[assignment]
     pieces = []
     for header, text in chunks(memory.text):
         counted = Counter(terms(text))
@@ -711,7 +731,7 @@ class _Writer:
         self._encoder = encoder
         self._next = db.execute("SELECT max(coalesce(max(n) + 1, 0), ?) FROM chunks", (_buried(db),)).fetchone()[0]
         self._postings: defaultdict[tuple[str, int], bytearray] = defaultdict(bytearray)
-        self._texts: list[tuple[int, str]] = []
+        self._vectors: list[tuple[int, Array]] = []
 
     def add(self, piece: _Prepared, order: int) -> None:
         memory = piece.memory
@@ -729,7 +749,10 @@ class _Writer:
         n = self._db.execute(f"INSERT INTO memories VALUES (NULL, {marks})", row).lastrowid  # noqa: S608 - marks
         self._db.execute("INSERT INTO shapes VALUES (?, ?)", (n, piece.data))
         self._db.executemany("INSERT INTO tags VALUES (?, ?)", [(n, tag) for tag in memory.tags])
-        for header, text, counted in piece.pieces:
+        rows = piece.rows.get(self._encoder.fingerprint)
+        for vector, (header, text, counted) in zip(
+            _rows(self._encoder, piece.texts()) if rows is None else rows, piece.pieces, strict=True
+        ):
             number = self._next
             self._next += 1
             length = float(sum(counted.values()))
@@ -737,7 +760,7 @@ class _Writer:
             block, at = divmod(number, BLOCK)
             for term, weight in counted.items():
                 self._postings[term, block] += struct.pack("<HB", at, min(round(weight * 4), 255))
-            self._texts.append((number, _embedded_text(memory.title, header, text)))
+            self._vectors.append((number, vector))
         self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in piece.links])
 
     def flush(self) -> None:
@@ -746,8 +769,7 @@ class _Writer:
             "ON CONFLICT (term, block) DO UPDATE SET data = CAST(data || excluded.data AS BLOB)",
             [(term, block, bytes(data)) for (term, block), data in self._postings.items()],
         )
-        if self._texts:
-            _write_vectors(self._db, self._encoder, self._texts)
+        _write_vectors(self._db, self._encoder.dim, self._vectors)
 
 
 def _embedded_text(title: str, header: str, text: str) -> str:
@@ -768,26 +790,25 @@ def _thread(memory: Memory) -> str | None:
     return f"topic {memory.scope}" if memory.lane == "topics" else None
 
 
-def _write_vectors(db: sqlite3.Connection, encoder: Encoder, texts: Sequence[tuple[int, str]]) -> None:
-    if not encoder.dim:
-        return
-    rows = np.rint(encoder.encode_texts([text for _, text in texts]) * 127).astype(np.int8)
-    blocks: defaultdict[int, list[int]] = defaultdict(list)
-    for at, (number, _) in enumerate(texts):
-        blocks[number // ROWS].append(at)
+def _rows(encoder: Encoder, texts: Sequence[str]) -> Array:
+    """The vectors of texts as they are stored."""
+    rows: Array = np.rint(encoder.encode_texts(texts) * 127).astype(np.int8)
+    return rows
+
+
+def _write_vectors(db: sqlite3.Connection, dim: int, vectors: Sequence[tuple[int, Array]]) -> None:
+    """Put the vectors of chunks, by their numbers, into their blocks."""
+    blocks: defaultdict[int, list[tuple[int, Array]]] = defaultdict(list)
+    for number, vector in vectors if dim else ():
+        blocks[number // ROWS].append((number % ROWS, vector))
     for block, members in blocks.items():
         found = db.execute("SELECT data FROM vectors WHERE block = ?", (block,)).fetchone()
-        matrix = np.zeros((ROWS, encoder.dim), np.int8)
-        if found:
-            old = np.frombuffer(found[0], np.int8).reshape(-1, encoder.dim)
-            matrix[: len(old)] = old
-        last = 0
-        for at in members:
-            place = texts[at][0] - block * ROWS
-            matrix[place] = rows[at]
-            last = max(last, place)
-        used = max(last + 1, len(old) if found else 0)
-        db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (block, matrix[:used].tobytes()))
+        old = np.frombuffer(found[0] if found else b"", np.int8).reshape(-1, dim)
+        matrix = np.zeros((max(len(old), max(place for place, _ in members) + 1), dim), np.int8)
+        matrix[: len(old)] = old
+        for place, vector in members:
+            matrix[place] = vector
+        db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (block, matrix.tobytes()))
 
 
 def _forget(db: sqlite3.Connection, memory: int) -> None:
