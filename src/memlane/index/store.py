@@ -1,7 +1,7 @@
 """The index: one SQLite file under the bank's `indices/` that can always be deleted.
 
-    files      what was indexed, to be compared with the disk: path, size, mtime, digest
-    memories   what filters and orders need of each memory; shapes: the memory as JSON
+    files      what was indexed, to be compared with the disk: path, size, mtime
+    memories   what filters and orders need of each memory, and a digest of it; shapes: the memory as JSON
     chunks     its pieces
     postings   for every term the chunks that have it, in blocks of chunk numbers
     vectors    one row of int8 per chunk, in blocks
@@ -52,7 +52,7 @@ WEIGHTS = {"title": 2.0, "tags": 2.0, "header": 1.5, "name": 1.0, "date": 1.0, "
 FILTERS = ("lane", "type", "status", "scope", "project")  # columns of their own
 _TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT, digest BLOB) WITHOUT ROWID;
+    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT) WITHOUT ROWID;
     CREATE TABLE memories (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, file TEXT, digest BLOB,
                            created REAL, thread TEXT, position INT,
                            lane TEXT, type TEXT, status TEXT, scope TEXT, project TEXT);
@@ -431,8 +431,8 @@ class Index:
                 writer.add(piece, info.st_mtime_ns)
             for n, _ in old.values():
                 _forget(db, n)
-            row = (path, lane.name, info.st_size, info.st_mtime_ns, b"")
-            db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", row)
+            row = (path, lane.name, info.st_size, info.st_mtime_ns)
+            db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row)
         writer.flush()
 
     def _forget_file(self, db: sqlite3.Connection, path: str) -> None:
