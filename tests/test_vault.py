@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -1072,16 +1071,6 @@ def test_the_alike_pairs_are_those_of_the_plain_loop(texts: list[str], least: fl
         found = list(similar.alike(texts, least))
     assert {(a, b): score for a, b, score in found} == expected
     assert len(found) == len(expected)
-
-
-def test_candidates_of_a_large_vault_do_not_take_long(tmp_path: Path) -> None:
-    """Half a second, where comparing pair by pair took five."""
-    vault = MemoryVault(tmp_path / "vault.jsonl")
-    write(vault, *({"id": f"{number:012}", "text": words(number, 5 + number % 5)} for number in range(700)))
-    vault.recall_memories()
-    before = time.process_time()
-    vault.find_consolidation_candidates()
-    assert time.process_time() - before < 2.5
 
 
 def test_the_index_survives_many_changes_of_one_text() -> None:
