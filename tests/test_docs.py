@@ -35,7 +35,7 @@ def run_console(text: str, folder: Path) -> None:
     for block in blocks(text, "console"):
         for command, expected in steps(block):
             result = subprocess.run(
-                ["bash", "-c", f"{command} 2>&1"], cwd=folder, env=environment, capture_output=True, text=True
+                ["bash", "-c", f"{{ {command}; }} 2>&1"], cwd=folder, env=environment, capture_output=True, text=True
             )
             assert matches(expected, result.stdout), f"$ {command}\n{result.stdout}\nexpected:\n{expected}"
 
@@ -47,6 +47,11 @@ def test_the_readmes_examples_do_what_they_say(tmp_path: Path, monkeypatch: pyte
     for block in blocks(text, "python"):
         test = doctest.DocTestParser().get_doctest(block, {}, "README", "README.md", 0)
         assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_the_examples_of_the_docs_do_what_they_say(page: Path, tmp_path: Path) -> None:
+    run_console(page.read_text(), tmp_path)
 
 
 def test_the_readmes_first_commands_exist_in_the_makefile() -> None:

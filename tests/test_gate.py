@@ -59,14 +59,14 @@ def test_every_lane_is_guarded_by_default(name: str, tmp_path: Path) -> None:
 )
 def test_everything_a_caller_wrote_is_scanned(draft: Draft) -> None:
     with pytest.raises(Refused) as caught:
-        gate.admit(gate.COMMON, draft, None)
+        gate.admit(gate.common(), draft, None)
     assert caught.value.to_dict().keys() == {"code", "message", "hint", "check"}
     assert CANARY not in json.dumps(caught.value.to_dict())
 
 
 def test_a_refusal_says_which_class_and_where() -> None:
     with pytest.raises(Refused) as caught:
-        gate.admit(gate.COMMON, Draft(f"one\ntwo {CANARY}"), None)
+        gate.admit(gate.common(), Draft(f"one\ntwo {CANARY}"), None)
     refusal = caught.value
     assert (refusal.check, refusal.code, refusal.hint) == ("secrets", "sensitive", gate.WHERE_NOT_WHAT)
     assert "(GitHub token, line 2, column 5)" in str(refusal)
@@ -85,7 +85,7 @@ def test_the_scanner_can_be_switched_off() -> None:
 
 def test_addresses_are_personal_data_only_on_request() -> None:
     draft = Draft("Write to someone@company.org or call +1 415 555 0132 today.")
-    assert gate.admit(gate.COMMON, draft, None) == draft
+    assert gate.admit(gate.common(), draft, None) == draft
     for guard in (gate.Guard(email=True), gate.Guard(phone=True)):
         with pytest.raises(Refused):
             gate.admit(gate.common(guard), draft, None)

@@ -499,7 +499,7 @@ def test_the_banks_verbs_pass_the_same_gate(lane: TopicLane, verb: str) -> None:
 
 def test_the_seeds_check_comes_first_and_describes_itself(lane: TopicLane) -> None:
     assert lane.checks[: len(CHECKS)] == CHECKS
-    assert len(lane.checks) == len(CHECKS) + len(gate.COMMON)
+    assert len(lane.checks) == len(CHECKS) + len(gate.common())
     assert [check.__doc__ for check in CHECKS] == [
         "the seed's blocked words are refused (smart: values shaped like secrets)"
     ]

@@ -1,7 +1,7 @@
 """What may be remembered: a draft passes a tuple of small functions before anything touches the disk.
 
 A check takes (draft, lane) and returns the draft, perhaps changed, or raises Refused. The first refusal wins.
-`COMMON` guards every lane; a lane's native checks stand in its own module, in its seed's order and words.
+`common` guards every lane; a lane's native checks stand in its own module, in its seed's order and words.
 A refusal names the kind of thing and where it stands, never the text itself.
 """
 
@@ -116,9 +116,6 @@ def _redacted(draft: Draft, guard: Guard) -> Draft:
 
     clean = _map_strings(draft, blank)
     return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(dict.fromkeys(rules))}"))
-
-
-COMMON = common()
 
 
 def redacted(text: str) -> str:

@@ -12,9 +12,11 @@ from memlane import adopt, config
 from memlane.bank import Bank
 from memlane.cli.output import (
     as_json,
+    filters,
     line_ended,
     print_json,
     print_memories,
+    print_problems,
     print_rows,
     print_text,
     print_written,
@@ -166,24 +168,17 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
 
 @click.command("list")
 @click.option("--limit", "-n", type=click.IntRange(min=0), help="At most this many.")
-@click.option("--lane", type=click.Choice(NAMES))
-@tag_option
-@click.option("--type")
-@click.option("--status")
-@click.option("--scope")
-@click.option("--project")
+@filters
 @click.option("--thread")
-@click.option("--since", metavar="DATE")
-@click.option("--until", metavar="DATE")
 @as_json
 @with_bank
-def list_(bank: Bank, as_json: bool, **filters: Any) -> None:
+def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     """List memories, the newest first.
 
     \b
     $ memlane list --tag release --since 2025-01-01 -n 10
     """
-    print_memories(bank.list(**filters), as_json)
+    print_memories(bank.list(**chosen), as_json)
 
 
 @click.command()
@@ -302,23 +297,15 @@ def stats(bank: Bank, as_json: bool) -> None:
 
 
 @click.command()
-@click.pass_context
 @as_json
 @with_bank
-def problems(bank: Bank, ctx: click.Context, as_json: bool) -> None:
+def problems(bank: Bank, as_json: bool) -> None:
     """List damaged files and lines; everything else keeps working. Exit code 6 when there are any.
 
     \b
     $ memlane problems
     """
-    found = bank.problems()
-    if as_json:
-        print_json([problem.to_dict() for problem in found])
-    else:
-        for problem in found:
-            click.echo(str(problem))
-    if found:
-        ctx.exit(6)
+    print_problems(bank.problems(), as_json)
 
 
 @click.command()

@@ -12,10 +12,27 @@ import click
 from memlane.bank import Bank
 from memlane.errors import InvalidInput
 from memlane.hygiene import visible
-from memlane.model import Memory, iso
+from memlane.lanes import NAMES
+from memlane.model import Memory, Problem, iso
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 always_json = click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as this command always does.")
+
+
+def filters(command: Callable[..., None]) -> Callable[..., None]:
+    """The options by which `list` and `search` choose among memories."""
+    for option in (
+        click.option("--until", metavar="DATE"),
+        click.option("--since", metavar="DATE"),
+        click.option("--project"),
+        click.option("--scope"),
+        click.option("--status"),
+        click.option("--type"),
+        click.option("--tag", "-t", "tags", multiple=True, help="A tag; any of several."),
+        click.option("--lane", type=click.Choice(NAMES)),
+    ):
+        command = option(command)
+    return command
 
 
 def open_bank(ctx: click.Context) -> Bank:
@@ -69,6 +86,17 @@ def print_memories(memories: Iterable[Memory], as_json: bool) -> None:
         print_rows(
             (memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], memory.title) for memory in memories
         )
+
+
+def print_problems(problems: Sequence[Problem], as_json: bool) -> None:
+    """Damage, a line each; ends the command with exit code 6 when there is any."""
+    if as_json:
+        print_json([problem.to_dict() for problem in problems])
+    else:
+        for problem in problems:
+            click.echo(str(problem))
+    if problems:
+        click.get_current_context().exit(6)
 
 
 def print_written(memory: Memory, as_json: bool, verb: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import always_json, as_json, print_json, print_rows, take_text, with_bank
+from memlane.cli.output import always_json, as_json, print_json, print_problems, print_rows, take_text, with_bank
 from memlane.lanes.records import Record
 
 
@@ -101,20 +101,12 @@ def index(bank: Bank) -> None:
 
 
 @records.command()
-@click.pass_context
 @as_json
 @with_bank
-def validate(bank: Bank, ctx: click.Context, as_json: bool) -> None:
+def validate(bank: Bank, as_json: bool) -> None:
     """Check every record against the format's rules. Exit code 6 when one breaks them.
 
     \b
     $ memlane records validate
     """
-    found = bank.records.validate()
-    if as_json:
-        print_json([problem.to_dict() for problem in found])
-    else:
-        for problem in found:
-            click.echo(str(problem))
-    if found:
-        ctx.exit(6)
+    print_problems(bank.records.validate(), as_json)

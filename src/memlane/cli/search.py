@@ -8,21 +8,13 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import always_json, as_json, print_json, print_rows, say, with_bank
-from memlane.lanes import NAMES
+from memlane.cli.output import always_json, as_json, filters, print_json, print_rows, say, with_bank
 
 
 @click.command()
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=5, show_default=True)
-@click.option("--lane", type=click.Choice(NAMES))
-@click.option("--tag", "-t", "tags", multiple=True, help="A tag; any of several.")
-@click.option("--type")
-@click.option("--status")
-@click.option("--scope")
-@click.option("--project")
-@click.option("--since", metavar="DATE")
-@click.option("--until", metavar="DATE")
+@filters
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
 @click.option(
     "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."

@@ -45,7 +45,7 @@ def blocked_words(draft: Draft, lane: Any) -> Draft:
     given = [text for field, text in gate.strings(draft) if field != gate.FIELD_NAME]
     given += [name for name in draft.fields if name not in FIELDS | OWN and not text_of.is_known_label(name)]
     if getattr(lane, "security", "strict") == "strict":
-        # what COMMON strips afterwards must not hide a word from this list
+        # what the common checks strip afterwards must not hide a word from this list
         texts = [visible(text).lower() for text in given]
         found = [pattern for pattern in PATTERNS if any(pattern.lower() in text for text in texts)]
     else:
