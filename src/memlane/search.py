@@ -22,9 +22,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from memlane.index.columns import FEW, Columns
 from memlane.index.dates import spans
 from memlane.index.encoders import Encoder
-from memlane.index.store import FEW, Columns, Index
+from memlane.index.store import Index
 from memlane.index.words import fold, importance, plain_parts, query_terms, shortened
 from memlane.model import Hit, Memory
 

@@ -14,17 +14,12 @@ another process may have indexed meanwhile. Does not rank: that is `memlane.sear
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sqlite3
-import struct
 import sys
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -32,24 +27,28 @@ from typing import Any, TypeVar
 import numpy as np
 
 from memlane.errors import MemlaneError, StorageError
-from memlane.index.chunks import chunks
+from memlane.index.columns import FEW, Array, Columns, empty_columns
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
-from memlane.index.links import links_in
-from memlane.index.words import terms
+from memlane.index.writing import (
+    BLOCK,
+    ROWS,
+    Prepared,
+    Writer,
+    embedded_text,
+    forget,
+    loaded,
+    prepare,
+    rows_of,
+    shape,
+    write_vectors,
+)
 from memlane.lanes import Lane
 from memlane.model import Memory, Problem
-from memlane.text import moment
 
 SCHEMA = 1
-BLOCK = 4096  # chunk numbers per block of postings
-ROWS = 256  # rows per block of vectors
-EXACT = 20_000  # vectors that are compared exactly; of more, only those that a first pass by signs brings up
 BATCH = 500  # files per transaction
 SMALL = 3_000  # chunks that are read anew after every change
-FEW = 50  # chunks whose mean says nothing yet
 MANY = 2_000  # changes that are worked into the columns one by one
-WEIGHTS = {"title": 2.0, "tags": 2.0, "header": 1.5, "name": 1.0, "date": 1.0, "text": 1.0}
-FILTERS = ("lane", "type", "status", "scope", "project")  # columns of their own
 _TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
     CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT) WITHOUT ROWID;
@@ -104,60 +103,6 @@ def progress_line(done: int, total: int) -> None:
     if sys.stderr.isatty() and total >= BATCH:
         end = "\n" if done >= total else ""
         print(f"\rindexing {done:,} of {total:,} files", end=end, file=sys.stderr, flush=True)
-
-
-Array = np.ndarray[Any, Any]
-
-
-@dataclass(slots=True)
-class Columns:
-    """What is kept in memory of all chunks, one entry each. `alive` says which count; there is room for more.
-
-    `rows` are the vectors without what they have in common (`mean`), of length 1: exact up to EXACT chunks, beyond
-    that as int8, with their `signs` for a first pass.
-    """
-
-    used: int
-    buried: int
-    memory: Array
-    length: Array
-    created: Array  # as a time stamp, -inf where there is no date
-    alive: Array
-    before: Array
-    after: Array
-    mean: Array
-    rows: Array
-    signs: Array
-
-    def put_vectors(self, at: int, vectors: Array) -> None:
-        """Take the vectors of the chunks from number `at` on, as they stand in the file."""
-        for start in range(0, len(vectors), 8192):
-            part = vectors[start : start + 8192] / np.float32(127) - self.mean
-            part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
-            place = slice(at + start, at + start + len(part))
-            if len(self.signs):
-                self.rows[place] = np.rint(part * 127)
-                self.signs[place] = np.packbits(part > 0, axis=1).view(np.uint64)
-            else:
-                self.rows[place] = part
-
-
-def _empty_columns(used: int, buried: int, mean: Array) -> Columns:
-    room = used + used // 8 + 256
-    exact = room <= EXACT or len(mean) % 64 != 0
-    return Columns(
-        used,
-        buried,
-        np.full(room, -1, np.int64),
-        np.zeros(room, np.float32),
-        np.full(room, -np.inf),
-        np.zeros(room, np.bool_),
-        np.full(room, -1, np.int64),
-        np.full(room, -1, np.int64),
-        mean,
-        np.zeros((room, len(mean)), np.float32 if exact else np.int8),
-        np.zeros((0 if exact else room, len(mean) // 64), np.uint64),
-    )
 
 
 class Index:
@@ -338,10 +283,10 @@ class Index:
             ).fetchall()
             for table in ("memories", "shapes", "chunks", "postings", "vectors", "links", "tags", "graves"):
                 db.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
-            writer = _Writer(db, encoder)
+            writer = Writer(db, encoder)
             for data, position in rows:
-                memory = _loaded(data)
-                writer.add(_prepared(memory, *_shape(memory)), position)
+                memory = loaded(data)
+                writer.add(prepare(memory, *shape(memory)), position)
             writer.flush()
             db.execute("INSERT OR REPLACE INTO meta VALUES ('packed', ?)", (self._meta("packed", 0) + 1,))
 
@@ -386,32 +331,32 @@ class Index:
 
     def _index_files(self, entries: Sequence[tuple[Lane, str, os.stat_result]]) -> None:
         read = []
-        prepared: dict[str, _Prepared] = {}
+        prepared: dict[str, Prepared] = {}
         for lane, path, info in entries:
             known = dict(self._db.execute("SELECT id, digest FROM memories WHERE file = ?", (path,)))
             memories = []
             for memory in lane.parse(path):
                 if isinstance(memory, Memory):
-                    data, digest = _shape(memory)
+                    data, digest = shape(memory)
                     memories.append((memory, digest))
                     if known.get(memory.id) != digest:  # most memories of a large file have not changed
-                        prepared[memory.id] = _prepared(memory, data, digest)
+                        prepared[memory.id] = prepare(memory, data, digest)
             read.append((lane, path, info, memories))
         while True:
             encoder = self.encoder
             for piece in prepared.values():  # before the transaction: a model may take its time
-                piece.rows[encoder.fingerprint] = _rows(encoder, piece.texts())
+                piece.rows[encoder.fingerprint] = rows_of(encoder, piece.texts())
             with self._writing() as db:
                 if self._embedded == encoder.fingerprint:  # nobody changed it meanwhile
-                    self._write(_Writer(db, encoder), db, read, prepared)
+                    self._write(Writer(db, encoder), db, read, prepared)
                     return
 
     def _write(
         self,
-        writer: _Writer,
+        writer: Writer,
         db: sqlite3.Connection,
         read: Sequence[tuple[Lane, str, os.stat_result, list[tuple[Memory, bytes]]]],
-        prepared: Mapping[str, _Prepared],
+        prepared: Mapping[str, Prepared],
     ) -> None:
         for lane, path, info, memories in read:
             old = {
@@ -422,22 +367,22 @@ class Index:
                 n, digest = old.pop(memory.id, (None, None))
                 if digest == wanted:
                     continue
-                piece = prepared.get(memory.id) or _prepared(memory, *_shape(memory))
+                piece = prepared.get(memory.id) or prepare(memory, *shape(memory))
                 if n is None:
                     moved = db.execute("SELECT n FROM memories WHERE id = ?", (memory.id,)).fetchone()
                     n = moved[0] if moved else None
                 if n is not None:
-                    _forget(db, n)
+                    forget(db, n)
                 writer.add(piece, info.st_mtime_ns)
             for n, _ in old.values():
-                _forget(db, n)
+                forget(db, n)
             row = (path, lane.name, info.st_size, info.st_mtime_ns)
             db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row)
         writer.flush()
 
     def _forget_file(self, db: sqlite3.Connection, path: str) -> None:
         for (n,) in db.execute("SELECT n FROM memories WHERE file = ?", (path,)).fetchall():
-            _forget(db, n)
+            forget(db, n)
         db.execute("DELETE FROM files WHERE path = ?", (path,))
 
     # -- the encoder
@@ -476,13 +421,13 @@ class Index:
         while True:
             packed, rows = self._meta("packed"), self._chunk_texts()
             missing = [row for row in rows if row[0] not in done]
-            done.update(zip((n for n, _ in missing), _rows(encoder, [text for _, text in missing]), strict=True))
+            done.update(zip((n for n, _ in missing), rows_of(encoder, [text for _, text in missing]), strict=True))
             with self._writing() as db:
                 if self._meta("packed") != packed:
                     done.clear()  # the numbers mean other chunks now
                 elif all(n in done for (n,) in db.execute("SELECT n FROM chunks")):
                     db.execute("DELETE FROM vectors")
-                    _write_vectors(db, encoder.dim, [(n, done[n]) for n, _ in rows if n in done])
+                    write_vectors(db, encoder.dim, [(n, done[n]) for n, _ in rows if n in done])
                     db.execute("INSERT OR REPLACE INTO meta VALUES ('encoder', ?)", (encoder.fingerprint,))
                     return
 
@@ -492,7 +437,7 @@ class Index:
             "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "
             "ORDER BY c.n"
         )
-        return [(n, _embedded_text(title, header, text)) for n, title, header, text in rows]
+        return [(n, embedded_text(title, header, text)) for n, title, header, text in rows]
 
     # -- reading
 
@@ -523,7 +468,7 @@ class Index:
         )
         alive = np.zeros(used, np.bool_)
         alive[[n for (n,) in self._db.execute("SELECT n FROM chunks")]] = True
-        columns = _empty_columns(used, buried, self._mean(alive))
+        columns = empty_columns(used, buried, self._mean(alive))
         previous, owner = -1, None
         for n, memory, length, created, group in rows:
             columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
@@ -616,7 +561,7 @@ class Index:
         wanted = list(numbers)
         marks = ", ".join("?" * len(wanted))
         rows = self._db.execute(f"SELECT n, data FROM shapes WHERE n IN ({marks})", wanted)  # noqa: S608 - marks
-        return {n: _loaded(data) for n, data in rows}
+        return {n: loaded(data) for n, data in rows}
 
     def chunk(self, number: int) -> tuple[str, str]:
         """(header path, text) of a chunk."""
@@ -658,7 +603,7 @@ class Index:
 
     def every_memory(self) -> Iterator[tuple[int, Memory]]:
         for n, data in self._db.execute("SELECT n, data FROM shapes ORDER BY n").fetchall():
-            yield n, _loaded(data)
+            yield n, loaded(data)
 
     def links(self, target: str | None = None) -> list[tuple[int, str, str, str]]:
         """(memory, target, edge type, context), of all links or of those to one target."""
@@ -666,154 +611,3 @@ class Index:
         if target is None:
             return self._db.execute(f"{query} ORDER BY memory, rowid").fetchall()
         return self._db.execute(f"{query} WHERE target = ? ORDER BY memory, rowid", (target,)).fetchall()
-
-
-# -- writing
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A memory worked out for the index, before any transaction."""
-
-    memory: Memory
-    digest: bytes
-    data: str
-    pieces: list[tuple[str, str, Counter[str]]]
-    links: list[tuple[str, str, str]]
-    rows: dict[str, Array] = field(default_factory=dict)  # its vectors, by the encoder that made them
-
-    def texts(self) -> list[str]:
-        return [_embedded_text(self.memory.title, header, text) for header, text, _ in self.pieces]
-
-
-def _shape(memory: Memory) -> tuple[str, bytes]:
-    """A memory as JSON, and the digest by which a change is noticed."""
-    data = json.dumps(memory.to_dict(), ensure_ascii=False)
-    return data, hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
-
-
-def _prepared(memory: Memory, data: str, digest: bytes) -> _Prepared:
-    common: Counter[str] = Counter()
-    for name, text in (
-        ("title", memory.title),
-        ("tags", " ".join((*memory.tags, memory.type or ""))),
-        ("name", f"{memory.native_id} {memory.scope or ''} {memory.project or ''}"),
-        ("date", memory.created_at.strftime("%d %B %Y %A") if memory.created_at else ""),
-    ):
-        for term in terms(text):
-            common[term] = max(common[term], WEIGHTS[name])  # type: ignore[assignment]
-    pieces = []
-    for header, text in chunks(memory.text):
-        counted = Counter(terms(text))
-        for term in terms(header):
-            counted[term] += WEIGHTS["header"]  # type: ignore[assignment]
-        for term, weight in common.items():
-            counted[term] += weight
-        pieces.append((header, text, counted))
-    return _Prepared(memory, digest, data, pieces, list(links_in(memory.text)))
-
-
-def _loaded(data: str) -> Memory:
-    values = json.loads(data)
-    del values["suspicious"]
-    values["file"] = values.pop("path")
-    values["tags"] = tuple(values["tags"])
-    for key in ("created_at", "updated_at"):
-        values[key] = moment(values[key])
-    return Memory(**values)
-
-
-class _Writer:
-    """Adds memories inside one transaction and writes their postings and vectors together."""
-
-    def __init__(self, db: sqlite3.Connection, encoder: Encoder) -> None:
-        self._db = db
-        self._encoder = encoder
-        self._next = db.execute("SELECT max(coalesce(max(n) + 1, 0), ?) FROM chunks", (_buried(db),)).fetchone()[0]
-        self._postings: defaultdict[tuple[str, int], bytearray] = defaultdict(bytearray)
-        self._vectors: list[tuple[int, Array]] = []
-
-    def add(self, piece: _Prepared, order: int) -> None:
-        memory = piece.memory
-        created = memory.created_at or memory.updated_at
-        row = (
-            memory.id,
-            memory.file,
-            piece.digest,
-            created.timestamp() if created else None,
-            _thread(memory),
-            order,
-            *(getattr(memory, name) for name in FILTERS),
-        )
-        marks = ", ".join("?" * len(row))
-        n = self._db.execute(f"INSERT INTO memories VALUES (NULL, {marks})", row).lastrowid  # noqa: S608 - marks
-        self._db.execute("INSERT INTO shapes VALUES (?, ?)", (n, piece.data))
-        self._db.executemany("INSERT INTO tags VALUES (?, ?)", [(n, tag) for tag in memory.tags])
-        rows = piece.rows.get(self._encoder.fingerprint)
-        for vector, (header, text, counted) in zip(
-            _rows(self._encoder, piece.texts()) if rows is None else rows, piece.pieces, strict=True
-        ):
-            number = self._next
-            self._next += 1
-            length = float(sum(counted.values()))
-            self._db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", (number, n, header, text, length))
-            block, at = divmod(number, BLOCK)
-            for term, weight in counted.items():
-                self._postings[term, block] += struct.pack("<HB", at, min(round(weight * 4), 255))
-            self._vectors.append((number, vector))
-        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in piece.links])
-
-    def flush(self) -> None:
-        self._db.executemany(
-            "INSERT INTO postings VALUES (?, ?, ?) "
-            "ON CONFLICT (term, block) DO UPDATE SET data = CAST(data || excluded.data AS BLOB)",
-            [(term, block, bytes(data)) for (term, block), data in self._postings.items()],
-        )
-        _write_vectors(self._db, self._encoder.dim, self._vectors)
-
-
-def _embedded_text(title: str, header: str, text: str) -> str:
-    """What an encoder sees of a chunk."""
-    return "\n".join(filter(None, (title, header, text)))
-
-
-def _buried(db: sqlite3.Connection) -> int:
-    """One more than the highest number of a chunk that is gone."""
-    found: int = db.execute("SELECT coalesce(max(chunk) + 1, 0) FROM graves").fetchone()[0]
-    return found
-
-
-def _thread(memory: Memory) -> str | None:
-    """What memories are neighbours in: a conversation, or a topic."""
-    if memory.thread is not None:
-        return f"thread {memory.thread}"
-    return f"topic {memory.scope}" if memory.lane == "topics" else None
-
-
-def _rows(encoder: Encoder, texts: Sequence[str]) -> Array:
-    """The vectors of texts as they are stored."""
-    rows: Array = np.rint(encoder.encode_texts(texts) * 127).astype(np.int8)
-    return rows
-
-
-def _write_vectors(db: sqlite3.Connection, dim: int, vectors: Sequence[tuple[int, Array]]) -> None:
-    """Put the vectors of chunks, by their numbers, into their blocks."""
-    blocks: defaultdict[int, list[tuple[int, Array]]] = defaultdict(list)
-    for number, vector in vectors if dim else ():
-        blocks[number // ROWS].append((number % ROWS, vector))
-    for block, members in blocks.items():
-        found = db.execute("SELECT data FROM vectors WHERE block = ?", (block,)).fetchone()
-        old = np.frombuffer(found[0] if found else b"", np.int8).reshape(-1, dim)
-        matrix = np.zeros((max(len(old), max(place for place, _ in members) + 1), dim), np.int8)
-        matrix[: len(old)] = old
-        for place, vector in members:
-            matrix[place] = vector
-        db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (block, matrix.tobytes()))
-
-
-def _forget(db: sqlite3.Connection, memory: int) -> None:
-    db.execute("INSERT INTO graves (chunk) SELECT n FROM chunks WHERE memory = ?", (memory,))
-    for table in ("chunks", "links", "tags"):
-        db.execute(f"DELETE FROM {table} WHERE memory = ?", (memory,))  # noqa: S608 - fixed names
-    for table in ("memories", "shapes"):
-        db.execute(f"DELETE FROM {table} WHERE n = ?", (memory,))  # noqa: S608 - fixed names
