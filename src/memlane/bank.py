@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ from memlane.text import moment
 if TYPE_CHECKING:
     from memlane.consolidate import Cluster
     from memlane.index.store import Index
+    from memlane.inject import Block, Composer
     from memlane.lanes.layers import MemoryStore
     from memlane.lanes.notes import NoteLane
     from memlane.lanes.records import RecordLane
@@ -246,6 +247,76 @@ class Bank:
         return self.index.ask(
             lambda: search(self.index, query, limit=limit, filters=filters, recency=recency, now=utc_now()), wait=wait
         )
+
+    def snapshot(
+        self,
+        scopes: str | Sequence[str] | None = None,
+        *,
+        budget: int | None = None,
+        count: Callable[[str], int] | None = None,
+    ) -> Block:
+        """What belongs into every prompt: canon, registers with a topic, and the notes with the tag `pinned`.
+
+        `scopes` are the vault's (default: the profile's). With `budget`, at most so many tokens, counted by `count`
+        (default: characters / 4). "" when there is nothing, or the profile is switched off. Writes nothing.
+        """
+        from memlane import inject
+        from memlane.index.look import tagged
+
+        if not self.profile.enabled:
+            return inject.Block.of("")
+        seen = [memory for memory in self.memories("vault") if memory.scope in self._scopes(scopes)]
+        seen.sort(key=lambda memory: (memory.type or "", _when(memory), memory.id))
+        canon = [memory for memory in seen if memory.fields["tier"] == "canon"]
+        registers = [memory for memory in seen if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
+        pinned = tagged(self.root / "indices" / "index.db", self.notes, inject.PINNED)
+        pinned = [memory for memory in pinned if memory.status != "archived"]
+        return self._composer(count).snapshot(canon, registers, pinned, budget)
+
+    def context(
+        self,
+        query: str,
+        budget: int = 1000,
+        *,
+        scopes: str | Sequence[str] | None = None,
+        without: Collection[str] = (),
+        least: float = 0.0,
+        count: Callable[[str], int] | None = None,
+        wait: float | None = None,
+    ) -> Block:
+        """The memories that a prompt should know of, as a block of at most `budget` tokens, counted by `count`.
+
+        Of the vault, only records of `scopes` (default: the profile's) are shown. `without` names ids that the prompt
+        has already; hits below the score `least` do not count. "" when nothing is relevant, or the profile is switched
+        off. `wait` is that of `search`. Writes nothing but the index.
+        """
+        from memlane import inject
+
+        if not isinstance(budget, int) or budget < 0:
+            raise InvalidInput("The budget is not a number of tokens.", hint="1000 is the default.")
+        profile = self.profile
+        if not profile.enabled:
+            return inject.Block.of("")
+        visible = self._scopes(scopes)
+        hits = [
+            hit
+            for hit in self.search(query, limit=inject.CANDIDATES, wait=wait)
+            if (hit.memory.lane != "vault" or hit.memory.scope in visible)
+            and hit.memory.id not in without
+            and hit.score >= least
+        ]
+        return self._composer(count).context(hits, budget, profile.max_items)
+
+    def _scopes(self, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
+        if scopes is None:
+            return self.profile.scopes
+        return (scopes,) if isinstance(scopes, str) else tuple(scopes)
+
+    def _composer(self, count: Callable[[str], int] | None) -> Composer:
+        from memlane.inject import Composer
+        from memlane.text import estimate
+
+        return Composer(self.config.project or self.root, utc_now().date(), count or estimate)
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
         """Memories that link to a target (`src/auth.py`, `memory:auth-plan`), ranked by the query, then the newest."""

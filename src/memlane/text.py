@@ -403,3 +403,14 @@ def keywords(text: str, limit: int = 5) -> list[str]:
         counts[word] = counts.get(word, 0) + 1
     ranked = sorted(counts, key=lambda word: -counts[word])  # stable: first mention first among equals
     return ranked[:limit] or [word[:50] for word in words[:1]]
+
+
+# -- how long a text is for a model
+
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, roughly: a quarter of its characters; Chinese, Japanese, Korean and emoji count in full."""
+    wide = 0 if text.isascii() else len(_WIDE.findall(text))
+    return -(-(len(text) + 3 * wide) // 4)

@@ -29,6 +29,8 @@ import numpy as np
 from memlane.errors import MemlaneError, StorageError
 from memlane.index.columns import FEW, Array, Columns, empty_columns
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
+from memlane.index.look import Changed, difference
+from memlane.index.shapes import loaded, shape
 from memlane.index.writing import (
     BLOCK,
     ROWS,
@@ -36,14 +38,12 @@ from memlane.index.writing import (
     Writer,
     embedded_text,
     forget,
-    loaded,
     prepare,
     rows_of,
-    shape,
     write_vectors,
 )
 from memlane.lanes import Lane
-from memlane.model import Memory, Problem
+from memlane.model import Memory
 
 SCHEMA = 1
 BATCH = 500  # files per transaction
@@ -255,7 +255,7 @@ class Index:
         self._checked = (now, time.monotonic() - now)
         if gone:
             with self._writing() as db:
-                for path in gone:
+                for path in sorted(gone):
                     self._forget_file(db, path)
         for at in range(0, len(changed), BATCH):
             progress(at, len(changed))
@@ -290,23 +290,11 @@ class Index:
             writer.flush()
             db.execute("INSERT OR REPLACE INTO meta VALUES ('packed', ?)", (self._meta("packed", 0) + 1,))
 
-    def _difference(self) -> tuple[list[tuple[Lane, str, os.stat_result]], list[str]]:
-        known = {row[0]: row[1:] for row in self._db.execute("SELECT path, size, mtime FROM files")}
-        had = bool(known)
-        changed = []
-        for lane in self.lanes:
-            for path in lane.files():
-                if isinstance(path, Problem):
-                    continue
-                try:
-                    info = os.stat(path)
-                except OSError:
-                    continue
-                if known.pop(path, None) != (info.st_size, info.st_mtime_ns):
-                    changed.append((lane, path, info))
-        if not had and len(changed) >= BATCH and not sys.stderr.isatty():
+    def _difference(self) -> tuple[Changed, set[str]]:
+        changed, gone = difference(self._db, self.lanes)
+        if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
-        return changed, list(known)
+        return changed, gone
 
     def note(self, lane: Lane, path: str) -> None:
         """Take in one file that was just written or removed.

@@ -5,8 +5,6 @@ Does not open the file and does not compare it with the disk: that is store.py.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
 import struct
 from collections import Counter, defaultdict
@@ -21,7 +19,6 @@ from memlane.index.encoders import Encoder
 from memlane.index.links import links_in
 from memlane.index.words import terms
 from memlane.model import Memory
-from memlane.text import moment
 
 BLOCK = 4096  # chunk numbers per block of postings
 ROWS = 256  # rows per block of vectors
@@ -44,12 +41,6 @@ class Prepared:
         return [embedded_text(self.memory.title, header, text) for header, text, _ in self.pieces]
 
 
-def shape(memory: Memory) -> tuple[str, bytes]:
-    """A memory as JSON, and the digest by which a change is noticed."""
-    data = json.dumps(memory.to_dict(), ensure_ascii=False)
-    return data, hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
-
-
 def prepare(memory: Memory, data: str, digest: bytes) -> Prepared:
     common: Counter[str] = Counter()
     for name, text in (
@@ -69,16 +60,6 @@ def prepare(memory: Memory, data: str, digest: bytes) -> Prepared:
             counted[term] += weight
         pieces.append((header, text, counted))
     return Prepared(memory, digest, data, pieces, list(links_in(memory.text)))
-
-
-def loaded(data: str) -> Memory:
-    values = json.loads(data)
-    del values["suspicious"]
-    values["file"] = values.pop("path")
-    values["tags"] = tuple(values["tags"])
-    for key in ("created_at", "updated_at"):
-        values[key] = moment(values[key])
-    return Memory(**values)
 
 
 class Writer:

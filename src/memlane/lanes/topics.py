@@ -36,7 +36,7 @@ from memlane.lanes.topic_files import ARCHIVE, RESERVED, Folder
 from memlane.lanes.topic_search import Asked, Hit, asked, judged, name_words, ordinal
 from memlane.lanes.topic_stats import STATS
 from memlane.model import Draft, Memory, Problem, Removed, utc_now
-from memlane.text import newline_of, slug
+from memlane.text import estimate, newline_of, slug
 
 MAX_ENTRIES, MIN_ENTRIES = 10, 5
 MAX_SIZE = 5 * 1024  # bytes of a topic file
@@ -96,11 +96,6 @@ def _setting(config: Mapping[str, Any], table: str, key: str) -> str:
     if value is not None and not isinstance(value, str | os.PathLike):
         raise ConfigError(f"{table}.{key} is not a path.", hint='Write it as text: "~/memory".')
     return os.fspath(value) if value else ""
-
-
-def estimate(text: str) -> int:
-    """Tokens of a text, roughly: a quarter of its characters."""
-    return -(-len(text) // 4)
 
 
 class TopicLane:
