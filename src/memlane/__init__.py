@@ -20,6 +20,7 @@ _HOME = {
     "AlreadyExists": "errors",
     "Bank": "bank",
     "ConfigError": "errors",
+    "Conflict": "errors",
     "Hit": "model",
     "InvalidInput": "errors",
     "Link": "model",
@@ -43,6 +44,7 @@ __all__ = [
     "AlreadyExists",
     "Bank",
     "ConfigError",
+    "Conflict",
     "Hit",
     "InvalidInput",
     "Link",
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
     from memlane.errors import (
         AlreadyExists,
         ConfigError,
+        Conflict,
         InvalidInput,
         MemlaneError,
         NotEnabled,

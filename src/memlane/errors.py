@@ -6,6 +6,7 @@
     ├── InvalidInput        a name, id or field that cannot be stored; also a ValueError
     ├── NotFound            no memory has this id; also a KeyError
     ├── AlreadyExists       the name is taken
+    ├── Conflict            somebody else changed it meanwhile
     ├── Refused             the gate said no; also a ValueError
     └── StorageError        the disk said no: full, read-only, no permission
 
@@ -60,6 +61,11 @@ class NotFound(MemlaneError, KeyError):
 
 class AlreadyExists(MemlaneError):
     code = "already_exists"
+    exit_code = 5
+
+
+class Conflict(MemlaneError):
+    code = "conflict"
     exit_code = 5
 
 

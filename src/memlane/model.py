@@ -164,3 +164,27 @@ class Removed:
 
     def to_dict(self) -> dict[str, Any]:
         return {"id": self.id, "how": self.how, "path": str(self.path), "removed_at": iso(self.removed_at)}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change that a Plan proposes. `title` helps a person to recognise what it is about."""
+
+    id: str
+    action: str
+    reason: str
+    title: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "action": self.action, "reason": self.reason, "title": self.title}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A proposed change that can be printed, then applied. `remarks` are what a person should look at besides."""
+
+    steps: tuple[Step, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"steps": [step.to_dict() for step in self.steps], "remarks": list(self.remarks)}

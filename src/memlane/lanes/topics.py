@@ -205,6 +205,22 @@ class TopicLane:
         with self._folder.locked():
             topic_index.write(self._folder, everything=True)
 
+    def prune(self, *, dry_run: bool = False) -> list[Entry]:
+        """Move what is too many or too much for a topic file to its archive, as the next `store` there would.
+
+        Returns the entries that were (or would be) moved, under the ids they had. A file with merge-conflict markers
+        is left alone. Raises StorageError.
+        """
+        moved: list[Entry] = []
+        for path in self.files():
+            if isinstance(path, str) and (found := self._surplus(path)):
+                if not dry_run:
+                    with self._folder.locked():
+                        if found := self._surplus(path):  # somebody may have changed it meanwhile
+                            self._archive(path, len(found))
+                moved += found
+        return moved
+
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
@@ -437,10 +453,8 @@ class TopicLane:
         old = [raw for number, raw in enumerate(raws) if number not in twice]
         fresh = text_of.render(entry, newline)
         head = topic_files.opened(head, newline)
-        kept = [fresh + newline if old or tail.strip() else fresh, *old][:MAX_ENTRIES]
-        size = sum(len(files.encoded(piece)) for piece in (head, *kept, tail))
-        while size > MAX_SIZE and len(kept) > MIN_ENTRIES:
-            size -= len(kept.pop().encode())
+        kept = [fresh + newline if old or tail.strip() else fresh, *old]
+        kept = kept[: _fitting(head, kept, tail)]
         pruned = old[len(kept) - 1 :]
         if pruned or twice:
             kept = topic_files.trimmed(kept, tail)
@@ -452,6 +466,27 @@ class TopicLane:
             raise StorageError(f"{os.path.basename(path)} cannot be read back.", hint="Check the disk.")
         stored = _identified(self._folder.parse(path, fresh), self._natives(now)[0])
         return Stored(True, Path(path), stored, len(pruned), tuple(map(Path, archived_to)), updated)
+
+    def _surplus(self, path: str) -> tuple[Entry, ...]:
+        """The entries of a topic file that are too many or too much, with their ids."""
+        text = self._folder.read(path)
+        if not isinstance(text, str) or text_of.conflict(text):
+            return ()
+        head, raws, tail = text_of.split(text)
+        fitting = _fitting(head, raws, tail)
+        entries = self._identified(path) if fitting < len(raws) else ()
+        return entries[fitting:] if isinstance(entries, tuple) else ()
+
+    def _archive(self, path: str, count: int) -> None:
+        """Move the last entries of a topic file to the archive. The caller holds the lock."""
+        head, raws, tail = text_of.split(topic_files.sound(path))
+        topic, subtopic = self._folder.named(path)
+        twice = self._twice(topic, subtopic, raws)
+        places = range(len(raws) - count, len(raws))
+        topic_archive.add(self._folder, topic, subtopic, [raws[place] for place in places if place not in twice])
+        kept = topic_files.trimmed(raws[: len(raws) - count], tail)
+        topic_files.write(path, "".join((head, *kept, tail)))
+        topic_index.update(self._folder, path, [text_of.parse(raw) for raw in raws])
 
     def _change(self, native: str, change: Callable[[Entry], Entry]) -> Memory:
         """Rewrite one entry and leave every other byte of its file."""
@@ -545,6 +580,15 @@ class TopicLane:
 
 
 # -- small print
+
+
+def _fitting(head: str, raws: Sequence[str], tail: str) -> int:
+    """How many entries, from the first, a topic file may keep: 10, and fewer when they are too large, but 5."""
+    kept = list(raws[:MAX_ENTRIES])
+    size = sum(len(files.encoded(piece)) for piece in (head, *kept, tail))
+    while size > MAX_SIZE and len(kept) > MIN_ENTRIES:
+        size -= len(kept.pop().encode())
+    return len(kept)
 
 
 def _identified(entry: Entry, native: str) -> Entry:
