@@ -66,7 +66,7 @@ def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
         raise StorageError(f"{path} is larger than {MAX_BYTES:,} bytes.", hint="Split it to have it audited.")
     try:
         with open(path, "rb") as file:
-            return _scan(file.read(), path, guard)
+            return scan_data(file.read(), path, guard)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
 
@@ -84,7 +84,7 @@ def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:
             process.stdin.flush()
             _, kind, size = process.stdout.readline().split()
             data = process.stdout.read(int(size) + 1)[:-1]
-            yield _scan(data, name, guard, commit) if kind == b"blob" and int(size) <= MAX_BYTES else []
+            yield scan_data(data, name, guard, commit) if kind == b"blob" and int(size) <= MAX_BYTES else []
 
 
 def _versions(path: Path) -> dict[str, tuple[str, str]]:
@@ -111,7 +111,8 @@ def _versions(path: Path) -> dict[str, tuple[str, str]]:
     return versions
 
 
-def _scan(data: bytes, path: str, guard: Guard, commit: str | None = None) -> list[Leak]:
+def scan_data(data: bytes, path: str, guard: Guard, commit: str | None = None) -> list[Leak]:
+    """The leaks of a file's bytes."""
     text = data.decode(errors="replace")
     leaks: dict[tuple[int, str], Leak] = {}
     for line, piece in ((1, text), *_strings(text, path)):

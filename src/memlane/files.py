@@ -29,7 +29,7 @@ except ImportError:
 MAX_BYTES = 10 * 1024 * 1024
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 TRASH = ".trash"
-_LEFT_OVER = 3600.0  # seconds
+LEFT_OVER = 3600.0  # seconds after which a temporary file is nobody's any more
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
@@ -466,7 +466,7 @@ def _unreadable_name(path: str) -> Problem:
 def _left_over(entry: os.DirEntry[str]) -> Iterator[Problem]:
     """A temporary file that is no longer being written: its writer was killed before it had a name."""
     with suppress(OSError):
-        if time.time() - entry.stat().st_mtime > _LEFT_OVER:
+        if time.time() - entry.stat().st_mtime > LEFT_OVER:
             yield Problem(Path(entry.path), "was left by an interrupted write that was never acknowledged; delete it")
 
 

@@ -71,7 +71,7 @@ _TABLES = """
     CREATE INDEX links_by_memory ON links (memory);
     CREATE TABLE graves (n INTEGER PRIMARY KEY AUTOINCREMENT, chunk INT);
 """
-_POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
+POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
 
 
 T = TypeVar("T")
@@ -539,7 +539,7 @@ class Index:
         rows = self._db.execute("SELECT block, data FROM postings WHERE term = ? ORDER BY block", (term,)).fetchall()
         if not rows:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        parts = [(block, np.frombuffer(data, _POSTING)) for block, data in rows]
+        parts = [(block, np.frombuffer(data, POSTING)) for block, data in rows]
         numbers = np.concatenate([part["at"].astype(np.int64) + block * BLOCK for block, part in parts])
         weights = np.concatenate([part["weight"] for _, part in parts]).astype(np.float32) / 4
         return numbers, weights

@@ -38,6 +38,20 @@ def write(folder: Folder, path: str = "", before: Sequence[Entry] = (), *, every
     """
     index = folder.at(INDEX)
     old = topic_files.text(index)
+    new = _edited(folder, old, path, before, everything)
+    if new != old:
+        topic_files.write(index, new)
+
+
+def is_current(folder: Folder) -> bool:
+    """Whether index.md says what the files say, so that writing it anew would change nothing. Raises StorageError."""
+    old = topic_files.text(folder.at(INDEX))
+    if not old and not any(isinstance(file, str) for file in folder.topic_files()):
+        return True
+    return _edited(folder, old, "", (), True) == old
+
+
+def _edited(folder: Folder, old: str, path: str, before: Sequence[Entry], everything: bool) -> str:
     known = text_of.read_index(old)
     paths = (file for file in folder.topic_files() if isinstance(file, str))
     present = {name: file for file in paths if _fits_a_line(name := "/".join(folder.named(file)))}
@@ -47,9 +61,7 @@ def write(folder: Folder, path: str = "", before: Sequence[Entry] = (), *, every
     for name, file in present.items():
         if file == path or everything or name not in known or known[name].entries is None:
             changes[name] = _facts(folder, file, known.get(name), before if file == path else ())
-    new = text_of.edit_index(old, changes)
-    if new != old:
-        topic_files.write(index, new)
+    return text_of.edit_index(old, changes)
 
 
 def _facts(folder: Folder, path: str, old: Listed | None, before: Sequence[Entry]) -> Listed:
