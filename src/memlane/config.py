@@ -236,6 +236,20 @@ def user_data() -> Path:
     return _expanded(os.environ.get("XDG_DATA_HOME") or "~/.local/share")
 
 
+def user_state() -> Path:
+    """Where memlane keeps what it must remember of this machine: backups of changed configurations, logs."""
+    return _expanded(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "memlane"
+
+
+def home() -> Path:
+    return _expanded("~")
+
+
+def variables(*names: str) -> dict[str, str]:
+    """Those of these variables that are set: other programs' own ways to move their configuration."""
+    return {name: os.environ[name] for name in names if os.environ.get(name)}
+
+
 def user_file() -> Path | None:
     """The user's own configuration; None when there is no home folder to look in."""
     try:
