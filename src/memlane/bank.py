@@ -287,8 +287,8 @@ class Bank:
         """The memories that a prompt should know of, as a block of at most `budget` tokens, counted by `count`.
 
         Of the vault, only records of `scopes` (default: the profile's) are shown. `without` names ids that the prompt
-        has already; hits below the score `least` do not count. "" when nothing is relevant, or the profile is switched
-        off. `wait` is that of `search`. Writes nothing but the index.
+        has already. Hits whose relevance is below `least` do not count; `inject.RELEVANT` is a good value where nobody
+        asked for memories. "" when nothing is relevant, or the profile is switched off. `wait` is that of `search`.
         """
         from memlane import inject
 
@@ -303,7 +303,7 @@ class Bank:
             for hit in self.search(query, limit=inject.CANDIDATES, wait=wait)
             if (hit.memory.lane != "vault" or hit.memory.scope in visible)
             and hit.memory.id not in without
-            and hit.score >= least
+            and hit.why["relevance"] >= least
         ]
         return self._composer(count).context(hits, budget, profile.max_items)
 

@@ -28,6 +28,7 @@ from memlane.text import estimate
 
 BUDGET = 1000  # tokens
 CANDIDATES = 40  # hits that a context chooses from
+RELEVANT = 0.35  # relevance from which a memory is worth showing to somebody who did not ask (bench/relevance.py)
 PINNED = "pinned"  # the tag of a note that belongs into every snapshot
 FENCE = re.compile(r"<memlane-(snapshot|context)>.*?</memlane-\1>", re.DOTALL)
 _PREFACE = (
@@ -39,7 +40,8 @@ _TAGS = re.compile(
     r"<(?=\s*/?\s*(?:memlane-|system-reminder|hook_context|untrusted_context|\|))|<(?=!--\s*/?\s*memlane)",
     re.IGNORECASE,
 )
-_ALIKE = 0.9  # sequence ratio of two memories that say the same
+SHARE = 0.5  # of the best hit's score that another one must have to be shown beside it
+_ALIKE = 0.8  # sequence ratio of two memories that say the same
 
 
 class LeftOut(NamedTuple):
@@ -91,10 +93,19 @@ class Composer:
 
     def context(self, hits: Sequence[Hit], budget: int | None = BUDGET, most: int | None = None) -> Block:
         """The memories of these hits that fit, whole if they can be: chosen best first, canon and registers on top."""
-        items = [_Item(_group(hit.memory), hit.memory, hit) for hit in hits]
-        return self._block("context", items, budget, most)
+        least = SHARE * max((hit.score for hit in hits), default=0.0)
+        items = [_Item(_group(hit.memory), hit.memory, hit) for hit in hits if hit.score >= least]
+        far = [LeftOut(hit.memory.id, "fits the query far less than the best") for hit in hits if hit.score < least]
+        return self._block("context", items, budget, most, far)
 
-    def _block(self, kind: str, items: Sequence[_Item], budget: int | None, most: int | None = None) -> Block:
+    def _block(
+        self,
+        kind: str,
+        items: Sequence[_Item],
+        budget: int | None,
+        most: int | None = None,
+        others: Iterable[LeftOut] = (),
+    ) -> Block:
         chosen: list[_Item] = []
         left_out: list[LeftOut] = []
         for item in items:
@@ -108,8 +119,6 @@ class Composer:
             at = chosen.index(same) if same else len(chosen)
             forms = ([*chosen[:at], form, *chosen[at + 1 :]] for form in item.forms())
             fitting = next((form for form in forms if self._fits(kind, form, budget)), None)
-            if fitting is None and not chosen and budget is not None:
-                fitting = self._cut(kind, item, budget)
             if fitting is None:
                 size = self.count(self._entry(item.forms()[0]))
                 left_out.append(LeftOut(item.memory.id, f"its {size} tokens do not fit"))
@@ -117,13 +126,17 @@ class Composer:
             if same:
                 left_out.append(LeftOut(same.memory.id, f"{item.memory.id} says the same and is newer"))
             chosen = fitting
+        if items and not chosen and most != 0 and budget is not None:
+            chosen = self._cut(kind, items[0], budget)
+            left_out = [item for item in left_out if not chosen or item.id != items[0].memory.id]
         text = self._text(kind, chosen)
-        return Block.of(text, (item.memory for item in _ordered(chosen)), left_out, self.count(text))
+        memories = [item.memory for item in _ordered(chosen)]
+        return Block.of(text, memories, (*left_out, *others), self.count(text))
 
     def _fits(self, kind: str, items: Sequence[_Item], budget: int | None) -> bool:
         return budget is None or self.count(self._text(kind, items)) <= budget
 
-    def _cut(self, kind: str, item: _Item, budget: int) -> list[_Item] | None:
+    def _cut(self, kind: str, item: _Item, budget: int) -> list[_Item]:
         """As much of the best piece as fits: where nothing fits whole, its beginning says more than silence."""
         piece = item.forms()[-1]
         piece = replace(piece, marks=(*piece.marks, "cut"))
@@ -135,7 +148,7 @@ class Composer:
                 low = middle
             else:
                 high = middle - 1
-        return [replace(piece, text="".join(words[:low]) + " …")] if low > 3 else None
+        return [replace(piece, text="".join(words[:low]) + " …")] if low > 3 else []
 
     def _text(self, kind: str, items: Sequence[_Item]) -> str:
         if not items:
@@ -216,18 +229,21 @@ def escaped(text: str) -> str:
     return _TAGS.sub("&lt;", visible(text))
 
 
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-
-
 def _says_the_same(a: Memory, b: Memory) -> bool:
-    """Whether one of two memories is enough: hardly a character differs, and no number does."""
+    """Whether one of two memories is enough: hardly a character differs, and one has no word that the other has not.
+
+    Of a long text, one word in thirty may differ. Where each has a word of its own, both are shown: it may be the one
+    that matters ("Tuesday", "30 seconds").
+    """
     one, other = (" ".join(memory.text.split()).lower() for memory in (a, b))
     if one == other:
         return True
     short, long = sorted((one, other), key=len)
-    if 2 * len(short) < _ALIKE * (len(short) + len(long)) or _NUMBER.findall(one) != _NUMBER.findall(other):
+    if len(long) >= 4000 or 2 * len(short) < _ALIKE * (len(short) + len(long)):
         return False
-    return len(long) < 4000 and similar.ratio(one, other) >= _ALIKE
+    left, right = similar.tokens(one), similar.tokens(other)
+    own = min(len(left - right), len(right - left))
+    return own <= min(len(left), len(right)) // 30 and similar.ratio(one, other) >= _ALIKE
 
 
 def _newer(a: Memory, b: Memory) -> bool:

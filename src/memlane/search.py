@@ -7,6 +7,8 @@ words   how much of the query the memory has, 0 … 1: BM25 as a part of the mos
         the memory's best chunk, times the part of the query that this chunk has; 30 % from the memory as a whole.
 cosine  of the memory's nearest chunk, once what all chunks have in common is taken away.
         A model's cosines say more than those of the built-in table: for them it is 0.6 and 0.4.
+relevance  how likely it is that the query is about this memory at all: half of it is the part of the query's words that
+        the memory has (`covered`), half the cosine. It does not order the hits; blocks may leave out those below a cut.
 The neighbours are the memories before and after in a conversation or a topic: 0.3 of the next, 0.2 of the second next.
 """
 
@@ -138,12 +140,14 @@ def _search(
         why = {
             "words": float(found.memories[row]),
             "words_rank": _rank(found.memories, row),
+            "covered": float(found.covered[row]),
             "cosine": float(near[row]),
             "cosine_rank": _rank(near, row),
             "neighbours": float(nearby[row]),
             "date": DATED if dated[row] else 1.0,
             "base": float(base[row]),
             "recency": float(factor) if recent[row] else 1.0,
+            "relevance": float(found.covered[row] + near[row]) / 2,
         }
         why = {name: round(value, 4) for name, value in why.items()}
         hits.append(Hit(memory, round(float(scores[row]), 6), text.strip(), header, why))
@@ -293,10 +297,15 @@ class _Wording:
 
 @dataclass(slots=True)
 class _Found:
-    """How much of the query each chunk and each memory has, 0 … 1."""
+    """How much of the query each chunk and each memory has, 0 … 1.
+
+    `covered` is the part of the query's words, by weight, that the memory's best chunk has. Words that no memory has
+    count, too: they make a query that is about something else.
+    """
 
     chunks: Array
     memories: Array
+    covered: Array
 
 
 def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
@@ -306,15 +315,17 @@ def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
     single = len(layout.start) == len(layout.row)
     whole = scores if single else np.zeros(len(layout.start), np.float32)
     most = 0.0  # what a chunk could score at most, but for K1 + 1
+    asked = 0.0  # the same with the words that no chunk has
     for term in terms:
         numbers, weights = index.postings(term)
         kept = numbers < len(scores)
         kept[kept] = layout.alive[numbers[kept]]
         if not kept.all():
             numbers, weights = numbers[kept], weights[kept]
+        counts = np.float32(importance(term) * _rarity(chunks, len(numbers)))
+        asked += float(counts)
         if not len(numbers):
             continue
-        counts = np.float32(importance(term) * _rarity(chunks, len(numbers)))
         most += float(counts)
         scores[numbers] += counts * weights / (weights + layout.norm[numbers])
         has[numbers] += counts
@@ -324,10 +335,11 @@ def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
             rows, weights = rows[at], np.add.reduceat(weights, at)
             counts = np.float32(importance(term) * _rarity(memories, len(rows)))
             whole[rows] += counts * weights / (weights + layout.whole_norm[rows])
+    covered = layout.best(has) / np.float32(asked or 1.0)
     if not most:
-        return _Found(scores, whole)
+        return _Found(scores, whole, covered)
     best = scores * has / np.float32(most * most)
-    return _Found(best, (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE / most))
+    return _Found(best, (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE / most), covered)
 
 
 def _vectors_share(encoder: Encoder) -> float:

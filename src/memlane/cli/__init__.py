@@ -25,6 +25,8 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "search": "search",
     "links": "search",
     "graph": "search",
+    "context": "context",
+    "snapshot": "context",
     "update": "bank",
     "append": "bank",
     "rm": "bank",
