@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import tree
-from memlane import Bank, NoteLane, Refused, gate
+from memlane import Bank, NoteLane, Refused, gate, hygiene
 from memlane.hygiene import suspicious, visible
 from memlane.model import Draft
 from samples import LANES, make_lane
@@ -230,3 +231,15 @@ def test_hostile_text_is_judged_in_linear_time(piece: str) -> None:
 
     suspicious(piece)
     assert spent(piece * 40_000) < 100 * spent(piece * 2_000) + 0.05
+
+
+@pytest.mark.parametrize("why", hygiene._SIGNS)
+def test_what_a_pattern_finds_has_one_of_the_words_that_are_looked_for_first(why: str) -> None:
+    pattern, _ = hygiene._SIGNS[why]
+
+    @given(st.from_regex(re.compile(pattern, re.IGNORECASE | re.MULTILINE)))
+    def holds(text: str) -> None:
+        if re.search(pattern, visible(text), re.IGNORECASE | re.MULTILINE):
+            assert why in suspicious(text)
+
+    holds()

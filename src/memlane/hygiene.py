@@ -19,11 +19,12 @@ _ALWAYS = re.compile(
 )
 # Joiners and direction marks belong to some scripts and to emoji; between plain ASCII they only hide things.
 _NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])|([\u200c-\u200f])[\u200c-\u200f]+")
+_LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
 
 
 def visible(text: str) -> str:
     """The text without characters that no reader sees but a model does."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.translate(_LAYOUT).isprintable():
         return text
     lead = "\ufeff" * text.startswith("\ufeff")  # a byte order mark at the very start is only an encoding's habit
     return lead + _NEEDLESS.sub(r"\1", _ALWAYS.sub("", text[len(lead) :]))
@@ -57,12 +58,19 @@ _STYLE = (
 _COMMENT = (
     r"\b(?:ignore|disregard|assistant|the model|system prompt|you must|you should|do not tell|exfiltrate|curl|wget)\b"
 )
+# Each pattern with words of which it needs at least one: looking for those first is much quicker.
 _SIGNS = {
-    "overrides instructions": _OVERRIDES,
-    "speaks to the model": _SPEAKS,
-    "looks like a tool call or a chat turn": _TURNS,
-    "hides text by its style": _STYLE,
-}
+    "overrides instructions": (_OVERRIDES, ("ignore", "disregard", "forget", "override", "bypass", "neglect")),
+    "speaks to the model": (
+        _SPEAKS, ("you are now", "from now on", " prompt", " instruction", "the user", "you must"),
+    ),
+    "looks like a tool call or a chat turn": (
+        _TURNS,
+        ("<|", "inst]", "<<", "function_", "invoke", "tool_", "system-", "###", "system ", "developer "),
+    ),
+    "hides text by its style": (_STYLE, ("style",)),
+}  # fmt: skip
+_LETTERS = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")  # what the patterns take for i, s and k
 
 
 @cache
@@ -73,7 +81,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def suspicious(text: str) -> tuple[str, ...]:
     """Why a text reads like instructions to the model; () when it does not."""
     text = visible(text)
-    found = [why for why, pattern in _SIGNS.items() if _compiled(pattern).search(text)]
+    plain = text.translate(_LETTERS).lower()
+    found = [
+        why
+        for why, (pattern, words) in _SIGNS.items()
+        if any(word in plain for word in words) and _compiled(pattern).search(text)
+    ]
     if any(_compiled(_COMMENT).search(comment) for comment in _comments(text)):
         found.append("hides an instruction in a comment")
     return tuple(found)
