@@ -63,6 +63,7 @@ SETTINGS = (
     Setting("gate.email", bool, False, what="whether e-mail addresses count as personal data"),
     Setting("gate.phone", bool, False, what="whether telephone numbers count as personal data"),
     Setting("search.encoder", str, "static", what="static, none, onnx:FOLDER, fastembed or fastembed:MODEL"),
+    Setting("mcp.toolsets", list, [], what="further tools of the MCP server: vault, topics, layers, records"),
     Setting("profile.enabled", bool, True, what="whether prompt blocks are built"),
     Setting("profile.scopes", list, ["shared"], what="the vault scopes a prompt block shows"),
     Setting("profile.max_items", int, 20, least=0, what="how many memories a prompt block shows"),
@@ -345,7 +346,8 @@ def _checked(setting: Setting, value: Any, source: str) -> Any:
     elif kind is int:
         good = isinstance(value, int) and not isinstance(value, bool)
     elif kind is list:
-        good = isinstance(value, list) and bool(value) and all(isinstance(item, str) and item for item in value)
+        good = isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+        good = good and (bool(value) or not setting.default)  # what is never empty by itself must not become so
     else:
         good = isinstance(value, kind)
     if good and setting.least is not None:

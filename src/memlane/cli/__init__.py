@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -29,20 +29,29 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "snapshot": "context",
     "update": "bank",
     "append": "bank",
+    "edit": "edit",
+    "history": "history",
     "rm": "bank",
     "restore": "bank",
     "trash": "bank",
-    "stats": "bank",
-    "problems": "bank",
     "merge": "bank",
     "suggest-merges": "search",
+    "promote": "upkeep",
+    "prune": "upkeep",
+    "stale": "upkeep",
+    "validate": "upkeep",
+    "stats": "bank",
+    "problems": "bank",
     "reindex": "search",
     "vault": "vault",
     "topics": "topics",
     "records": "records",
     "layers": "layers",
+    "import": "exchange.import_",
+    "export": "exchange",
     "gate": "gate",
     "audit": "gate",
+    "mcp": "mcp",
 }
 
 
@@ -82,7 +91,7 @@ def app(ctx: click.Context, folder: str | None, flags: tuple[str, ...]) -> None:
     \b
     $ memlane init
     $ memlane add "Deploys go out on Tuesdays" --tag release
-    $ memlane list
+    $ memlane search "when do we deploy"
     """
     ctx.obj = (folder, _flags(flags))
     if ctx.invoked_subcommand is None:
@@ -107,40 +116,37 @@ def main() -> None:
     """The `memlane` command. Ends the process with an exit code."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to be shared out among threads
     try:
+        if "_MEMLANE_COMPLETE" in os.environ:
+            import_module("memlane.cli.completion")  # registers what TAB in bash needs
         code = app.main(prog_name="memlane", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.UsageError as error:
         # what was typed may be a secret in the wrong place
         hint = f"`{error.ctx.command_path if error.ctx else 'memlane'} --help` shows what it takes."
-        _complain(InvalidInput(redacted(error.format_message()), hint=hint, code="usage"))
-        sys.exit(2)
+        _fail(InvalidInput(redacted(error.format_message()), hint=hint, code="usage"))
     except click.ClickException as error:
-        error.show()
-        sys.exit(1)
+        _fail(MemlaneError(redacted(error.format_message())))
     except MemlaneError as error:
-        _complain(error)
-        sys.exit(error.exit_code)
+        _fail(error)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes
+        sys.exit(1)
     except OSError as error:  # the last resort: a sentence instead of a traceback
         where = f"{error.filename}: " if error.filename else ""
-        _complain(
-            StorageError(f"{where}{error.strerror or error}.", hint="Check the path, its permissions and the disk.")
-        )
-        sys.exit(1)
+        _fail(StorageError(f"{where}{error.strerror or error}.", hint="Check the path, its permissions and the disk."))
 
 
-def _wants_json() -> bool:
-    return "--json" in sys.argv
+def _fail(error: MemlaneError) -> NoReturn:
+    """Say what went wrong, as JSON where JSON is asked for, and end with its exit code."""
+    from memlane.cli.output import complain
 
-
-def _complain(error: MemlaneError) -> None:
-    if _wants_json():
+    if "--json" in sys.argv[1:]:
         import json
 
         click.echo(json.dumps({"error": error.to_dict()}, ensure_ascii=False), err=True)
-        return
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
-    if error.hint:
-        click.echo(f"{click.style('next:', fg='cyan', bold=True)} {error.hint}", err=True)
+    else:
+        complain(error)
+    sys.exit(error.exit_code)
