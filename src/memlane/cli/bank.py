@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from memlane.bank import Bank
 from memlane.cli.output import (
     as_json,
     filters,
+    id_argument,
+    ids_argument,
     line_ended,
     print_json,
     print_memories,
@@ -21,6 +24,7 @@ from memlane.cli.output import (
     print_text,
     print_written,
     say,
+    tag_option,
     take_text,
     with_bank,
 )
@@ -35,17 +39,32 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
         bank = Bank(config.load(folder, flags))
     except NotEnabled:
         click.echo("There is no memory bank here yet.\n")
-        steps = [("memlane init", "make this folder a bank"), ("memlane --help", "see all commands")]
+        steps = [
+            ("memlane init", "make this folder a bank"),
+            ("memlane init --user", "make one for all projects that have none"),
+            ("memlane --help", "see all commands"),
+        ]
     else:
-        stats = bank.stats()
-        click.echo(f"Bank {bank.root}: {stats['count']} memories, {stats['problems']} problems.\n")
+        counts = [f"{count:,} {noun}{'s'[: count != 1]}" for noun, count in _counts(bank).items() if count]
+        click.echo(f"Bank {bank.root}: {', '.join(counts) or 'nothing remembered yet'}.\n")
         steps = [
             ('memlane add "…" --tag x', "remember something"),
-            ("memlane list", "see what is there, the newest first"),
-            ("memlane get ID", "read one"),
+            ('memlane search "…"', "find it again"),
+            ("memlane list -n 10", "see the latest"),
         ]
     for command, what in steps:
         click.echo(f"  {command:<26} {what}")
+
+
+def _counts(bank: Bank) -> dict[str, int]:
+    """What there is, as far as it can be counted without reading it: a large bank answers at once, too."""
+    nouns = {"notes": "note", "topics": "topic file", "records": "record", "layers": "layer file"}
+    counts = {noun: sum(isinstance(path, str) for path in bank.lane(name).files()) for name, noun in nouns.items()}
+    lines = 0
+    if os.path.isfile(bank.config.lane_root("vault")):
+        with open(bank.config.lane_root("vault"), "rb") as file:
+            lines = sum(1 for _ in file)
+    return {"note": counts.pop("note"), "vault line": lines, **counts}
 
 
 @click.command()
@@ -115,7 +134,6 @@ def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
 field_option = click.option(
     "--field", "pairs", metavar="NAME=VALUE", multiple=True, help="One of the lane's own fields."
 )
-tag_option = click.option("--tag", "-t", "tags", multiple=True, help="A tag; may be repeated.")
 
 
 @click.command()
@@ -145,7 +163,7 @@ def add(
 
 
 @click.command()
-@click.argument("id")
+@id_argument
 @click.option("--raw", is_flag=True, help="Print the whole file, front matter included.")
 @as_json
 @with_bank
@@ -182,7 +200,7 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
 
 
 @click.command()
-@click.argument("id")
+@id_argument
 @click.argument("text", required=False)
 @click.option("--title")
 @tag_option
@@ -211,7 +229,7 @@ def update(
 
 
 @click.command()
-@click.argument("id")
+@id_argument
 @click.argument("text", required=False)
 @as_json
 @with_bank
@@ -226,7 +244,7 @@ def append(bank: Bank, id: str, text: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@ids_argument()
 @as_json
 @with_bank
 def rm(bank: Bank, ids: tuple[str, ...], as_json: bool) -> None:
@@ -249,7 +267,7 @@ def rm(bank: Bank, ids: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("id")
+@id_argument
 @as_json
 @with_bank
 def restore(bank: Bank, id: str, as_json: bool) -> None:
@@ -309,7 +327,7 @@ def problems(bank: Bank, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="ID...")
+@ids_argument("sources")
 @click.option("--into", required=True, metavar="NAME", help="The file name of the new note.")
 @click.option("--text", "text", help="Its whole content; else what is piped in.")
 @as_json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 from memlane import audit as audits
 from memlane.bank import Bank
 from memlane.cli.bank import field_option, fields_of
-from memlane.cli.output import as_json, open_bank, print_json, print_rows, say, take_text, with_bank
+from memlane.cli.output import as_json, open_bank, print_json, print_rows, progress, say, take_text, with_bank
 from memlane.errors import NotEnabled, Refused, StorageError
 from memlane.gate import DEFAULT
 from memlane.hygiene import suspicious
@@ -126,7 +125,7 @@ def audit(ctx: click.Context, path: Path | None, history: bool, as_json: bool) -
                     say(f"audited {done} versions")
     else:
         names = [name for place in places for name in audits.files_of(place)]
-        for name in _progress(names):
+        for name in progress(names, "auditing"):
             try:
                 leaks += audits.scan_file(name, guard)
             except StorageError as error:
@@ -148,11 +147,3 @@ def _places(bank: Bank) -> list[Path]:
     return [
         root for root in dict.fromkeys(roots) if root.exists() and (root == bank.root or bank.root not in root.parents)
     ]
-
-
-def _progress(names: list[str]) -> Iterator[str]:
-    if not sys.stderr.isatty() or len(names) < 200:
-        yield from names
-    else:
-        with click.progressbar(names, label="auditing", file=sys.stderr) as bar:
-            yield from bar

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import always_json, as_json, print_json, print_rows, say, take_text, with_bank
+from memlane.cli.output import always_json, as_json, id_argument, print_json, print_rows, say, take_text, with_bank
 from memlane.errors import NotFound
 from memlane.lanes.layer_entries import LAYERS, SCOPES, MemoryEntry
 
@@ -76,7 +76,7 @@ def read(bank: Bank, **names: Any) -> None:
 
 
 @layers.command()
-@click.argument("id")
+@id_argument
 @click.argument("content", required=False)
 @always_json
 @with_bank
@@ -90,7 +90,7 @@ def update(bank: Bank, id: str, content: str | None) -> None:
 
 
 @layers.command()
-@click.argument("id")
+@id_argument
 @click.argument("content", required=False)
 @always_json
 @with_bank
@@ -159,7 +159,7 @@ def prune(bank: Bank, as_json: bool, **policy: Any) -> None:
 
 
 @layers.command()
-@click.argument("id")
+@id_argument
 @always_json
 @with_bank
 def validate(bank: Bank, id: str) -> None:

@@ -3,18 +3,52 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from memlane.bank import Bank
-from memlane.errors import InvalidInput
+from memlane.errors import InvalidInput, MemlaneError
 from memlane.hygiene import visible
 from memlane.lanes import NAMES
 from memlane.model import Memory, Problem, iso
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+T = TypeVar("T")
+Decorated = Callable[[Callable[..., None]], Callable[..., None]]
+MANY = 200  # things that are worth a progress bar
+
+
+def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from memlane.cli.completion import ids
+
+    return ids(ctx, incomplete)
+
+
+def complete_tag(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from memlane.cli.completion import tags
+
+    return tags(ctx, incomplete)
+
+
+id_argument = click.argument("id", shell_complete=complete_id)
+
+
+def ids_argument(name: str = "ids", *, required: bool = True) -> Decorated:
+    metavar = "ID..." if required else "[ID]..."
+    return click.argument(name, nargs=-1, required=required, metavar=metavar, shell_complete=complete_id)
+
+
+tag_option = click.option(
+    "--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; may be repeated."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 always_json = click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as this command always does.")
 
@@ -28,7 +62,7 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--scope"),
         click.option("--status"),
         click.option("--type"),
-        click.option("--tag", "-t", "tags", multiple=True, help="A tag; any of several."),
+        click.option("--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; any of several."),
         click.option("--lane", type=click.Choice(NAMES)),
     ):
         command = option(command)
@@ -55,28 +89,63 @@ def with_bank(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def colour() -> bool | None:
+    """Whether to colour: as NO_COLOR or FORCE_COLOR say; None leaves it to whether there is a terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
+
+
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def say(text: str) -> None:
     """Talk goes to stderr, so that stdout stays data."""
-    click.echo(text, err=True)
+    click.echo(text, err=True, color=colour())
+
+
+def complain(error: MemlaneError) -> None:
+    """An error and its next step, as talk."""
+    say(f"{click.style('error:', fg='red', bold=True)} {error}")
+    if error.hint:
+        say(f"{click.style('next:', fg='cyan', bold=True)} {error.hint}")
+
+
+def progress(items: Sequence[T], label: str) -> Iterator[T]:
+    """The items, with a progress bar where there are many and somebody looks."""
+    if not sys.stderr.isatty() or len(items) < MANY:
+        yield from items
+    else:
+        with click.progressbar(items, label=label, file=sys.stderr) as bar:
+            yield from bar
+
+
+def width(text: str) -> int:
+    """How many columns a terminal needs for a text: two for wide characters, none for marks on others."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.category(sign) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(sign) in "WF")
+        for sign in text
+    )
 
 
 def print_rows(rows: Iterable[Sequence[str]]) -> None:
     """Aligned columns on a terminal, tab-separated ones in a pipe; a cell is one line of visible characters."""
     table = [[" ".join(visible(str(cell)).split()) for cell in row] for row in rows]
-    if not table:
-        return
     if not sys.stdout.isatty():
         for row in table:
             click.echo("\t".join(row))
         return
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]) - 1)]
+    widths = [max(map(width, column)) for column in zip_longest(*table, fillvalue="")]
     for row in table:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo("  ".join([click.style(cells[0], fg="cyan"), *cells[1:], row[-1]]) if cells else row[-1])
+        cells = [cell + " " * (widths[place] - width(cell)) for place, cell in enumerate(row)]
+        if len(cells) > 1:
+            cells[0] = click.style(cells[0], fg="cyan")
+        click.echo("  ".join(cells).rstrip(), color=colour())
 
 
 def print_memories(memories: Iterable[Memory], as_json: bool) -> None:

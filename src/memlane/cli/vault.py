@@ -8,7 +8,17 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import as_json, print_json, print_rows, print_text, say, take_text, with_bank
+from memlane.cli.output import (
+    as_json,
+    id_argument,
+    print_json,
+    print_rows,
+    print_text,
+    say,
+    tag_option,
+    take_text,
+    with_bank,
+)
 from memlane.errors import InvalidInput, NotFound
 from memlane.gate import shown
 from memlane.lanes.vault_records import CATEGORIES, SOURCES, TIERS, Record
@@ -25,7 +35,6 @@ def vault() -> None:
 
 
 scopes_option = click.option("--scope", "scopes", multiple=True, help="A scope; may be repeated.")
-tag_option = click.option("--tag", "-t", "tags", multiple=True, help="A tag; may be repeated.")
 
 
 def _print_written(record: Record, as_json: bool, remarks: tuple[str, ...] = ()) -> None:
@@ -76,7 +85,7 @@ def add(
 
 
 @vault.command()
-@click.argument("id")
+@id_argument
 @click.argument("text", required=False)
 @click.option("--category")
 @tag_option
@@ -130,7 +139,7 @@ def list_(
 
 
 @vault.command()
-@click.argument("id")
+@id_argument
 @as_json
 @with_bank
 def history(bank: Bank, id: str, as_json: bool) -> None:
@@ -156,7 +165,7 @@ def history(bank: Bank, id: str, as_json: bool) -> None:
 
 
 @vault.command()
-@click.argument("id")
+@id_argument
 @click.argument("text", required=False)
 @tag_option
 @as_json

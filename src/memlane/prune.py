@@ -1,0 +1,63 @@
+"""What the lanes' own rules would archive or delete, as a Plan, and carrying it out.
+
+    layers    old reviews and sessions to the archive, issues resolved long ago out (seed 004's policy)
+    vault     what `propose_deletions` names: duplicates, noise, registers that nobody updates (seed 002)
+    topics    what is too many or too much for a topic file goes to its archive (seed 000)
+
+Notes and records have no such rule. Everything can be brought back: tombstones, archives, copies in the trash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memlane.bank import Bank
+from memlane.model import Plan, Step
+from memlane.text import first_line
+
+LANES = ("vault", "topics", "layers")
+
+
+def plan(bank: Bank, lanes: Sequence[str] = LANES) -> Plan:
+    """What the rules of these lanes propose. Writes nothing."""
+    steps: list[Step] = []
+    remarks: list[str] = []
+    if "vault" in lanes:
+        steps += [
+            Step(f"vault:{found['id']}", "delete", f"{found['reason']}: {found['detail']}", first_line(found["text"]))
+            for found in bank.vault.propose_deletions()
+        ]
+    if "topics" in lanes:
+        steps += [
+            Step(entry.id, "archive", "newer entries have taken its place", entry.title)
+            for entry in bank.topics.prune(dry_run=True)
+        ]
+    if "layers" in lanes:
+        found, remarks = _layers(bank, dry_run=True)
+        steps += found
+    return Plan(tuple(steps), tuple(remarks))
+
+
+def apply(bank: Bank, proposed: Plan) -> Plan:
+    """Carry a plan out and return what was done. What has changed meanwhile is judged again, never forced."""
+    lanes = {step.id.partition(":")[0] for step in proposed.steps}
+    done: list[Step] = []
+    remarks: list[str] = []
+    if "vault" in lanes:
+        still = {f"vault:{found['id']}" for found in bank.vault.propose_deletions()}
+        wanted = {step.id: step for step in proposed.steps if step.id in still}
+        deleted = bank.vault.bulk_delete([id.removeprefix("vault:") for id in wanted])["deleted"]
+        done += [wanted[f"vault:{id}"] for id in deleted]
+    if "topics" in lanes:
+        moved = {entry.id for entry in bank.topics.prune()}
+        done += [step for step in proposed.steps if step.id in moved]
+    if "layers" in lanes:
+        found, remarks = _layers(bank, dry_run=False)
+        done += found
+    return Plan(tuple(done), tuple(remarks))
+
+
+def _layers(bank: Bank, *, dry_run: bool) -> tuple[list[Step], list[str]]:
+    found = bank.layers.prune(dry_run=dry_run)
+    steps = [Step(f"layers:{step['id']}", step["action"], step["reason"]) for step in found["pruned"]]
+    return steps, found["warnings"]

@@ -1,0 +1,126 @@
+"""What in a bank is not as its lane's format says: damage, and values that are read but do not mean what they seem.
+
+Reads only. Memory that is merely old is not wrong: see `memlane.stale`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memlane import lanes, lifecycle
+from memlane.gate import shown
+from memlane.lanes import NAMES, Lane
+from memlane.model import Memory, Problem
+from memlane.text import FrontMatterError, find_front, load_front, moment
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+_VAULT_ID = re.compile(r"[0-9a-f]{12}")
+
+
+def validate(bank: Bank, ids: Sequence[str] = ()) -> list[Problem]:
+    """Everything that breaks a lane's rules, in the whole bank or in the files of these memories. Raises NotFound."""
+    if not ids:
+        return [problem for name in NAMES for problem in of_lane(bank.lane(name))]
+    from memlane.place import find
+
+    found: list[Problem] = []
+    for place in (find(bank, id) for id in ids):
+        of_file = [problem for problem in of_lane(place.lane) if os.fspath(problem.path) == place.path]
+        if place.lane.name == "vault":  # one file holds them all
+            of_file = [problem for problem in of_file if place.native in problem.why]
+        found += [problem for problem in of_file if problem not in found]
+    return found
+
+
+def of_lane(lane: Lane) -> Iterator[Problem]:
+    """Everything that breaks the rules of one lane."""
+    if lane.name == "records":
+        yield from lane.validate()  # type: ignore[attr-defined]
+        return
+    more = {"notes": _note, "vault": _record, "topics": _entry, "layers": _layer}[lane.name]
+    for item in lanes.scan(lane):
+        if isinstance(item, Problem):
+            yield item
+        else:
+            yield from (Problem(item.path, why) for why in more(lane, item))
+    if lane.name == "topics":
+        yield from _long_topics(lane)
+
+
+def _note(lane: Any, memory: Memory) -> Iterator[str]:
+    """A note's front matter, where it has a value that is read as if it were missing."""
+    from memlane.lanes.notes import STATUSES, TYPES
+
+    text = lanes.read_file(memory.file)
+    front = find_front(text) if isinstance(text, str) else None
+    if front is None or not isinstance(text, str):
+        return
+    try:
+        values = load_front(text[front.start : front.end])
+    except FrontMatterError:  # reported already
+        return
+    for key, allowed in (("type", TYPES), ("status", STATUSES)):
+        if values.get(key) not in (None, *allowed):
+            yield f"has an unknown {key}, read as {allowed[0]}: use one of {', '.join(allowed)}"
+    for key in ("created_at", "created", "date"):
+        if values.get(key) is not None:
+            if moment(values[key]) is None:
+                yield f"has a {key} that is not a date: write it like 2025-01-15T10:30:00Z"
+            break
+    tags = values.get("tags")
+    if not isinstance(tags, str | None) and not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
+        yield "has tags that are not text: write them like [auth, plan]"
+
+
+def _record(lane: Any, memory: Memory) -> Iterator[str]:
+    """A vault record that is read as it is, though no call here would have written it."""
+    from memlane.lanes.vault_checks import MAX_TEXT
+    from memlane.lanes.vault_records import SOURCES
+
+    record = lane.get_memory(memory.native_id)
+    name = shown(record.id)
+    if not _VAULT_ID.fullmatch(record.id):
+        yield f"{name}: the id is not 12 hex digits"
+    if record.source not in (None, *SOURCES):
+        yield f"{name}: the source is unknown: use one of {', '.join(SOURCES)}"
+    if len(record.text) > MAX_TEXT:
+        yield f"{name}: the text has {len(record.text):,} characters; {MAX_TEXT:,} are allowed"
+    for key in ("created_at", "updated_at"):
+        if getattr(record, key) and moment(getattr(record, key)) is None:
+            yield f"{name}: {key} is not a date and time"
+    if not record.created_at:
+        yield f"{name}: there is no created_at"
+
+
+def _entry(lane: Any, memory: Memory) -> Iterator[str]:
+    """A dated entry whose day does not exist."""
+    if memory.created_at is None:
+        yield f"{shown(memory.native_id)}: the date is no day of any calendar"
+
+
+def _long_topics(lane: Any) -> Iterator[Problem]:
+    surplus = Counter(entry.path for entry in lane.prune(dry_run=True))
+    for path, count in surplus.items():
+        why = f"has {count} more entries than a topic file keeps: `memlane prune --lane topics --apply` archives them"
+        yield Problem(Path(path), why)
+
+
+def _layer(lane: Any, memory: Memory) -> Iterator[str]:
+    """Seed 004's own checks: a timestamp, a bearable length, completeness and specificity."""
+    text = lanes.read_file(memory.file)
+    if isinstance(text, str) and lifecycle.updated_on(text) is None:
+        yield "has no `<!-- Last Updated: YYYY-MM-DD -->` on its first line"
+    found = lane.validate(memory.native_id)
+    yield from found["details"]["warnings"]
+    if not found["checks"]["completeness"]:
+        yield f"says nothing about: {', '.join(found['details']['completeness']['missing'])}"
+    if not found["checks"]["specificity"]:
+        counts = found["details"]["specificity"]
+        yield f"names no files, lines or functions in {counts['unspecific']} of {counts['claims']} claims"
