@@ -52,6 +52,8 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "gate": "gate",
     "audit": "gate",
     "mcp": "mcp",
+    "connect": "connect",
+    "disconnect": "connect",
 }
 
 
