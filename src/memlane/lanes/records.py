@@ -6,6 +6,9 @@ and the file system decides who was first. Records under other ids, written by h
 up by reading them. A record that was edited still stands for the message it was made from: capturing that message
 again brings back neither the old text nor a second record.
 
+The front matter has the seed's six keys and no other. The session that a message belongs to stands below them as a
+comment, `# thread: …`, so that it travels with the file; a key `thread`, where somebody wrote one, is read as well.
+
 Does not choose what to capture: that is `memlane.capture`.
 """
 
@@ -13,17 +16,17 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import json
 import os
 import re
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from difflib import SequenceMatcher
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memlane import files, gate
 from memlane.errors import AlreadyExists, InvalidInput, NotFound
@@ -32,18 +35,25 @@ from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
 from memlane.text import (
     FrontMatterError,
     find_front,
-    first_line,
     joined,
     keywords,
     load_front,
     moment,
+    newline_of,
     plain,
     with_body,
 )
 
+if TYPE_CHECKING:
+    from memlane.capture import Captured
+
 KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
 SCOPE = re.compile(r"global|file:.+|area:.+")
+KEYWORDS = 10  # that a message without any gets
 FUZZY = 0.6
+ARCHIVE = ".archive"
+_SAYS = re.compile(r"[^\W_]")
+_THREAD = re.compile(r"^# thread: (.+?)[ \t]*\r?\n", re.MULTILINE)
 _FIELDS = frozenset({"text", "title", "tags", "scope", "thread", "created_at"})
 _DRAFT_FIELDS = frozenset({"id", "subject", "keywords", "applies_to", "occurred_at", "content_hash"})
 _ANY_ID = "00000000-0000-4000-8000-000000000000"
@@ -74,6 +84,13 @@ def content_hash(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+def subject_of(text: str) -> str:
+    """The first line that says something, cut with `...` at 200 characters; a fence or a rule says nothing."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    line = next((line for line in lines if _SAYS.search(line) and not line.startswith(("```", "~~~"))), "")
+    return line if len(line) <= 200 else line[:197] + "..."
+
+
 class RecordLane:
     """A folder of captured messages."""
 
@@ -91,6 +108,7 @@ class RecordLane:
         self.checks = gate.common(guard)
         self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
         self._listed: tuple[int, frozenset[str]] = (0, frozenset())
+        self._gone: frozenset[str] | None = None
 
     # -- the seed's verbs
 
@@ -122,6 +140,29 @@ class RecordLane:
             )
         )
         return record
+
+    def capture(self, transcript: str | Path) -> Captured:
+        """Store what is worth keeping of a client's transcript, from its beginning: see `memlane.capture`.
+
+        Writes one file per message that is new here. Raises NotFound, InvalidInput, StorageError.
+        """
+        from memlane.capture import capture_into
+
+        return capture_into(self, transcript)
+
+    def capture_message(self, draft: Draft, *, dry_run: bool = False) -> tuple[Record, bool]:
+        """Store a message of a transcript, and say whether it is new. With `dry_run` nothing is written.
+
+        Subject and keywords are derived where the draft has none. A message that was deleted or archived here is not
+        new: it does not come back because a transcript still has it. Raises InvalidInput, Refused.
+        """
+        if self._gone is None:
+            trash = (name.removesuffix(".md") for name, _, _ in files.trashed(self.root))
+            self._gone = frozenset([*trash, *(name.removesuffix(".md") for name, _ in self._archived())])
+        record, _ = self._drafted(draft, derive=True)
+        if record.id in self._gone or self._holder(record):
+            return record, False
+        return record, dry_run or self._write(record) is None
 
     def get(self, id: str) -> Record | None:
         """The record of this id, or None."""
@@ -225,14 +266,15 @@ class RecordLane:
         record, remarks = self._create(
             replace(
                 draft,
-                title=draft.title or fields.get("subject") or first_line(draft.text),
-                tags=draft.tags or tuple(fields.get("keywords", ())) or tuple(keywords(draft.text)),
+                title=draft.title or fields.get("subject"),
+                tags=draft.tags or tuple(fields.get("keywords", ())),
                 scope=draft.scope or fields.get("applies_to") or "global",
                 fields={
                     "id": fields.get("id"),
                     "occurred_at": fields.get("occurred_at") or iso(draft.created_at or self.clock()),
                 },
-            )
+            ),
+            derive=True,
         )
         return replace(_memory(record), remarks=remarks)
 
@@ -250,9 +292,19 @@ class RecordLane:
             moved = files.trash(path, self.root, now)
         return Removed(f"records:{_native(path)}", "trash", Path(moved), now)
 
+    def archive(self, native: str) -> Removed:
+        """Move a record into the folder `.archive`, where nothing reads it. `recover` brings it back."""
+        path = self._existing(native)
+        target = files.inside(self.root, ARCHIVE, os.path.basename(path))
+        with files.locked(path):
+            files.move(path, target)
+        return Removed(f"records:{_native(path)}", "archive", Path(target), self.clock())
+
     def recover(self, native: str) -> Memory:
         path = self._path(native)
-        for name, lies, _ in files.trashed(self.root):
+        self._gone = None
+        gone = [(name, lies) for name, lies, _ in files.trashed(self.root)]
+        for name, lies in (*gone, *self._archived()):
             if name == os.path.basename(path):
                 files.move(lies, path)
                 return self.fetch(native)
@@ -261,6 +313,9 @@ class RecordLane:
     def removed(self) -> Iterator[Removed]:
         for name, lies, when in files.trashed(self.root):
             yield Removed(f"records:{name.removesuffix('.md')}", "trash", Path(lies), when)
+        for name, lies in self._archived():
+            when = datetime.fromtimestamp(os.stat(lies).st_ctime, UTC)
+            yield Removed(f"records:{name.removesuffix('.md')}", "archive", Path(lies), when)
 
     # -- the format
 
@@ -288,31 +343,43 @@ class RecordLane:
             content_hash=str(values.get("content_hash") or ""),
             content=text[front.body :],
             path=path,
-            thread=None if values.get("thread") is None else str(values["thread"]),
+            thread=_thread(values, text[front.start : front.end]),
         )
 
     # -- files
 
-    def _create(self, draft: Draft) -> tuple[Record, tuple[str, ...]]:
-        id, when = draft.fields["id"], draft.fields["occurred_at"]
+    def _create(self, draft: Draft, *, derive: bool = False) -> tuple[Record, tuple[str, ...]]:
+        record, remarks = self._drafted(draft, derive=derive)
+        holder = self._holder(record) or self._write(record)
+        return self._record(holder) if holder else record, remarks
+
+    def _drafted(self, draft: Draft, *, derive: bool) -> tuple[Record, tuple[str, ...]]:
+        """The record that a draft makes once it has passed the gate and the rules, and what the gate changed.
+
+        With `derive`, a missing subject and missing keywords are taken from the text as the gate leaves it.
+        """
+        id, when = draft.fields.get("id"), draft.fields["occurred_at"]
         if id is not None and not _is_v4(id):
             raise InvalidInput("The id is not a version-4 UUID.", hint="Leave it out: one is made.")
         draft = gate.admit(self.checks, draft, self)
-        key = _key(when, content_hash(draft.text))
-        made = _made_id(key)
-        record = _checked(draft, id or made, when, self._path(id or made))
-        data = files.encoded(render(record))
-        existing = self._duplicate(key, made)
-        if existing is None:
-            try:
-                files.create(record.path, data)
-                if id is None:  # the folder's new time is our own doing
-                    self._listed = (os.stat(self.root).st_mtime_ns, self._listed[1])
-            except AlreadyExists:
-                if id is not None:
-                    raise
-                existing = self._record(record.path)  # another process was first, with the same message
-        return existing or record, draft.remarks
+        if derive:
+            words = draft.tags or tuple(keywords(draft.text, KEYWORDS))
+            draft = replace(draft, title=draft.title or subject_of(draft.text), tags=words)
+        id = id or _made_id(_key(when, content_hash(draft.text)))
+        return _checked(draft, id, when, self._path(id)), draft.remarks
+
+    def _write(self, record: Record) -> str | None:
+        """Write a new record; the path of the present one, when another process was first with the same message."""
+        made = _made_id(_key(record.occurred_at, record.content_hash)) == record.id
+        try:
+            files.create(record.path, files.encoded(render(record)))
+        except AlreadyExists:
+            if not made:
+                raise
+            return record.path
+        if made:  # the folder's new time is our own doing
+            self._listed = (os.stat(self.root).st_mtime_ns, self._listed[1])
+        return None
 
     def _change(self, native: str, changes_to: Callable[[Record], Mapping[str, Any]]) -> Memory:
         """Read, change and write one record under its lock. The whole new record passes the gate and the rules."""
@@ -335,11 +402,12 @@ class RecordLane:
                 files.replace(path, files.encoded(_rewritten(readable(path), old, new)))
         return replace(_memory(new), remarks=draft.remarks)
 
-    def _duplicate(self, key: tuple[datetime, str], made: str) -> Record | None:
-        """The record that already holds this message: under the id made from it, or under any foreign id."""
-        path = os.path.join(self.root, f"{made}.md")
+    def _holder(self, record: Record) -> str | None:
+        """Where the record lies that already holds this message: under the id made from it, or under a foreign id."""
+        key = _key(record.occurred_at, record.content_hash)
+        path = os.path.join(self.root, f"{_made_id(key)}.md")
         if os.path.exists(path):
-            return self._record(path)
+            return path
         for name in self._foreign_names():
             other = os.path.join(self.root, name)
             try:
@@ -348,10 +416,10 @@ class RecordLane:
                 continue
             stamp = (info.st_mtime_ns, info.st_size)
             if (entry := self._foreign.get(name)) is None or entry[0] != stamp:
-                record = self._parse(other)
-                entry = self._foreign[name] = (stamp, _key_of(record) if isinstance(record, Record) else None)
+                found = self._parse(other)
+                entry = self._foreign[name] = (stamp, _key_of(found) if isinstance(found, Record) else None)
             if entry[1] == key:
-                return self._record(other)
+                return other
         return None
 
     def _foreign_names(self) -> frozenset[str]:
@@ -364,6 +432,15 @@ class RecordLane:
         except OSError:
             return frozenset()
         return self._listed[1]
+
+    def _archived(self) -> Iterator[tuple[str, str]]:
+        """(name it had, where it lies) of everything in the archive."""
+        folder = os.path.join(self.root, ARCHIVE)
+        try:
+            names = sorted(os.listdir(folder))
+        except FileNotFoundError:
+            return
+        yield from ((name, os.path.join(folder, name)) for name in names if name.endswith(".md"))
 
     def _records(self) -> Iterator[Record]:
         for path in self.files():
@@ -403,15 +480,42 @@ def render(record: Record) -> str:
         f"content_hash: {plain(record.content_hash)}",
     ]
     if record.thread is not None:
-        lines.append(f"thread: {plain(record.thread)}")
+        lines.append(f"# thread: {plain(record.thread)}")
     return "\n".join(("---", *lines, "---", "", record.content))
 
 
 def _rewritten(text: str, old: Record, new: Record) -> str:
     """The file with the keys that changed; other keys, comments, quoting and line ends stay as they were."""
     before, after = old.to_dict(), new.to_dict()
-    text = edited(text, {key: after[key] for key in (*KEYS, "thread") if after[key] != before[key]})
+    text = edited(text, {key: after[key] for key in KEYS if after[key] != before[key]})
+    if new.thread != old.thread:
+        text = _with_thread(text, new.thread)
     return text if new.content == old.content else with_body(text, new.content)
+
+
+def _thread(values: Mapping[str, Any], source: str) -> str | None:
+    """The session's name: the key that somebody wrote, else the comment below the six keys."""
+    if values.get("thread") is not None:
+        return str(values["thread"])
+    match = _THREAD.search(source)
+    if match is None:
+        return None
+    try:
+        return str(json.loads(match[1])) if match[1].startswith('"') else match[1]
+    except ValueError:
+        return match[1]
+
+
+def _with_thread(text: str, thread: str | None) -> str:
+    """The file with another session's name: in the key where there is one, else in the comment."""
+    front = find_front(text)
+    if front is None:
+        return text
+    source = text[front.start : front.end]
+    if "thread" in load_front(source):
+        return edited(text, {"thread": thread})
+    comment = "" if thread is None else f"# thread: {plain(thread)}{newline_of(text)}"
+    return text[: front.start] + _THREAD.sub("", source) + comment + text[front.end :]
 
 
 def _memory(record: Record) -> Memory:
@@ -523,6 +627,8 @@ def _likeness(word: str, keyword: str) -> float:
 
 
 def _ratio(word: str, keyword: str) -> float:
+    from difflib import SequenceMatcher
+
     matcher = SequenceMatcher(None, word, keyword, autojunk=False)
     if matcher.real_quick_ratio() < FUZZY or matcher.quick_ratio() < FUZZY:
         return 0.0

@@ -1,0 +1,44 @@
+"""What was said in a client's transcript: one small module per format, all of them answering with an `Entry`.
+
+Each module has `knows(line)`, whether a JSON object is one of its lines, and `read(line)`. Lines speak for themselves,
+so a file needs no header and may be read from anywhere. Does not open files and does not choose what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from memlane.transcripts import claude_code, codex, gemini, plain
+from memlane.transcripts.entry import Entry
+
+_FORMATS = {"claude-code": claude_code, "codex": codex, "gemini": gemini, "plain": plain}
+KINDS = tuple(_FORMATS)
+_LISTS = ("transcript", "messages")
+
+
+def entries(value: Any, kind: str | None = None) -> Iterator[tuple[dict[str, Any], Entry | None]]:
+    """The objects of a line, or of a whole JSON document, in order, each with what it says.
+
+    `kind` names the format; without it, the first one that knows an object reads it. What none knows has no entry.
+    """
+    for line in _unfolded(value):
+        formats = _FORMATS.values() if kind is None else (_FORMATS[kind],)
+        reader = next((format for format in formats if format.knows(line)), None)
+        yield line, reader.read(line) if reader else None
+
+
+def _unfolded(value: Any) -> Iterator[dict[str, Any]]:
+    """The single objects of a document: its own keys first, as a header, then the messages it lists."""
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield item
+    elif isinstance(value, dict):
+        inner = value.get("$set", value)  # Gemini: new values for the header
+        for name in _LISTS:
+            if isinstance(inner, dict) and isinstance(inner.get(name), list):
+                yield {key: item for key, item in inner.items() if key != name}
+                yield from _unfolded(inner[name])
+                return
+        yield inner if isinstance(inner, dict) else value
