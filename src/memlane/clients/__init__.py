@@ -1,0 +1,495 @@
+"""Connect memlane to the programs that agents run in, and take it out again without a trace.
+
+    machine = here()
+    connect(plan(CLIENTS["codex"], "user", machine, command))
+    disconnect(CLIENTS["codex"], "user", machine)
+
+A connection is a server entry and hooks in the client's own files. Only those are touched; what was there before is
+kept by `record`, and comes back byte for byte unless somebody else has changed the file since. Then our entries alone
+are taken out. Does not speak to the client or start the server.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memlane import config, files
+from memlane.clients import record as records
+from memlane.clients import wiring
+from memlane.clients.jsonc import Damaged
+from memlane.clients.record import Kept, Record, digest
+from memlane.clients.table import BASES, CLIENTS, SCOPES, SERVER, Client
+from memlane.clients.wiring import PLUGIN_MARK, Foreign, Wanted
+from memlane.errors import AlreadyExists, ConfigError, InvalidInput
+from memlane.model import Problem
+
+__all__ = ["CLIENTS", "SCOPES", "Machine", "Plan", "connect", "disconnect", "here", "plan", "problems", "survey"]
+
+_PATIENCE = 30  # seconds for a client's own command
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where clients keep their files: the home folder, the project, and the variables that move them."""
+
+    home: Path
+    project: Path
+    state: Path
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def path(self, template: str) -> Path:
+        """The file that a path of the table means here."""
+        for name, (variable, otherwise) in BASES.items():
+            template = template.replace("{" + name + "}", self.variables.get(variable) or otherwise)
+        if template.startswith("~"):
+            return self.home / template[1:].lstrip("/")
+        return self.project / template
+
+
+def here(project: Path | None = None, home: Path | None = None) -> Machine:
+    """This machine, with the project of a folder: the one with a memlane.toml at or above it, else the folder."""
+    if project is None:
+        found = config.find_project()
+        project = found.parent if found else Path.cwd()
+    variables = config.variables(*sorted({variable for variable, _ in BASES.values() if variable}))
+    return Machine(home or config.home(), project, config.user_state() / "connect", variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file: its bytes before and after; None where there is no file."""
+
+    path: Path
+    what: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def how(self) -> str:
+        if self.before == self.after:
+            return "unchanged"
+        return "create" if self.before is None else "remove" if self.after is None else "write"
+
+    def diff(self) -> str:
+        before, after = ((data or b"").decode(errors="replace") for data in (self.before, self.after))
+        lines = difflib.unified_diff(
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            os.fspath(self.path) if self.before is not None else "/dev/null",
+            os.fspath(self.path) if self.after is not None else "/dev/null",
+        )
+        return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"path": str(self.path), "what": self.what, "how": self.how, "diff": self.diff()}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What connecting or disconnecting a client does. `vendor` is the client's own command that is tried first."""
+
+    client: Client
+    scope: str
+    machine: Machine
+    changes: tuple[Change, ...]
+    wanted: tuple[Wanted, ...] = ()
+    vendor: tuple[str, ...] = ()
+    replace: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return any(change.how != "unchanged" for change in self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "client": self.client.name,
+            "scope": self.scope,
+            "changed": self.changed,
+            "files": [change.to_dict() for change in self.changes],
+            "vendor": shlex.join(self.vendor) or None,
+            "notes": list(self.notes),
+        }
+
+
+# -- connecting
+
+
+def plan(
+    client: Client, scope: str, machine: Machine, command: str, *, hooks: bool = True, replace: bool = False
+) -> Plan:
+    """What connecting would change. Reads only.
+
+    Raises ConfigError for a damaged file, AlreadyExists for an entry of our name that is not ours (unless `replace`),
+    InvalidInput where the client has no such scope.
+    """
+    if scope not in client.servers:
+        raise InvalidInput(
+            f"{client.title} has no configuration of its own for a project.", hint=f"memlane connect {client.name}"
+        )
+    targets = _wanted(client, scope, machine, command, hooks)
+    changes = []
+    for target in targets:
+        before = _read(target.path)
+        try:
+            text = wiring.put(_text(before, target.path), target, client, replace=replace)
+        except Damaged as error:
+            raise _damaged(target.path, error) from None
+        except Foreign as error:
+            raise AlreadyExists(
+                f"{target.path} has {error}.", hint="Take it out or rename it; --replace puts memlane's in its place."
+            ) from None
+        changes.append(Change(target.path, target.what, before, text.encode()))
+    vendor = _vendor(client, scope, command, changes[0]) if client.vendor else ()
+    return Plan(client, scope, machine, tuple(changes), tuple(targets), vendor, replace, _notes(client, hooks))
+
+
+def connect(plan: Plan) -> Plan:
+    """Carry a plan out: keep what is there, then let the client add its entry, or write it. Returns what was done."""
+    if not plan.changed:
+        return plan
+    client, machine = plan.client, plan.machine
+    name = records.name_of(client.name, plan.scope, machine.project)
+    known = records.load(machine.state, name)
+    kept, backups = [], {}
+    for number, change in enumerate(plan.changes):
+        base = _without(change.path, change.before, client, machine, known)
+        earlier = known.kept(change.path) if known else None
+        backup = f"{name}-{number}-{change.path.name}.bak" if base is not None else None
+        if backup and base is not None:
+            backups[backup] = base
+        folders = earlier.folders if earlier else _missing_folders(change.path)
+        kept.append(Kept(os.fspath(change.path), backup, digest(change.after or b""), folders))
+    hooks = any(wanted.hooks or wanted.plugin for wanted in plan.wanted)
+    records.save(machine.state, name, Record(hooks, tuple(kept)), backups)
+    notes = (*_ask_vendor(plan), *plan.notes)
+    done = [_write(wanted, change, plan) for wanted, change in zip(plan.wanted, plan.changes, strict=True)]
+    final = [
+        Kept(item.path, item.backup, digest(change.after or b""), item.folders)
+        for item, change in zip(kept, done, strict=True)
+    ]
+    records.save(machine.state, name, Record(hooks, tuple(final)), {})
+    return Plan(client, plan.scope, machine, tuple(done), plan.wanted, plan.vendor, plan.replace, notes)
+
+
+def _write(wanted: Wanted, change: Change, plan: Plan) -> Change:
+    """Put our entries into a file as it is now: the client may just have written it."""
+    before = _read(wanted.path)
+    text = wiring.put(_text(before, wanted.path), wanted, plan.client, replace=plan.replace)
+    if text.encode() != before:
+        files.replace(os.fspath(wanted.path), text.encode())
+    return Change(change.path, change.what, change.before, text.encode())
+
+
+def _wanted(client: Client, scope: str, machine: Machine, command: str, hooks: bool) -> list[Wanted]:
+    """Our entries by file; the one with the server comes first."""
+    server = _existing(client.servers[scope], machine)
+    entry = client.entry(command)
+    if not hooks or scope not in client.hooks:
+        return [Wanted(server, entry)]
+    place = machine.path(client.hooks[scope])
+    if client.handler is None:
+        return [Wanted(server, entry), Wanted(place, plugin=plugin(command))]
+    handlers = []
+    for event, ours in client.events:
+        handlers.append((event, client.handler(event, shlex.join([command, "hook", client.name, ours]))))
+    if place == server:
+        return [Wanted(server, entry, tuple(handlers))]
+    return [Wanted(server, entry), Wanted(place, hooks=tuple(handlers), fresh=client.fresh)]
+
+
+def plugin(command: str) -> str:
+    """The plugin file that hands opencode's events to memlane."""
+    source = Path(__file__).with_name("opencode.js").read_text(encoding="utf-8")
+    return PLUGIN_MARK + "\n" + source.replace('"{command}"', json.dumps(command))
+
+
+def _notes(client: Client, hooks: bool) -> tuple[str, ...]:
+    return tuple(note for note in client.notes if hooks or "hook" not in note)
+
+
+def _vendor(client: Client, scope: str, command: str, change: Change) -> tuple[str, ...]:
+    """The client's own command that adds the entry; () when it is not installed or there is an entry to change."""
+    program = shutil.which(client.programs[0]) if scope == "user" and client.vendor else None
+    if program is None or client.vendor is None:
+        return ()
+    there = wiring.read(_text(change.before, change.path) or "", change.path)
+    if wiring.at(there, (client.key, SERVER)) is not None:
+        return ()
+    return (program, *(command if word == "{command}" else word for word in client.vendor.add.split()))
+
+
+def _ask_vendor(plan: Plan) -> tuple[str, ...]:
+    """Run the client's own command. A result that lost or moved anything else is undone, and we write instead."""
+    if not plan.vendor or plan.client.vendor is None:
+        return ()
+    client, change = plan.client, plan.changes[0]
+    worked = _run(plan.vendor)
+    after = _read(change.path)
+    if plan.client.vendor.lives or after == change.before:
+        return () if worked else (f"`{client.programs[0]} mcp add` did not work; memlane wrote the entry itself.",)
+    try:
+        rest = _without(change.path, after, client, plan.machine, None, change.before)
+    except ConfigError:
+        rest = None
+    if worked and (rest == change.before or (change.before is None and rest is not None and not rest.strip(b"{} \n"))):
+        return ()
+    if change.before is None:
+        files.remove(os.path.realpath(change.path))
+    else:
+        files.replace(os.fspath(change.path), change.before)
+    return (f"`{client.programs[0]} mcp add` changed more than its entry; memlane undid that and wrote it itself.",)
+
+
+def _run(command: tuple[str, ...]) -> bool:
+    """Whether the client's own program ended well."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the program the user has installed, without a shell
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+# -- disconnecting
+
+
+def disconnection(client: Client, scope: str, machine: Machine) -> Plan:
+    """What disconnecting would change. Reads only. Raises ConfigError for a damaged file."""
+    known = records.load(machine.state, records.name_of(client.name, scope, machine.project))
+    paths = {wanted.path: wanted.what for wanted in _wanted(client, scope, machine, "memlane", True)}
+    if known:
+        paths |= {Path(kept.path): "server or hooks" for kept in known.files if Path(kept.path) not in paths}
+    changes, notes = [], []
+    for path, what in paths.items():
+        before = _read(path)
+        after = _without(path, before, client, machine, known)
+        if before is not None and before == after and path.suffix == ".js" and before.startswith(PLUGIN_MARK.encode()):
+            notes.append(f"{path} was edited since memlane wrote it; delete it if you no longer need it.")
+        changes.append(Change(path, what, before, after))
+    return Plan(client, scope, machine, tuple(changes), notes=tuple(notes))
+
+
+def disconnect(client: Client, scope: str, machine: Machine) -> Plan:
+    """Take our entries out: the bytes from before where nobody has changed the file since, else our entries alone.
+
+    Deletes the files and folders that connecting made, and the record. Raises ConfigError for a damaged file.
+    """
+    name = records.name_of(client.name, scope, machine.project)
+    known = records.load(machine.state, name)
+    plan = disconnection(client, scope, machine)
+    for change in plan.changes:
+        if change.how == "unchanged":
+            continue
+        kept = known.kept(change.path) if known else None
+        if change is plan.changes[0] and _taken_by_vendor(plan, kept):
+            continue
+        if change.after is None:
+            files.remove(os.path.realpath(change.path))
+            _remove_folders(kept)
+        else:
+            files.replace(os.fspath(change.path), change.after)
+    if known:
+        records.forget(machine.state, name, known)
+    return plan
+
+
+def _taken_by_vendor(plan: Plan, kept: Kept | None) -> bool:
+    """Let the client take its entry out of a file that it rewrites all the time; False when it did not."""
+    client, change = plan.client, plan.changes[0]
+    if plan.scope != "user" or client.vendor is None or not client.vendor.lives or change.before is None:
+        return False
+    if kept and digest(change.before) == kept.after:
+        return False  # as we left it: the bytes from before come back
+    program = shutil.which(client.programs[0])
+    if program is None or not _run((program, *client.vendor.remove.split())):
+        return False
+    there = wiring.read(_text(_read(change.path), change.path) or "", change.path)
+    return wiring.at(there, (client.key, SERVER)) is None
+
+
+def _without(
+    path: Path,
+    data: bytes | None,
+    client: Client,
+    machine: Machine,
+    known: Record | None,
+    original: bytes | None = None,
+) -> bytes | None:
+    """A file's bytes as they were, or would be, without us; None when there would be no file."""
+    kept = known.kept(path) if known else None
+    if data is None:
+        return None
+    if kept:
+        original = records.backup(machine.state, kept)
+        if digest(data) == kept.after and (original is not None or kept.backup is None):
+            return original
+    if path.suffix == ".js":
+        return None if not kept and data.startswith(PLUGIN_MARK.encode()) else data
+    try:
+        text = wiring.take(_text(data, path) or "", client, path, _text(original, path))
+        gone = kept and kept.backup is None and wiring.is_empty(text, path, client.fresh)
+    except Damaged as error:
+        raise _damaged(path, error) from None
+    return None if gone else text.encode()
+
+
+def _missing_folders(path: Path) -> tuple[str, ...]:
+    return tuple(os.fspath(folder) for folder in reversed(path.parents) if not folder.exists())
+
+
+def _remove_folders(kept: Kept | None) -> None:
+    """The folders that connecting made, as far as they are empty."""
+    for folder in reversed(kept.folders if kept else ()):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+
+
+# -- looking
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A client on this machine: whether it is installed, and in which scopes memlane is connected."""
+
+    client: Client
+    installed: bool
+    connected: tuple[str, ...]
+    files: tuple[Path, ...]  # what `memlane connect` would write
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "client": self.client.name,
+            "title": self.client.title,
+            "installed": self.installed,
+            "connected": list(self.connected),
+            "files": [str(path) for path in self.files],
+        }
+
+
+def survey(machine: Machine) -> list[Seen]:
+    """Every client that memlane knows, installed or not. A file that cannot be read counts as not connected."""
+    found = []
+    for client in CLIENTS.values():
+        installed = machine.path(client.folder).is_dir() or any(map(shutil.which, client.programs))
+        connected = tuple(scope for scope in client.servers if _entry(client, scope, machine) is not None)
+        targets = _wanted(client, "user", machine, "memlane", True)
+        found.append(Seen(client, installed, connected, tuple(wanted.path for wanted in targets)))
+    return found
+
+
+def problems(home: Path | None = None, project: Path | None = None) -> list[Problem]:
+    """What is wrong with the connections of this machine and project: for `memlane doctor`. Reads only."""
+    machine = here(project, home)
+    found: list[Problem] = []
+    for client in CLIENTS.values():
+        entries = {}
+        for scope in client.servers:
+            try:
+                entries[scope] = _entry(client, scope, machine, strict=True)
+                if entries[scope] is not None:
+                    found += _hook_problems(client, scope, machine, wiring.command_of(entries[scope]) or "")
+            except ConfigError as error:
+                found.append(Problem(_existing(client.servers[scope], machine), f"{error} {error.hint}"))
+                continue
+            if entries[scope] is not None:
+                found += _command_problems(
+                    _existing(client.servers[scope], machine), client, scope, wiring.command_of(entries[scope]) or ""
+                )
+        if len([entry for entry in entries.values() if entry is not None]) > 1:
+            path = _existing(client.servers["project"], machine)
+            again = f"memlane disconnect {client.name} --project"
+            found.append(Problem(path, f"{client.title} is connected for the user and for the project; run `{again}`"))
+    return found
+
+
+def _entry(client: Client, scope: str, machine: Machine, *, strict: bool = False) -> dict[str, Any] | None:
+    """Our entry among a client's servers; None when there is none."""
+    path = _existing(client.servers[scope], machine)
+    try:
+        found = wiring.at(wiring.read(_text(_read(path), path) or "", path), (client.key, SERVER))
+    except (ConfigError, OSError):
+        if strict:
+            raise
+        return None
+    except Damaged as error:
+        if strict:
+            raise _damaged(path, error) from None
+        return None
+    return found if wiring.command_of(found) is not None else None
+
+
+def _command_problems(path: Path, client: Client, scope: str, command: str) -> Iterator[Problem]:
+    again = f"run `memlane connect {client.name}{' --project' if scope == 'project' else ''}`"
+    resolved = shutil.which(command)
+    if resolved is None:
+        why = "is not executable" if os.path.exists(command) else "is not there"
+        yield Problem(path, f"{client.title} runs {command}, which {why}; {again}")
+
+
+def _hook_problems(client: Client, scope: str, machine: Machine, command: str) -> Iterator[Problem]:
+    """Hooks that run something else than the server's command, or of which some are missing."""
+    if scope not in client.hooks:
+        return
+    path = machine.path(client.hooks[scope])
+    again = f"run `memlane connect {client.name}{' --project' if scope == 'project' else ''}`"
+    known = records.load(machine.state, records.name_of(client.name, scope, machine.project))
+    data = _read(path)
+    if client.handler is None:
+        if data is None:
+            if known and known.hooks:
+                yield Problem(path, f"the plugin of {client.title} is gone; {again}")
+        elif data.startswith(PLUGIN_MARK.encode()) and json.dumps(command).encode() not in data:
+            yield Problem(path, f"the plugin of {client.title} runs another memlane than its server; {again}")
+        return
+    try:
+        tree = wiring.read(_text(data, path) or "", path)
+    except Damaged as error:
+        raise _damaged(path, error) from None
+    ours = list(wiring.our_hooks(wiring.at(tree, ("hooks",)), ()))
+    if not ours and not (known and known.hooks):
+        return  # connected with --no-hooks
+    missing = [event for event, _ in client.events if event not in {str(at[0]) for at, _ in ours if at}]
+    if missing:
+        yield Problem(path, f"{client.title} has no hook of memlane for {', '.join(missing)}; {again}")
+    others = {other for _, handler in ours if (other := wiring.hook_command(handler)) and other != command}
+    for other in sorted(others):
+        yield Problem(path, f"hooks of {client.title} run {other}, but its server is {command}; {again}")
+
+
+# -- the small print
+
+
+def _existing(candidates: tuple[str, ...], machine: Machine) -> Path:
+    paths = [machine.path(candidate) for candidate in candidates]
+    return next((path for path in paths if path.exists()), paths[0])
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return files.read_bytes(os.fspath(path))
+    except FileNotFoundError:
+        return None
+
+
+def _text(data: bytes | None, path: Path) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8.", hint="Save it as UTF-8; nothing was changed.") from None
+
+
+def _damaged(path: Path, error: Damaged) -> ConfigError:
+    return ConfigError(f"{path} cannot be changed: {error}.", hint="Mend it in an editor; nothing was changed.")
