@@ -110,7 +110,8 @@ def _refuse_worse(place: Place, text: str) -> None:
     for problem in _problems(place, text):
         if problem.why not in before:
             line = f" (line {problem.line})" if problem.line else ""
-            raise InvalidInput(f"Not stored: the file {problem.why}{line}.", hint="docs/formats.md lists the rules.")
+            name = os.path.basename(place.path)
+            raise InvalidInput(f"Not stored: {name}: {problem.why}{line}.", hint="docs/formats.md lists the rules.")
 
 
 def _problems(place: Place, text: str) -> list[Problem]:

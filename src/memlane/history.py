@@ -78,7 +78,8 @@ def _located(bank: Bank, id: str) -> Place:
         native = id.removeprefix("vault:")
         if bank.vault.history(native):
             return Place(bank.vault, native, os.fspath(bank.vault.path))
-        place = named(bank, id)
+        gone = next((removed.id for removed in bank.removed() if removed.id.partition(":")[2] == id), id)
+        place = named(bank, gone)
         if place is None or place.lane.name == "vault":
             raise
         return place  # git may know
@@ -127,9 +128,10 @@ def _commits(path: str) -> list[Version]:
         commit, at, author, subject, names = part.split("\x02", 4)
         versions.append(Version(commit, moment(at), author, subject, names.strip("\0\n").partition("\0")[0]))
     if not versions:
-        raise NotFound(
-            f"git knows no version of {os.path.basename(path)}.", hint="Commit it, and it has a history from then on."
+        hint = (
+            "Commit it, and it has a history from then on." if os.path.exists(path) else "`memlane list` shows the ids."
         )
+        raise NotFound(f"git knows no version of {os.path.basename(path)}.", hint=hint)
     return versions
 
 

@@ -16,6 +16,12 @@ from memlane.model import Plan, Step
 from memlane.text import first_line
 
 LANES = ("vault", "topics", "layers")
+_VERBS = {
+    "archived": "archive",
+    "removed": "remove",
+    "flagged": "look at",
+    "compressed": "fold",
+}  # the seed's: the plan's
 
 
 def plan(bank: Bank, lanes: Sequence[str] = LANES) -> Plan:
@@ -59,5 +65,8 @@ def apply(bank: Bank, proposed: Plan) -> Plan:
 
 def _layers(bank: Bank, *, dry_run: bool) -> tuple[list[Step], list[str]]:
     found = bank.layers.prune(dry_run=dry_run)
-    steps = [Step(f"layers:{step['id']}", step["action"], step["reason"]) for step in found["pruned"]]
+    steps = [
+        Step(f"layers:{step['id']}", _VERBS.get(step["action"], step["action"]), step["reason"])
+        for step in found["pruned"]
+    ]
     return steps, found["warnings"]

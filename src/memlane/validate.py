@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from memlane import lanes, lifecycle
 from memlane.gate import shown
@@ -20,38 +20,49 @@ from memlane.text import FrontMatterError, find_front, load_front, moment
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+    from memlane.lanes.records import RecordLane
 
+Progress = Callable[[Sequence[str | Problem]], Iterable[str | Problem]]
 _VAULT_ID = re.compile(r"[0-9a-f]{12}")
 
 
-def validate(bank: Bank, ids: Sequence[str] = ()) -> list[Problem]:
-    """Everything that breaks a lane's rules, in the whole bank or in the files of these memories. Raises NotFound."""
+def validate(
+    bank: Bank, ids: Sequence[str] = (), *, lane: str | None = None, progress: Progress = iter
+) -> list[Problem]:
+    """Everything that breaks a lane's rules: in the whole bank, in one lane, or in the files of these memories.
+
+    `progress` is handed the files of each lane and hands them on. Raises NotFound; writes nothing.
+    """
     if not ids:
-        return [problem for name in NAMES for problem in of_lane(bank.lane(name))]
+        names = (lane,) if lane else NAMES
+        return [problem for name in names for problem in of_lane(bank.lane(name), progress=progress)]
     from memlane.place import find
 
     found: list[Problem] = []
     for place in (find(bank, id) for id in ids):
-        of_file = [problem for problem in of_lane(place.lane) if os.fspath(problem.path) == place.path]
+        of_file = of_lane(place.lane, [place.path])
         if place.lane.name == "vault":  # one file holds them all
-            of_file = [problem for problem in of_file if place.native in problem.why]
+            of_file = (problem for problem in of_file if place.native in problem.why)
         found += [problem for problem in of_file if problem not in found]
     return found
 
 
-def of_lane(lane: Lane) -> Iterator[Problem]:
-    """Everything that breaks the rules of one lane."""
+def of_lane(lane: Lane, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
+    """Everything that breaks the rules of one lane, in all of its files or in these."""
     if lane.name == "records":
-        yield from lane.validate()  # type: ignore[attr-defined]
+        for problem in cast("RecordLane", lane).validate():
+            if paths is None or os.fspath(problem.path) in paths:
+                yield problem
         return
     more = {"notes": _note, "vault": _record, "topics": _entry, "layers": _layer}[lane.name]
-    for item in lanes.scan(lane):
-        if isinstance(item, Problem):
-            yield item
-        else:
-            yield from (Problem(item.path, why) for why in more(lane, item))
+    for path in progress(list(lane.files() if paths is None else paths)):
+        for item in (path,) if isinstance(path, Problem) else lane.parse(path):
+            if isinstance(item, Problem):
+                yield item
+            else:
+                yield from (Problem(item.path, why) for why in more(lane, item))
     if lane.name == "topics":
-        yield from _long_topics(lane)
+        yield from (problem for problem in _long_topics(lane) if paths is None or os.fspath(problem.path) in paths)
 
 
 def _note(lane: Any, memory: Memory) -> Iterator[str]:
@@ -75,8 +86,8 @@ def _note(lane: Any, memory: Memory) -> Iterator[str]:
                 yield f"has a {key} that is not a date: write it like 2025-01-15T10:30:00Z"
             break
     tags = values.get("tags")
-    if not isinstance(tags, str | None) and not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
-        yield "has tags that are not text: write them like [auth, plan]"
+    if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
+        yield "has tags that are not a list of words: write them like [auth, plan]"
 
 
 def _record(lane: Any, memory: Memory) -> Iterator[str]:
@@ -120,7 +131,8 @@ def _layer(lane: Any, memory: Memory) -> Iterator[str]:
     found = lane.validate(memory.native_id)
     yield from found["details"]["warnings"]
     if not found["checks"]["completeness"]:
-        yield f"says nothing about: {', '.join(found['details']['completeness']['missing'])}"
+        missing = found["details"]["completeness"]["missing"]
+        yield "says nothing yet" if missing == ["content"] else f"says nothing about: {', '.join(missing)}"
     if not found["checks"]["specificity"]:
         counts = found["details"]["specificity"]
         yield f"names no files, lines or functions in {counts['unspecific']} of {counts['claims']} claims"

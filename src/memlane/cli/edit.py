@@ -51,8 +51,11 @@ def edit(bank: Bank, id: str, as_json: bool) -> None:
             print_written(edits.save(bank, opened, text), as_json, "updated")
             return
         except Conflict:
-            say("note: what you wrote follows, for nothing was stored")
-            click.echo(redacted(given), nl=False)
+            if as_json:
+                print_json({"id": opened.id, "text": redacted(given)})
+            else:
+                say("note: what you wrote follows, for it was not stored")
+                click.echo(redacted(given), nl=False)
             raise
         except (Refused, InvalidInput) as error:
             if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -36,6 +36,8 @@ def history(bank: Bank, id: str, version: str | None, as_json: bool) -> None:
     if as_json:
         print_json([one.to_dict() for one in versions])
     else:
+        if id.startswith("topics:"):
+            say(f"note: these are the commits of {versions[0].path}, which holds more than this entry")
         print_rows(
             (one.version[:12], iso(one.at) or "", one.author or "", one.what, *([one.text] if one.text else []))
             for one in versions

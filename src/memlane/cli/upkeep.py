@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from memlane.bank import Bank
@@ -13,6 +15,7 @@ from memlane.cli.output import (
     print_problems,
     print_rows,
     print_written,
+    progress,
     say,
     tag_option,
     take_text,
@@ -119,12 +122,11 @@ def validate(bank: Bank, ids: tuple[str, ...], lane: str | None, as_json: bool) 
     $ memlane validate
     $ memlane validate notes:deploy-day --json
     """
-    from memlane.validate import of_lane
     from memlane.validate import validate as check
 
     if ids and lane:
         raise click.UsageError("Give ids or --lane, not both.")
-    problems = list(of_lane(bank.lane(lane))) if lane else check(bank, ids)
+    problems = check(bank, ids, lane=lane, progress=partial(progress, label="validating"))
     print_problems(problems, as_json)
     if not problems and not as_json:
         say("everything is as it should be")
