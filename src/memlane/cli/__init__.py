@@ -43,6 +43,7 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "stats": "bank",
     "problems": "bank",
     "reindex": "search",
+    "capture": "capture",
     "vault": "vault",
     "topics": "topics",
     "records": "records",
@@ -54,6 +55,8 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "mcp": "mcp",
     "connect": "connect",
     "disconnect": "connect",
+    "completion": "completion",
+    "help": "completion.help_",
 }
 
 
