@@ -85,7 +85,10 @@ class App(click.Group):
             raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
 
-@click.group(cls=App, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=App, invoke_without_command=True, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="memlane", message="%(prog)s %(version)s")
 @click.option("--bank", "folder", metavar="DIR", help="Use the bank of this folder instead of the current one's.")
 @click.option("--set", "flags", metavar="KEY=VALUE", multiple=True, help="Override a setting for this call.")

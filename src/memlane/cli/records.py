@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import always_json, as_json, print_json, print_problems, print_rows, take_text, with_bank
+from memlane.cli.output import always_json, as_json, print_json, print_problems, print_rows, say, take_text, with_bank
 from memlane.lanes.records import Record
+from memlane.model import Plan, Step
 
 
 @click.group()
@@ -110,3 +111,34 @@ def validate(bank: Bank, as_json: bool) -> None:
     $ memlane records validate
     """
     print_problems(bank.records.validate(), as_json)
+
+
+@records.command()
+@click.option("--days", type=click.IntRange(min=0), help="Keep so many days; else capture.keep_days.")
+@click.option("--count", type=click.IntRange(min=0), help="Keep so many; else capture.keep_count.")
+@click.option("--apply", "applied", is_flag=True, help="Do it. Without this, it is only shown.")
+@as_json
+@with_bank
+def retain(bank: Bank, days: int | None, count: int | None, applied: bool, as_json: bool) -> None:
+    """Show which records are too old or too many to keep; with --apply, move them to the archive.
+
+    Both limits are off (0) unless configured. `memlane restore` brings a record back from the archive.
+
+    \b
+    $ memlane records retain --days 365
+    $ memlane records retain --days 365 --apply
+    """
+    days = bank.config["capture.keep_days"] if days is None else days
+    count = bank.config["capture.keep_count"] if count is None else count
+    found = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
+    plan = Plan(tuple(Step(f"records:{record.id}", "archive", why, record.subject) for record, why in found))
+    if as_json:
+        print_json({"applied": applied, **plan.to_dict()})
+        return
+    print_rows((step.id, step.action, step.reason, step.title) for step in plan.steps)
+    if not days and not count:
+        say("records are kept for ever: capture.keep_days and capture.keep_count are 0")
+    elif not plan.steps:
+        say("nothing to archive")
+    else:
+        say("done" if applied else "nothing was changed; --apply does this")

@@ -23,7 +23,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -238,6 +238,25 @@ class RecordLane:
                 if record.content_hash != content_hash(record.content):
                     problems.append(Problem(Path(path), "content_hash is not that of the content"))
         return problems
+
+    def prune(
+        self, *, keep_days: int = 0, keep_count: int = 0, dry_run: bool = False
+    ) -> builtins.list[tuple[Record, str]]:
+        """Archive the records older than so many days and those beyond the newest so many; 0 means no limit.
+
+        Returns them with the reason, the oldest first. With `dry_run`, changes nothing.
+        """
+        oldest = self.clock() - timedelta(days=keep_days) if keep_days else None
+        found = []
+        for place, record in enumerate(self.list()):
+            if oldest is not None and _instant(record) < oldest:
+                found.append((record, f"older than {keep_days} days"))
+            elif keep_count and place >= keep_count:
+                found.append((record, f"beyond the newest {keep_count}"))
+        found.reverse()
+        for record, _ in () if dry_run else found:
+            self.archive(_native(record.path))
+        return found
 
     # -- the bank's verbs
 
