@@ -261,7 +261,7 @@ class Bank:
         (default: characters / 4). "" when there is nothing, or the profile is switched off. Writes nothing.
         """
         from memlane import inject
-        from memlane.index.look import tagged
+        from memlane.index.look import Look
 
         if not self.profile.enabled:
             return inject.Block.of("")
@@ -269,8 +269,8 @@ class Bank:
         seen.sort(key=lambda memory: (memory.type or "", _when(memory), memory.id))
         canon = [memory for memory in seen if memory.fields["tier"] == "canon"]
         registers = [memory for memory in seen if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
-        pinned = tagged(self.root / "indices" / "index.db", self.notes, inject.PINNED)
-        pinned = [memory for memory in pinned if memory.status != "archived"]
+        with Look(self._index_file, [self.notes]) as look:
+            pinned = [memory for memory in look.tagged(inject.PINNED) if memory.status != "archived"]
         return self._composer(count).snapshot(canon, registers, pinned, budget)
 
     def context(
@@ -349,8 +349,16 @@ class Bank:
         if self._index is None:
             from memlane.index.store import Index
 
-            self._index = Index(self.root / "indices", map(self.lane, NAMES), self.config["search.encoder"])
+            self._index = Index(self._index_file.parent, self._present, self.config["search.encoder"])
         return self._index
+
+    @property
+    def _index_file(self) -> Path:
+        return self.root / "indices" / "index.db"
+
+    def _present(self) -> builtins.list[Lane]:
+        """The lanes that have a place on the disk. Others are not even imported: a search should start quickly."""
+        return [self.lane(name) for name in NAMES if os.path.exists(self.config.lane_root(name))]
 
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
         """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""

@@ -378,7 +378,9 @@ def _cosines(encoder: Encoder, columns: Columns, text: str, words: Array) -> Arr
     having = np.flatnonzero(words)
     if len(having) > most:
         having = having[np.argpartition(-words[having], most - 1)[:most]]
-    chosen = np.union1d(closest, having)
+    wanted = np.zeros(used, np.bool_)
+    wanted[closest] = wanted[having] = True
+    chosen = np.flatnonzero(wanted)
     none[chosen] = columns.rows[chosen].astype(np.float32) @ asked / 127
     return none
 

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 MAX_FRONT = 64 * 1024  # bytes of YAML; more is data, not front matter
@@ -407,10 +408,13 @@ def keywords(text: str, limit: int = 5) -> list[str]:
 
 # -- how long a text is for a model
 
-_WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
-
 
 def estimate(text: str) -> int:
     """Tokens of a text, roughly: a quarter of its characters; Chinese, Japanese, Korean and emoji count in full."""
-    wide = 0 if text.isascii() else len(_WIDE.findall(text))
+    wide = 0 if text.isascii() else len(_wide().findall(text))
     return -(-(len(text) + 3 * wide) // 4)
+
+
+@cache
+def _wide() -> re.Pattern[str]:
+    return re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")

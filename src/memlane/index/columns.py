@@ -35,12 +35,15 @@ class Columns:
     def put_vectors(self, at: int, vectors: Array) -> None:
         """Take the vectors of the chunks from number `at` on, as they stand in the file."""
         for start in range(0, len(vectors), 8192):
-            part = vectors[start : start + 8192] / np.float32(127) - self.mean
-            part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
+            part = vectors[start : start + 8192].astype(np.float32)
+            part /= np.float32(127)
+            part -= self.mean
+            part /= np.maximum(np.sqrt(np.einsum("ij,ij->i", part, part)), 1e-9)[:, None]
             place = slice(at + start, at + start + len(part))
             if len(self.signs):
-                self.rows[place] = np.rint(part * 127)
                 self.signs[place] = np.packbits(part > 0, axis=1).view(np.uint64)
+                part *= np.float32(127)
+                self.rows[place] = np.rint(part, out=part)
             else:
                 self.rows[place] = part
 

@@ -1,4 +1,4 @@
-"""A look at the index without opening it for search: no NumPy, nothing written, a few milliseconds.
+"""A look at the index without opening it for search: no NumPy, nothing written, some milliseconds.
 
 What has changed on disk since it was indexed is read from the disk, so that the answer is always that of the files;
 without an index everything is.
@@ -9,73 +9,98 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from heapq import nlargest
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from memlane.index.shapes import loaded
 from memlane.lanes import Lane
 from memlane.model import Memory, Problem
 
 Changed = list[tuple[Lane, str, os.stat_result]]
+_ROWS = "SELECT m.file, s.data FROM memories m JOIN shapes s ON s.n = m.n"
+_TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
+_NEWEST = f"{_ROWS} WHERE m.created IS NOT NULL AND m.status IS NOT 'archived' ORDER BY m.created DESC"
 
 
-def difference(db: sqlite3.Connection, lanes: Iterable[Lane]) -> tuple[Changed, set[str]]:
-    """The files of these lanes that are not in the index as they are, and those in it that are gone."""
-    lanes = list(lanes)
-    marks = ", ".join("?" * len(lanes))
+def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Sequence[str]) -> tuple[Changed, set[str]]:
+    """The files of these lanes that are not in the index as they are, and those in it that are gone.
+
+    `names` are the lanes that the index is asked for: those that are there, and those that are not any more.
+    """
+    marks = ", ".join("?" * len(names))
     query = f"SELECT path, size, mtime FROM files WHERE lane IN ({marks})"  # noqa: S608 - marks
-    known = {path: (size, mtime) for path, size, mtime in db.execute(query, [lane.name for lane in lanes])}
+    known = {row[0]: row for row in db.execute(query, names)}
     changed: Changed = []
+    stat, take = os.stat, known.pop
     for lane in lanes:
         for path in lane.files():
             if isinstance(path, Problem):
                 continue
             try:
-                info = os.stat(path)
+                info = stat(path)
             except OSError:
                 continue
-            if known.pop(path, None) != (info.st_size, info.st_mtime_ns):
+            row = take(path, None)
+            if row is None or row[1] != info.st_size or row[2] != info.st_mtime_ns:
                 changed.append((lane, path, info))
     return changed, set(known)
 
 
-def tagged(index: Path, lane: Lane, tag: str) -> list[Memory]:
-    """The memories of a lane with this tag, by id."""
-    query = "SELECT m.file, s.data FROM tags t JOIN memories m ON m.n = t.memory JOIN shapes s ON s.n = m.n WHERE "
-    found = _read(index, [lane], query + "t.tag = ? AND m.lane = ?", (tag, lane.name))
-    return sorted({memory.id: memory for memory in found if tag in memory.tags}.values(), key=lambda memory: memory.id)
+class Look:
+    """The memories of some lanes as they are on disk when it is made. Files and index are compared once."""
 
+    def __init__(self, index: Path, lanes: Sequence[Lane]) -> None:
+        self._names = {lane.name for lane in lanes}
+        self._db: sqlite3.Connection | None = None
+        try:
+            self._db = sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
+            changed, gone = difference(self._db, lanes, sorted(self._names))
+        except sqlite3.Error:  # no index, or one that the next search makes anew
+            self.close()
+            self._unread = [(lane, path) for lane in lanes for path in lane.files() if isinstance(path, str)]
+            self._outdated = {path for _, path in self._unread}
+        else:
+            self._unread = [(lane, path) for lane, path, _ in changed]
+            self._outdated = gone | {path for _, path in self._unread}
 
-def newest(index: Path, lanes: Sequence[Lane], limit: int) -> list[Memory]:
-    """The newest memories of these lanes that are not archived; those without a date never count."""
-    marks = ", ".join("?" * len(lanes))
-    query = (
-        "SELECT m.file, s.data FROM memories m JOIN shapes s ON s.n = m.n WHERE m.created IS NOT NULL "  # noqa: S608
-        f"AND m.status IS NOT 'archived' AND m.lane IN ({marks}) ORDER BY m.created DESC"
-    )
-    found = _read(index, lanes, query, [lane.name for lane in lanes], limit)
-    dated = ((memory.created_at or memory.updated_at, memory) for memory in found if memory.status != "archived")
-    best = nlargest(limit, ((when, memory.id, memory) for when, memory in dated if when is not None))
-    return [memory for _, _, memory in best]
+    def __enter__(self) -> Look:
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
-def _read(
-    index: Path, lanes: Sequence[Lane], query: str, values: Sequence[str], limit: int | None = None
-) -> Iterator[Memory]:
-    """What a query finds among the files that are as they were indexed, then what stands in the others."""
-    try:
-        with closing(sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, timeout=1)) as db:
-            db.execute("BEGIN")
-            changed, gone = difference(db, lanes)
-            elsewhere = [(lane, path) for lane, path, _ in changed]
-            outdated = gone | {path for _, path in elsewhere}
-            rows = (loaded(data) for file, data in db.execute(query, values) if file not in outdated)
-            indexed = list(islice(rows, limit))
-    except (sqlite3.Error, ValueError, KeyError, TypeError):  # no index, or one that the next search makes anew
-        indexed = []
-        elsewhere = [(lane, path) for lane in lanes for path in lane.files() if isinstance(path, str)]
-    yield from indexed
-    for lane, path in elsewhere:
-        yield from (item for item in lane.parse(path) if isinstance(item, Memory))
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def tagged(self, tag: str) -> list[Memory]:
+        """The memories with this tag, by id."""
+        found = [*self._indexed(_TAGGED, tag), *(memory for memory in self._read() if tag in memory.tags)]
+        return sorted({memory.id: memory for memory in found}.values(), key=lambda memory: memory.id)
+
+    def newest(self, limit: int) -> list[Memory]:
+        """The newest memories that are not archived; those without a date do not count."""
+        found = [*islice(self._indexed(_NEWEST), limit), *self._read()]
+        dated = [
+            (when, memory.id, memory)
+            for memory in found
+            if (when := memory.created_at or memory.updated_at) and memory.status != "archived"
+        ]
+        return [memory for _, _, memory in nlargest(limit, dated, key=lambda item: item[:2])]
+
+    def _indexed(self, query: str, *values: Any) -> Iterator[Memory]:
+        """What a query finds among the files that are as they were indexed."""
+        if self._db is None:
+            return
+        for file, data in self._db.execute(query, values):
+            memory = None if file in self._outdated else loaded(data)
+            if memory is not None and memory.lane in self._names:
+                yield memory
+
+    def _read(self) -> Iterator[Memory]:
+        """What stands in the other files."""
+        for lane, path in self._unread:
+            yield from (item for item in lane.parse(path) if isinstance(item, Memory))

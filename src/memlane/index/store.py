@@ -18,8 +18,9 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -42,7 +43,7 @@ from memlane.index.writing import (
     rows_of,
     write_vectors,
 )
-from memlane.lanes import Lane
+from memlane.lanes import NAMES, Lane
 from memlane.model import Memory
 
 SCHEMA = 1
@@ -106,11 +107,11 @@ def progress_line(done: int, total: int) -> None:
 
 
 class Index:
-    """The index of one bank. Open it with the lanes it is about; `refresh` brings it up to date."""
+    """The index of one bank. `lanes` gives those that have files; `refresh` brings the index up to date with them."""
 
-    def __init__(self, folder: Path, lanes: Iterable[Lane], encoder: str = "static") -> None:
+    def __init__(self, folder: Path, lanes: Callable[[], Iterable[Lane]], encoder: str = "static") -> None:
         self.path = folder / "index.db"
-        self.lanes = list(lanes)
+        self._lanes = lanes
         self._encoder_name = encoder
         self._encoder: Encoder | None = None
         self._columns: Columns | None = None
@@ -291,7 +292,7 @@ class Index:
             db.execute("INSERT OR REPLACE INTO meta VALUES ('packed', ?)", (self._meta("packed", 0) + 1,))
 
     def _difference(self) -> tuple[Changed, set[str]]:
-        changed, gone = difference(self._db, self.lanes)
+        changed, gone = difference(self._db, self._lanes(), NAMES)
         if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
         return changed, gone
@@ -447,23 +448,22 @@ class Index:
         return self._columns
 
     def _read_columns(self) -> Columns:
-        used = self._db.execute("SELECT coalesce(max(n) + 1, 0) FROM chunks").fetchone()[0]
         buried = self._db.execute("SELECT coalesce(max(n), 0) FROM graves").fetchone()[0]
-        rows = self._db.execute(
-            "SELECT c.n, c.memory, c.length, m.created, coalesce(m.thread, m.n) "
-            "FROM chunks c JOIN memories m ON m.n = c.memory "
-            "ORDER BY coalesce(m.thread, m.n), m.created, m.position, m.n, c.n"
-        )
+        chunks = np.array(self._db.execute("SELECT n, memory, length FROM chunks ORDER BY n").fetchall(), np.float64)
+        chunks = chunks.reshape(-1, 3)
+        at = chunks[:, 0].astype(np.int64)
+        used = int(at[-1]) + 1 if len(at) else 0
         alive = np.zeros(used, np.bool_)
-        alive[[n for (n,) in self._db.execute("SELECT n FROM chunks")]] = True
+        alive[at] = True
         columns = empty_columns(used, buried, self._mean(alive))
-        previous, owner = -1, None
-        for n, memory, length, created, group in rows:
-            columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
-            columns.created[n] = -np.inf if created is None else created
-            if group == owner:
-                columns.before[n], columns.after[previous] = previous, n
-            previous, owner = n, group
+        columns.memory[at], columns.length[at], columns.alive[at] = chunks[:, 1], chunks[:, 2], True
+        memories = np.array(self._db.execute("SELECT n, created FROM memories ORDER BY n").fetchall(), np.float64)
+        memories = memories.reshape(-1, 2)  # a memory without a date has NaN
+        created = memories[np.searchsorted(memories[:, 0], chunks[:, 1]), 1]
+        columns.created[at] = np.where(np.isnan(created), -np.inf, created)
+        together = at[:-1][chunks[:-1, 1] == chunks[1:, 1]]  # the chunks of a memory follow each other
+        columns.after[together], columns.before[together + 1] = together + 1, together
+        self._chain(columns, used)
         for start in range(0, used, BLOCK):  # block by block: all at once would need the memory twice
             columns.put_vectors(start, self._vectors(start, min(start + BLOCK, used)))
         return columns
@@ -505,18 +505,25 @@ class Index:
             if after >= 0:
                 columns.before[after] = before
             columns.before[chunk] = columns.after[chunk] = -1
-        for thread in {row[4] for row in rows if row[4] is not None}:
-            chain = self._db.execute(
-                "SELECT c.n FROM chunks c JOIN memories m ON m.n = c.memory WHERE m.thread = ? AND c.n < ? "
-                "ORDER BY m.created, m.position, m.n, c.n",
-                (thread, used),
-            )
-            numbers = np.array([n for (n,) in chain], np.int64)
-            columns.before[numbers] = np.concatenate(([-1], numbers[:-1]))
-            columns.after[numbers] = np.concatenate((numbers[1:], [-1]))
+        if threads := {row[4] for row in rows if row[4] is not None}:
+            self._chain(columns, used, threads)
         columns.used = used
         columns.buried = graves[-1][0] if graves else columns.buried
         return columns
+
+    def _chain(self, columns: Columns, used: int, threads: Collection[str] = ()) -> None:
+        """Put the chunks of these threads (default: of all) one after the other, by the time of their memories."""
+        which = f"IN ({', '.join('?' * len(threads))})" if threads else "IS NOT NULL"
+        rows = self._db.execute(
+            "SELECT c.n, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "  # noqa: S608 - marks
+            f"WHERE m.thread {which} AND c.n < ? ORDER BY m.thread, m.created, m.position, m.n, c.n",
+            (*threads, used),
+        ).fetchall()
+        numbers = np.array([n for n, _ in rows], np.int64)
+        together = np.array([one[1] == other[1] for one, other in pairwise(rows)], np.bool_)
+        columns.before[numbers] = columns.after[numbers] = -1
+        columns.before[numbers[1:][together]] = numbers[:-1][together]
+        columns.after[numbers[:-1][together]] = numbers[1:][together]
 
     def vectors(self) -> Array:
         """The vectors of all chunks as they stand in the file: int8 of the encoder's own."""
