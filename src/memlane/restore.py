@@ -62,13 +62,13 @@ def create_note(bank: Bank, draft: Draft, name: str) -> Memory:
     """A new note of this name, or of the nearest that is free. Raises Refused, InvalidInput, AlreadyExists."""
     flat = name.replace("/", "-")
     names = [name, *(f"{name}-{number}" for number in range(2, 10)), flat, f"{flat}-{os.urandom(4).hex()}"]
-    for attempt in (*names, *(f"notes-{one}" for one in names)):  # a folder may belong to another lane
+    for attempt in names:
         try:
             return bank.notes.put(replace(draft, fields={**draft.fields, "filename": f"{attempt}.md"}))
         except AlreadyExists:
             continue
         except InvalidInput as error:
-            if "folder is not for notes" not in str(error):
+            if "folder is not for notes" not in str(error):  # it belongs to another lane
                 raise
     raise AlreadyExists("No free name is left for it.", hint="Use --into with a folder of its own.")
 

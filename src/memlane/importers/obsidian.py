@@ -1,6 +1,6 @@
 """An Obsidian vault: as a folder of Markdown, and tags may also stand in the text (`#project/alpha`).
 
-A tag has letters, digits, `_`, `-` and `/`, at least one of them no digit, and white space before its #. Wikilinks,
+A tag has letters, digits, `_`, `-` and `/`, at least one letter among them, and white space before its #. Wikilinks,
 aliases and other properties stay as they are.
 """
 
