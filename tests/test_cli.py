@@ -2,61 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 import pytest
 
+from commands import CANARY, MEMLANE, Run
 from conftest import tree
 from memlane import Bank
-from memlane.cli import COMMANDS, app, main
+from memlane.cli import COMMANDS, app
 from samples import LANES, draft
-
-CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: object, stdin: str | bytes = "") -> Result:
-        data = stdin if isinstance(stdin, bytes) else stdin.encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        monkeypatch.setattr(sys, "argv", ["memlane", *map(str, args)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return Result(int(str(stop.value.code or 0)), captured.out, captured.err)
-
-    return call
-
-
-@pytest.fixture
-def bank(run: Run, tmp_path: Path) -> Bank:
-    assert run("init").code == 0
-    return Bank.open(tmp_path)
-
 
 # -- the way in
 
@@ -298,7 +257,7 @@ def test_a_row_is_one_line_of_visible_characters(run: Run, bank: Bank) -> None:
 
 
 def test_an_unexpected_system_error_is_a_sentence(bank: Bank, tmp_path: Path) -> None:
-    command = f"{Path(sys.executable).parent / 'memlane'} check-config > /dev/full"
+    command = f"{MEMLANE} check-config > /dev/full"
     result = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
@@ -546,12 +505,12 @@ def test_a_refused_secret_is_nowhere(run: Run, bank: Bank, tmp_path: Path, home:
 def test_a_closed_pipe_is_no_drama(bank: Bank, tmp_path: Path) -> None:
     for number in range(50):
         bank.add("text", title=f"note {number} " + "x" * 60)
-    command = f"{Path(sys.executable).parent / 'memlane'} list | head -1"
+    command = f"{MEMLANE} list | head -1"
     result = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
     assert (result.returncode, result.stdout.count("\n"), result.stderr) == (0, 1, "")
 
 
 def test_no_colour_in_a_pipe(bank: Bank, tmp_path: Path) -> None:
-    command = [str(Path(sys.executable).parent / "memlane"), "get", "gone"]
+    command = [MEMLANE, "get", "gone"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "TERM": "xterm"})
     assert "\x1b" not in result.stderr + result.stdout

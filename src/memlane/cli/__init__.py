@@ -43,6 +43,7 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "stats": "bank",
     "problems": "bank",
     "reindex": "search",
+    "doctor": "doctor",
     "capture": "capture",
     "vault": "vault",
     "topics": "topics",

@@ -1,0 +1,54 @@
+"""Run commands in this process, as `memlane` would run them: for the tests of the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from memlane import Bank
+from memlane.cli import main
+
+MEMLANE = str(Path(sys.executable).parent / "memlane")
+CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object, stdin: str | bytes = "") -> Result:
+        data = stdin if isinstance(stdin, bytes) else stdin.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        monkeypatch.setattr(sys, "argv", ["memlane", *map(str, args)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return Result(int(str(stop.value.code or 0)), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def bank(run: Run, tmp_path: Path) -> Bank:
+    assert run("init").code == 0
+    return Bank.open(tmp_path)
