@@ -29,10 +29,10 @@ from typing import Any
 
 from memlane import __version__, files
 from memlane.errors import MemlaneError, NotEnabled
-from memlane.gate import WHERE_NOT_WHAT, redacted
+from memlane.gate import redacted
 from memlane.lanes import NAMES
 from memlane.model import Problem, utc_now
-from memlane.survey import File, Progress, Seen, Survey, is_left_over, places, survey, unseen
+from memlane.survey import Progress, Seen, Survey, is_left_over, places, survey, unseen
 
 SEVERITIES = ("error", "warning", "info")
 OLDEST_SQLITE = (3, 38, 0)
@@ -278,7 +278,7 @@ def unread(seen: Survey) -> Iterator[Sign]:
     known = {os.path.splitext(file.path)[0] for file in seen.files if file.path.endswith(".md")}
     for file in seen.files:
         stem, suffix = os.path.splitext(file.path)
-        if suffix in _UNREAD and not file.is_folder and not _is_aside(file):
+        if suffix in _UNREAD and not file.is_folder and not file.is_aside:
             target = f"{stem}-2.md" if stem in known else f"{stem}.md"
             yield file.path, f"is not read: no lane reads *{suffix}", shlex.join(["mv", "-n", file.path, target])
 
@@ -313,9 +313,10 @@ def _damage_fix(seen: Survey, problem: Problem) -> str:
     if problem.path == _vault(seen) and problem.why.startswith(
         ("is not", "is torn", "has no", "has a wrong", "has wrong")
     ):
-        return seen.command("vault", "compact")  # keeps the line in vault.jsonl.rejected
+        return f"{seen.command('vault', 'compact')}  # keeps the line in {name}.rejected; old versions go, too"
     if "is hidden" in problem.why:
-        return shlex.join(["mv", "-n", path, os.path.join(folder, name.lstrip("."))])
+        bare = name.lstrip(".")
+        return shlex.join(["mv", "-n", path, os.path.join(folder, bare if bare.endswith(".md") else "renamed.md")])
     if "is a link" in problem.why:
         return shlex.join(["rm", path])
     if "lies in a sub-folder" in problem.why:
@@ -353,14 +354,18 @@ def secrets(seen: Survey) -> Iterator[Sign]:
     for file in seen.files:
         for leak in file.leaks:
             where = f"{leak.path}:{leak.line}:{leak.column}"
-            fix = f"{WHERE_NOT_WHAT} Revoke it; if it is none, allow {leak.fingerprint} in memlane.toml."
-            yield where, f"looks like a secret: {leak.description}", fix
+            fix = f"Take it out and revoke it. If it is none, `{seen.command('audit', '--json')}` says how to allow it."
+            yield where, f"looks like a secret or personal data: {leak.description}", fix
 
 
 def suspicious(seen: Survey) -> Iterator[Sign]:
     for item in seen.memories:
         for why in item.suspicious:
-            yield item.memory.id, why, f"Read it, and if it is not yours: {seen.command('rm', item.memory.id)}"
+            yield (
+                item.memory.id,
+                f"reads like words to the model: it {why}",
+                f"Read it, and if it is not yours: {seen.command('rm', item.memory.id)}",
+            )
 
 
 def duplicates(seen: Survey) -> Iterator[Sign]:
@@ -414,28 +419,19 @@ def links(seen: Survey) -> Iterator[Sign]:
 def ghosts(seen: Survey) -> Iterator[Sign]:
     project = seen.bank.config.project
     if not project:
-        return
-    ids = {item.memory.id for item in seen.memories}
-    known = {file.name for file in seen.files}
+        return  # a bank for all projects speaks of files of any
+    known = {file.name for file in seen.files} | {item.memory.id for item in seen.memories}
     for item in seen.memories:
         for node in item.links:
             kind, _, target = node.partition(":")
             name = _PLACE_IN_FILE.sub("", target).strip()
-            if (
-                kind != "ghost"
-                or "://" in name
-                or not _FILE_NAME.fullmatch(name)
-                or f"notes:{name}" in ids
-                or name in ids
-            ):
+            if kind != "ghost" or "://" in name or not _FILE_NAME.fullmatch(name):
                 continue
+            base = os.path.basename(name)
             folders = (project, seen.bank.root, item.memory.path.parent)
-            if os.path.basename(name) not in known and not any(os.path.lexists(folder / name) for folder in folders):
-                yield (
-                    item.memory.id,
-                    f"links to {name}, a file that is not there",
-                    f"Correct the link in {item.memory.file}",
-                )
+            if known.isdisjoint((name, base, f"{base}.md")) and not any(os.path.lexists(at / name) for at in folders):
+                fix = f"Correct the link in {item.memory.file}"
+                yield item.memory.id, f"links to {name}, a file that is not there", fix
 
 
 # -- the lanes' own
@@ -718,11 +714,6 @@ def _index(seen: Survey) -> Path:
 
 def _place(problem: Problem) -> str:
     return f"{problem.path}:{problem.line}" if problem.line else os.fspath(problem.path)
-
-
-def _is_aside(file: File) -> bool:
-    """Whether it lies where nobody expects it to be read: the trash, the index, a hidden folder."""
-    return any(part == "indices" or part.startswith(".") for part in file.path.split(os.sep)[-3:])
 
 
 def _behind(seen: Survey) -> tuple[set[str], set[str]]:

@@ -41,6 +41,7 @@ class File:
     """A file or folder of the bank as it lies on disk. `conflict` is the line of a marker that a merge has left."""
 
     path: str
+    root: str  # the bank's folder, or the lane's outside it
     info: os.stat_result
     readable: bool
     leaks: tuple[audit.Leak, ...] = ()
@@ -49,6 +50,11 @@ class File:
     @property
     def name(self) -> str:
         return os.path.basename(self.path)
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it lies where nobody expects it to be read: the trash, the index, a hidden folder."""
+        return any(part == "indices" or part[:1] == "." for part in self.path[len(self.root) + 1 :].split(os.sep))
 
     @property
     def is_folder(self) -> bool:
@@ -139,7 +145,7 @@ def _walk(root: str) -> Iterator[File]:
             info = os.stat(path) if path == root else os.lstat(path)
         except OSError:
             continue
-        yield File(path, info, stat.S_ISLNK(info.st_mode) or os.access(path, os.R_OK))
+        yield File(path, root, info, stat.S_ISLNK(info.st_mode) or os.access(path, os.R_OK))
         if stat.S_ISDIR(info.st_mode) and os.path.basename(path) not in _SKIPPED:
             try:
                 names = sorted(os.listdir(path), reverse=True)
