@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp.server import CacheHint, Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INTERNAL_ERROR,
@@ -98,12 +99,13 @@ class _Handlers:
         self.definitions = [_definition(tool) for tool in self.tools.values()]
 
     def server(self) -> Server[Any]:
-        return Server(
+        server: Server[Any] = Server(
             "memlane",
             version=__version__,
             title="memlane",
             description="Durable memory for AI agents, kept as plain files.",
             instructions=INSTRUCTIONS,
+            lifespan=self.bank.serving,
             cache_hints={
                 "tools/list": _HOUR,
                 "prompts/list": _HOUR,
@@ -121,6 +123,8 @@ class _Handlers:
             on_get_prompt=self.get_prompt,
             on_completion=self.complete,
         )
+        server.middleware.append(_blank_errors)
+        return server
 
     # -- tools
 
@@ -202,6 +206,16 @@ class _Handlers:
             return CompleteResult(completion=await self.bank.run(lambda bank: completing(bank, typed)))
         except Exception as error:
             raise _failure(error, "completion/complete") from None
+
+
+async def _blank_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Errors of the SDK's own may name what was sent, such as an unknown method."""
+    try:
+        return await call_next(ctx)
+    except MCPError as error:
+        data = error.error.data
+        shown = gate.redacted(data) if isinstance(data, str) else data
+        raise MCPError(error.error.code, gate.redacted(error.error.message), shown) from None
 
 
 def _definition(tool: Tool) -> Definition:

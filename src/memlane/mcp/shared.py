@@ -8,12 +8,14 @@ begins to work after it, and a change of the configuration counts from the next 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 
 from memlane import config
 from memlane.bank import Bank
@@ -63,7 +65,16 @@ class SharedBank:
         if most >= MANY:
             await report(most, most, "indexed")
 
-    def close(self) -> None:
+    @asynccontextmanager
+    async def serving(self, server: object) -> AsyncIterator[Self]:
+        """The time in which calls may come; afterwards the bank is closed."""
+        try:
+            yield self
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._close, limiter=self._turn)
+
+    def _close(self) -> None:
         if self._bank is not None:
             self._bank.close()
             self._bank = None
@@ -71,7 +82,7 @@ class SharedBank:
     def _open(self) -> Bank:
         settings = config.load(self.folder, self.flags)
         if self._bank is None or settings != self._bank.config:
-            self.close()
+            self._close()
             check(settings)
             self._bank = Bank(settings)
         return self._bank
@@ -85,6 +96,9 @@ class SharedBank:
             at = (done, total)
 
         # A lane's own verbs write without telling the index; it need not look where nothing was written.
-        force, self._written = self._written, False
-        bank.index.refresh(force=force, wait=wait, progress=note)
-        return at
+        force = self._written
+        with suppress(sqlite3.Error, ValueError, IndexError):  # a damaged index is mended by whoever asks it next
+            bank.index.refresh(force=force, wait=wait, progress=note)
+            self._written = False
+            return at
+        return 0, 0
