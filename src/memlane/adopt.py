@@ -5,16 +5,39 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import shutil
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from memlane import config, files
 from memlane.errors import ConfigError, InvalidInput
+from memlane.lanes import NAMES
 from memlane.text import newline_of
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
 _CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
+_RULES = {  # what git does with a lane's files, seen from the lane's own folder
+    "notes": ("*.md merge=memlane-note",),
+    "vault": ("{name} -text merge=memlane-vault",),
+    "topics": (
+        "*/*.md merge=memlane-topic",
+        "archive/*/*.md merge=memlane-archive",
+        "index.md merge=memlane-index",
+    ),
+    "records": ("*.md merge=memlane-record",),
+    "layers": ("**/*.md merge=memlane-layer",),
+}
+_IGNORED = {
+    "notes": (".trash/", "indices/"),
+    "vault": ("{name}.old",),
+    "topics": (".trash/", ".stats.json"),
+    "records": (".trash/",),
+    "layers": (".trash/", ".stats.json", "**/.stats.jsonl"),
+}
+_BEGIN, _END = "# memlane: begin", "# memlane: end"
 _UUID_FILE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.md")
 
 
@@ -69,6 +92,77 @@ def init(folder: Path, *, user: bool = False) -> Path:
         files.replace(os.fspath(path), text.encode())
     files.make_folder(os.fspath(config.load(None if user else folder).root))
     return path
+
+
+def join_git(settings: config.Config) -> dict[str, Any]:
+    """Teach the git repository around a bank to merge memory; return what was done. Safe to repeat; commits nothing.
+
+    Writes a block of rules into .gitattributes and .gitignore of the bank's folder (and of each lane that lies
+    elsewhere), to be committed, and the merge drivers that they name into .git/config, which every clone needs of its
+    own. Where there is no repository, nothing is written. Raises MemlaneError without git, StorageError.
+    """
+    from memlane import git
+
+    top = git.top(settings.root)
+    if top is None:
+        return {"repository": None, "rules": [], "drivers": [], "ignored": False}
+    rules: dict[Path, tuple[list[str], list[str]]] = {}
+    for name in NAMES:
+        root = settings.lane_root(name)
+        folder = root.parent if name == "vault" else root
+        home = settings.root if settings.root in (folder, *folder.parents) else folder
+        if git.relative(top, home) is None:
+            continue
+        below = "" if home == folder else f"{folder.relative_to(home).as_posix()}/"
+        attributes, ignores = rules.setdefault(home, ([], [".memlane-*.tmp"]))
+        attributes += [below + rule.format(name=_spelt(root.name)) for rule in _RULES[name]]
+        ignores += [f"/{below}{rule.format(name=_spelt(root.name))}" for rule in _IGNORED[name]]
+    written = []
+    for home, (attributes, ignores) in rules.items():
+        files.make_folder(os.fspath(home))
+        for file, lines in ((".gitattributes", attributes), (".gitignore", ignores)):
+            _set_block(home / file, lines)
+            written.append(os.fspath(home / file))
+    drivers = {f"merge.memlane-{format}": _driver(format) for format in _FORMATS}
+    for key, command in drivers.items():
+        for part, value in (("name", "memlane: merge memory by what it means"), ("driver", command)):
+            if git.config(top, f"{key}.{part}") != value:
+                git.set_config(top, f"{key}.{part}", value)
+    return {
+        "repository": os.fspath(top),
+        "rules": written,
+        "drivers": [key.partition(".")[2] for key in drivers],
+        "ignored": git.ignored(top, settings.root / "x.md"),
+    }
+
+
+_FORMATS = ("note", "record", "layer", "vault", "topic", "archive", "index")
+
+
+def _driver(format: str) -> str:
+    """The command that git runs. Where memlane is gone or cannot merge the file, git's own merge is what happens."""
+    beside = Path(sys.executable).parent / "memlane"  # also found when its environment is not active
+    command = os.fspath(beside) if os.access(beside, os.X_OK) else shutil.which("memlane") or "memlane"
+    return (
+        f"{shlex.quote(command)} merge-driver {format} %O %A %B %P"
+        " || git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
+    )
+
+
+def _spelt(name: str) -> str:
+    """A file's name as a pattern of git's; what cannot be one without quotes is met by `?`."""
+    return re.sub(r"[^A-Za-z0-9._-]", "?", name)
+
+
+def _set_block(path: Path, lines: list[str]) -> None:
+    """Write our lines into a file of git's, between two comments; every other line stays."""
+    old = _decoded(files.read_bytes(os.fspath(path)), path) if os.path.isfile(path) else ""
+    block = "".join(f"{line}\n" for line in (f"{_BEGIN} (`memlane init --git`)", *lines, _END))
+    found = re.search(rf"^{_BEGIN}.*?^{_END}\n?", old, re.MULTILINE | re.DOTALL)
+    gap = "\n" if old and not old.endswith("\n") else ""
+    new = old[: found.start()] + block + old[found.end() :] if found else old + gap + block
+    if new != old:
+        files.replace(os.fspath(path), new.encode())
 
 
 def _config_file(folder: Path, user: bool) -> Path:
