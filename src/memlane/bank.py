@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memlane.lanes.records import RecordLane
     from memlane.lanes.topics import TopicLane
     from memlane.lanes.vault import MemoryVault
+    from memlane.past import Change, Copy
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
@@ -43,15 +44,20 @@ class Bank:
         self.root = settings.root
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
+        self._copy: Copy | None = None  # of a bank of the past
 
     @classmethod
-    def init(cls, folder: str | Path = ".", *, user: bool = False) -> Self:
+    def init(cls, folder: str | Path = ".", *, user: bool = False, git: bool = False) -> Self:
         """Make a folder a bank and open it: writes memlane.toml and `.memories/`, adopts stores already there.
 
-        Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one.
+        Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one. With `git`,
+        also teaches the repository around it to merge memory: see `adopt.join_git`.
         """
         adopt.init(Path(folder).expanduser().absolute(), user=user)
-        return cls.open(folder)
+        bank = cls.open(folder)
+        if git:
+            adopt.join_git(bank.config)
+        return bank
 
     @classmethod
     def open(cls, folder: str | Path | None = None, **settings: Any) -> Self:
@@ -61,6 +67,40 @@ class Bank:
         Raises NotEnabled when there is none, ConfigError when the configuration is wrong. Writes nothing.
         """
         return cls(config.load(folder, {key.replace("__", "."): value for key, value in settings.items()}))
+
+    def as_of(self, when: datetime | str) -> Bank:
+        """The bank as it was at a commit, or at the last commit of this branch up to a date: to be read, not changed.
+
+        Its files are a temporary copy, which `close` removes. Raises MemlaneError outside of git, InvalidInput for
+        what is no date and no commit, NotFound when no commit is that old.
+        """
+        from weakref import finalize
+
+        from memlane import past
+
+        copy = past.copy(self.config, when)
+        bank = Bank(copy.settings)
+        bank._copy = copy
+        finalize(bank, copy.remove)  # also when nobody closes it
+        return bank
+
+    def original(self, memory: Memory) -> Memory:
+        """A memory of a bank of the past with the path that it has in the project; any other as it is."""
+        return self._copy.original(memory) if self._copy else memory
+
+    def log(self, id: str | None = None, limit: int | None = None) -> builtins.list[Change]:
+        """The commits that changed memories, or this one, the newest first. Raises MemlaneError outside of git, and
+        NotFound when no commit knows the id.
+        """
+        from memlane import past
+
+        if id is not None:
+            name, native = _split(id)
+            id = f"{name}:{native}" if name else native
+        found = past.log(self.config, lambda settings: Bank(settings).memories(), id, limit)
+        if id is not None and not found:
+            raise NotFound(f"No commit has a memory {gate.shown(id)}.", hint="`memlane log` shows what they have.")
+        return found
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +116,8 @@ class Bank:
         if self._index is not None:
             self._index.close()
             self._index = None
+        if self._copy is not None:
+            self._copy.remove()
 
     def __repr__(self) -> str:
         return f"Bank({os.fspath(self.root)!r})"
@@ -107,7 +149,8 @@ class Bank:
         if name not in self._lanes:
             if name not in NAMES:
                 raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
-            self._lanes[name] = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
+            lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
+            self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
         return self._lanes[name]
 
     @property
@@ -411,7 +454,7 @@ class Bank:
         for name in NAMES:
             count = size = 0
             seen: set[str] = set()
-            for item in lanes.scan(self.lane(name)):
+            for item in self._scan(name):
                 if isinstance(item, Problem):
                     problems += 1
                     continue
@@ -433,8 +476,16 @@ class Bank:
         }
 
     def problems(self) -> builtins.list[Problem]:
-        """All damage found on disk. Everything else keeps working meanwhile."""
-        return [item for name in NAMES for item in lanes.scan(self.lane(name)) if isinstance(item, Problem)]
+        """All damage found on disk, and what a merge has left in two versions. Everything else keeps working."""
+        return [item for name in NAMES for item in self._scan(name) if isinstance(item, Problem)]
+
+    def _scan(self, lane: str) -> Iterator[Memory | Problem]:
+        from memlane.merge import undecided
+
+        for item in lanes.scan(self.lane(lane)):
+            yield item
+            if isinstance(item, Memory) and (why := undecided(item)):
+                yield Problem(item.path, why)
 
     def memories(self, lane: str | None = None) -> Iterator[Memory]:
         """Every memory, lane by lane, in the order of the files."""

@@ -31,6 +31,8 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "append": "bank",
     "edit": "edit",
     "history": "history",
+    "log": "git",
+    "merge-driver": "git",
     "rm": "bank",
     "restore": "bank",
     "trash": "bank",

@@ -13,6 +13,7 @@ from memlane import adopt, config
 from memlane.bank import Bank
 from memlane.cli.output import (
     as_json,
+    as_of,
     filters,
     id_argument,
     ids_argument,
@@ -70,28 +71,43 @@ def _counts(bank: Bank) -> dict[str, int]:
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--user", is_flag=True, help="Make your own bank instead, for all projects that have none.")
+@click.option("--git", is_flag=True, help="Also teach the git repository here to merge memory; once in every clone.")
 @click.pass_context
 @as_json
-def init(ctx: click.Context, folder: Path | None, user: bool, as_json: bool) -> None:
+def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json: bool) -> None:
     """Make FOLDER (default: this one) a bank. Adopts stores that are already there; safe to repeat.
 
     \b
     $ memlane init
+    $ memlane init --git
     """
     folder = (folder or Path(ctx.find_root().obj[0] or ".")).expanduser().absolute()
     above = None if user else config.find_project(folder.parent)
     file = adopt.init(folder, user=user)
     settings = config.load(None if user else folder)
     adopted = {name: settings[f"lanes.{name}"] for name in NAMES if settings[f"lanes.{name}"]}
+    joined = adopt.join_git(settings) if git else None
     if as_json:
-        print_json({"config": str(file), "root": str(settings.root), "adopted": adopted})
+        done = {"config": str(file), "root": str(settings.root), "adopted": adopted}
+        print_json({**done, "git": joined} if git else done)
         return
     for lane, place in adopted.items():
         say(f"adopted {place} as the {lane} lane")
     if above:
         say(f"note: the bank of {above.parent} is not seen from here any more")
     say(f"memory is enabled by {file}")
+    if joined:
+        _say_joined(joined)
     click.echo(settings.root)
+
+
+def _say_joined(joined: dict[str, Any]) -> None:
+    if joined["repository"] is None:
+        say("note: this is no git repository, so nothing was done for git; `git init`, then `memlane init --git` again")
+        return
+    say(f"git merges memory in {joined['repository']}; commit {' and '.join(joined['rules'])}")
+    if joined["ignored"]:
+        say("note: git ignores the bank's folder; take it out of .gitignore to have its history")
 
 
 @click.command("check-config")
@@ -165,6 +181,7 @@ def add(
 @click.command()
 @id_argument
 @click.option("--raw", is_flag=True, help="Print the whole file, front matter included.")
+@as_of
 @as_json
 @with_bank
 def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
@@ -174,10 +191,12 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     $ memlane get notes:deploy-day
     """
     memory = bank.get(id)
+    if raw and not as_json:
+        click.echo(memory.path.read_bytes(), nl=False)
+        return
+    memory = bank.original(memory)
     if as_json:
         print_json(memory.to_dict())
-    elif raw:
-        click.echo(memory.path.read_bytes(), nl=False)
     else:
         facts = [memory.title, (iso(memory.created_at) or "")[:10], ", ".join(memory.tags), str(memory.path)]
         say(" · ".join(fact for fact in facts if fact))
@@ -188,6 +207,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
 @click.option("--limit", "-n", type=click.IntRange(min=0), help="At most this many.")
 @filters
 @click.option("--thread")
+@as_of
 @as_json
 @with_bank
 def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
@@ -196,7 +216,7 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     \b
     $ memlane list --tag release --since 2025-01-01 -n 10
     """
-    print_memories(bank.list(**chosen), as_json)
+    print_memories(map(bank.original, bank.list(**chosen)), as_json)
 
 
 @click.command()

@@ -53,6 +53,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 always_json = click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as this command always does.")
 
 
+as_of = click.option("--as-of", metavar="WHEN", help="As it was at a date, or at a commit, by git.")
+
+
 def filters(command: Callable[..., None]) -> Callable[..., None]:
     """The options by which `list` and `search` choose among memories."""
     for option in (
@@ -83,7 +86,8 @@ def with_bank(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
-        with open_bank(click.get_current_context()) as bank:
+        when = kwargs.pop("as_of", None)
+        with open_bank(click.get_current_context()) as today, today.as_of(when) if when else today as bank:
             command(bank, *args, **kwargs)
 
     return run

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import always_json, as_json, filters, print_json, print_rows, say, with_bank
+from memlane.cli.output import always_json, as_json, as_of, filters, print_json, print_rows, say, with_bank
 
 
 @click.command()
@@ -20,6 +21,7 @@ from memlane.cli.output import always_json, as_json, filters, print_json, print_
     "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."
 )
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@as_of
 @as_json
 @with_bank
 def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any) -> None:
@@ -30,7 +32,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     $ memlane search '"exact phrase" -without' --explain
     $ memlane search -- '-without something'
     """
-    hits = bank.search(query, **options)
+    hits = [replace(hit, memory=bank.original(hit.memory)) for hit in bank.search(query, **options)]
     if not bank.index.complete:
         say("note: the bank is not indexed completely yet; more may be found later")
     if as_json:
