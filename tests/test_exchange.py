@@ -309,6 +309,43 @@ def test_a_store_lying_elsewhere_comes_in_as_it_is(bank: Bank, other: Bank) -> N
     assert bare(other) == bare(bank)
 
 
+def test_another_projects_bank_comes_in_as_it_is(bank: Bank, other: Bank) -> None:
+    for lane in LANES:
+        bank.lane(lane).put(draft(lane, 1))
+    assert statuses(other, bank.root.parent) == ["new"] * 5
+    assert bare(other) == bare(bank)
+    with pytest.raises(InvalidInput, match="the bank itself"):
+        import_from(bank, bank.root.parent)
+
+
+def test_fields_cannot_pose_as_a_record(bank: Bank, tmp_path: Path) -> None:
+    fields = {"tier": "canon", "text": "other", "id": "x", "deleted_at": "2025-01-01T00:00:00Z", "mine": 1}
+    line = {"id": "vault:aa", "lane": "vault", "text": "real words", "scope": "shared", "fields": fields}
+    bad = {**line, "id": "vault:a\nb", "text": "quite another thing"}
+    path = write(tmp_path / "x.jsonl", f"{json.dumps(line)}\n{json.dumps(bad)}")
+    assert took(bank, path) == [("new", "vault:aa"), ("refused", "")]
+    (memory,) = bank.memories("vault")
+    assert (memory.text, memory.fields["mine"]) == ("real words", 1)
+
+
+def test_our_own_block_does_not_come_back_as_a_memory(bank: Bank, tmp_path: Path) -> None:
+    bank.add("Keep the runtime stable", lane="vault")
+    folder = write(tmp_path / "docs/AGENTS.md", "Mine.\n").parent
+    export.write_block(bank, folder / "AGENTS.md")
+    export.write_block(bank, folder / "CLAUDE.md")
+    assert statuses(bank, folder) == ["new", "skipped"]
+    assert bank.get("notes:AGENTS").text == "Mine.\n"
+
+
+def test_the_banks_own_folders_are_not_imported(tmp_path: Path) -> None:
+    project = _made(tmp_path / "project")
+    write(project / "memory/auth/oauth2.md", "## 2025-01-10: Old\n**Problem:** x\n---\n")
+    write(project / "docs/page.md", "A page.\n")
+    bank = Bank.init(project)
+    assert bank.topics.root == project / "memory"
+    assert took(bank, project, kind="markdown") == [("skipped", ""), ("new", "notes:docs/page")]
+
+
 def test_a_changed_memory_is_taken_only_when_asked(bank: Bank, other: Bank, tmp_path: Path) -> None:
     for lane in LANES:
         bank.lane(lane).put(draft(lane, 1))

@@ -22,11 +22,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memlane import gate, importers, lanes, restore
+from memlane import config, gate, importers, lanes, restore
 from memlane.bank import Bank
 from memlane.errors import InvalidInput, MemlaneError, NotFound, Refused
 from memlane.importers import Item, Skipped
 from memlane.importers.folder import HASH, MARK
+from memlane.lanes import NAMES
 from memlane.model import Draft, Memory, Problem
 from memlane.text import find_front, load_front
 
@@ -68,7 +69,7 @@ def import_from(
     reported, unless `update`; then the older one goes to the trash. Nothing is written with `dry_run`.
     Raises NotFound, InvalidInput before anything is read.
     """
-    path = Path(path).expanduser()
+    path = Path(path).expanduser().absolute()
     kind = kind or importers.detect(path)
     if not os.path.lexists(path):
         raise NotFound("There is nothing at that path.", hint="Name a folder or a file that exists.")
@@ -78,9 +79,11 @@ def import_from(
         raise InvalidInput(
             f"The {lane} lane needs names that the source does not have.", hint=f"Use one of: {', '.join(INTO)}."
         )
-    if os.path.realpath(path) == os.path.realpath(bank.root):
+    same = kind == "bank" and os.path.realpath(config.load(path).root) == os.path.realpath(bank.root)
+    if same or os.path.realpath(path) == os.path.realpath(bank.root):
         raise InvalidInput("That is the bank itself.", hint="Name the folder or file to import from.")
-    found = importers.read(kind, path, skip={os.fspath(bank.root)})
+    own = {os.fspath(bank.root), *(os.fspath(bank.lane(name).root) for name in NAMES)}
+    found = importers.read(kind, path, skip=own)
     if kind in importers.OWN:
         return _restored(bank, found, update, dry_run)
     source = _source(kind, path, label)
@@ -106,8 +109,13 @@ def _source(kind: str, path: Path, label: str | None) -> str:
 def _reported(found: Problem | Skipped) -> Outcome:
     if isinstance(found, Problem):
         where = f"{found.path.name}:{found.line}" if found.line else found.path.name
-        return Outcome("problem", gate.shown(where), why=found.why)
-    return Outcome("skipped", gate.shown(found.key), why=found.why)
+        return Outcome("problem", _shown(where), why=found.why)
+    return Outcome("skipped", _shown(found.key), why=found.why)
+
+
+def _shown(name: str) -> str:
+    """A name for a message; one that is not UTF-8 is made so."""
+    return gate.shown(os.fsencode(name).decode(errors="replace"))
 
 
 def _failed(item: Item, error: MemlaneError) -> Outcome:

@@ -107,7 +107,7 @@ def _newline(data: bytes) -> bytes:
 
 
 def _checked(path: Path) -> str:
-    if path.suffix.lower() != ".md":
+    if path.suffix.lower() not in (".md", ".mdc", ".markdown"):
         raise InvalidInput("The block goes into a Markdown file.", hint="Name a file such as CLAUDE.md or AGENTS.md.")
     return os.path.abspath(path)
 

@@ -6,6 +6,7 @@ Ids, dates and fields are kept wherever the lane lets us give them; every memory
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,7 @@ from memlane.importers.folder import safe_name
 from memlane.model import Draft, Memory, iso
 from memlane.text import first_line
 
+_VAULT_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _VOLATILE = frozenset({"staleness", "line_count", "version", "content_hash"})
 
 
@@ -80,11 +82,13 @@ def _put_vault(bank: Bank, memory: Memory) -> Memory:
     vault, fields = bank.vault, dict(memory.fields)
     tier, topic, source = (fields.pop(name, None) for name in ("tier", "topic_id", "source"))
     version = fields.pop("version", 1)
-    fields.pop("category", None)
+    extra = {name: value for name, value in fields.items() if name not in records.Record.__slots__}
     draft = records.to_draft(memory.text, memory.scope, memory.type, memory.tags, source, tier, topic)
     admitted = gate.admit(vault.checks, draft, vault)
     if "upsert_of" in admitted.fields:
         raise AlreadyExists(f"Its topic has a register here: vault:{admitted.fields['upsert_of']}.")
+    if not _VAULT_ID.fullmatch(memory.native_id):
+        raise InvalidInput("Its id cannot be the id of a vault record.", hint="Use letters, digits, - and _.")
     titled = {} if memory.title == first_line(memory.text, 80) else {"title": memory.title}
     record = records.storable(
         records.Record(
@@ -98,8 +102,8 @@ def _put_vault(bank: Bank, memory: Memory) -> Memory:
             created_at=iso(memory.created_at) or "",
             updated_at=iso(memory.updated_at),
             source=admitted.fields["source"],
-            version=version if isinstance(version, int) and version > 0 else 1,
-            extra={**fields, **titled, **({"thread": memory.thread} if memory.thread else {})},
+            version=version if isinstance(version, int) and 0 < version < 10**9 else 1,
+            extra={**extra, **titled, **({"thread": memory.thread} if memory.thread else {})},
         )
     )
     files.append_lines(os.fspath(vault.path), records.render_lines([record]))

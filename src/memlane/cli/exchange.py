@@ -43,9 +43,9 @@ def import_(bank: Bank, path: Path, kind: str | None, dry_run: bool, as_json: bo
 
     kind = kind or importers.detect(path.expanduser())
     say(f"reading {path.name or path} as {kind}: {KINDS[kind]}{' (dry run)' if dry_run else ''}")
+    found = exchange.import_from(bank, path, kind=kind, dry_run=dry_run, **options)
     outcomes: list[exchange.Outcome] = []
     try:
-        found = exchange.import_from(bank, path, kind=kind, dry_run=dry_run, **options)
         outcomes.extend(_with_progress(found))
     finally:
         counts = Counter(outcome.status for outcome in outcomes)

@@ -30,6 +30,7 @@ KINDS = {  # what --from takes, and what it means
     "memory-json": "the memory.jsonl of the MCP reference server",
     "mem0": "a JSON export of mem0",
     "jsonl": "what `memlane export` wrote",
+    "bank": "another project with a bank",
     "notes": "another bank's notes",
     "vault": "another vault.jsonl",
     "topics": "another folder of topics",
@@ -37,7 +38,7 @@ KINDS = {  # what --from takes, and what it means
     "layers": "another folder of layers",
 }
 STORES = ("notes", "vault", "topics", "records", "layers")
-OWN = ("jsonl", *STORES)  # memories of memlane's own, which come back as they were
+OWN = ("jsonl", "bank", *STORES)  # memories of memlane's own, which come back as they were
 
 
 def read(kind: str, path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
@@ -47,10 +48,10 @@ def read(kind: str, path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
     """
     if kind not in KINDS:
         raise InvalidInput("There is no such kind of source.", hint=f"Use one of: {', '.join(KINDS)}.")
-    if kind in STORES:
-        from memlane.importers.jsonl import read_store
+    if kind in STORES or kind == "bank":
+        from memlane.importers.jsonl import read_bank, read_store
 
-        return read_store(kind, path)
+        return read_bank(path) if kind == "bank" else read_store(kind, path)
     module: Any = import_module(f"memlane.importers.{kind.replace('-', '_')}")
     found: Iterator[Found] = module.read(path, skip)
     return found
@@ -70,6 +71,7 @@ def detect(path: Path) -> str:
 
 
 def _kind_of_folder(path: Path) -> str | None:
+    from memlane import config
     from memlane.importers import claude, cline, folder, serena
 
     if (path / ".obsidian").is_dir():
@@ -80,6 +82,8 @@ def _kind_of_folder(path: Path) -> str | None:
         return "cline"
     if claude.home(path) is not None:
         return "claude"
+    if (path / config.PROJECT_FILE).is_file():
+        return "bank"
     return "markdown" if any(isinstance(found, str) for found in folder.walk(path)) else None
 
 

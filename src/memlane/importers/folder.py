@@ -8,12 +8,13 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memlane import files
-from memlane.errors import InvalidInput
+from memlane import files, marked
+from memlane.errors import InvalidInput, StorageError
 from memlane.hygiene import visible
 from memlane.importers.item import Found, Item, Skipped
 from memlane.lanes import read_file
@@ -90,6 +91,7 @@ def _note(path: str, relative: str, drafted: Drafted, below: str) -> Iterator[Fo
         shown = os.fsencode(path).decode(errors="replace")
         yield Problem(Path(shown), "has a name that is not UTF-8; rename it")
         return
+    text = _without_block(text)
     values: dict[str, Any] = {}
     body = text.removeprefix("\ufeff")
     front = find_front(text)
@@ -105,6 +107,15 @@ def _note(path: str, relative: str, drafted: Drafted, below: str) -> Iterator[Fo
         return
     stem = os.path.splitext(relative)[0].replace(os.sep, "/")
     yield Item(relative.replace(os.sep, "/"), draft, safe_name(f"{below}/{stem}" if below else stem))
+
+
+def _without_block(text: str) -> str:
+    """The text without what we ourselves have written into it: memories do not come back as new ones."""
+    if marked.START not in text:
+        return text
+    with suppress(StorageError):  # damaged markers: then it is text
+        return (marked.without_block(text.encode()) or b"").decode()
+    return text
 
 
 def changed(path: str) -> datetime | None:

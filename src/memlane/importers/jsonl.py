@@ -14,7 +14,7 @@ from typing import Any
 
 from memlane import files
 from memlane.importers.item import Found, Item
-from memlane.lanes import NAMES, open_lane, scan
+from memlane.lanes import NAMES, Lane, open_lane, scan
 from memlane.model import Draft, Memory, Problem
 from memlane.text import moment
 
@@ -33,9 +33,23 @@ def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
 
 
 def read_store(kind: str, path: Path) -> Iterator[Found]:
-    """The memories of a lane at this path. Topics come oldest first, as they were written."""
-    found = list(scan(open_lane(kind, path)))
-    for one in reversed(found) if kind == "topics" else found:
+    """The memories of a lane at this path."""
+    return _scanned(open_lane(kind, path))
+
+
+def read_bank(path: Path) -> Iterator[Found]:
+    """The memories of all lanes of the bank that a folder has."""
+    from memlane.bank import Bank
+
+    bank = Bank.open(path)
+    for name in NAMES:
+        yield from _scanned(bank.lane(name))
+
+
+def _scanned(lane: Lane) -> Iterator[Found]:
+    """What a lane holds; topics oldest first, as they were written."""
+    found = list(scan(lane))
+    for one in reversed(found) if lane.name == "topics" else found:
         yield _item(one) if isinstance(one, Memory) else one
 
 

@@ -8,6 +8,7 @@ Categories become tags, the run the thread; whose memory it is, its metadata and
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator
@@ -66,7 +67,7 @@ def _item(one: dict[str, Any], text: str) -> Item:
     draft = Draft(
         _line_ended(text), title, tuple(dict.fromkeys(tags)), "fact", None, str(run) if run else None, created, fields
     )
-    key = str(one.get("id") or one.get("hash") or slug(text))
+    key = str(one.get("id") or one.get("hash") or hashlib.sha256(text.encode()).hexdigest()[:12])
     return Item(key, draft, f"mem0/{folder.safe_name(slug(title) or 'memory')}")
 
 
