@@ -384,89 +384,77 @@ def survey(machine: Machine) -> list[Seen]:
     found = []
     for client in CLIENTS.values():
         installed = machine.path(client.folder).is_dir() or any(map(shutil.which, client.programs))
-        connected = tuple(scope for scope in client.servers if _entry(client, scope, machine) is not None)
+        connected = tuple(scope for scope in client.servers if _is_connected(client, scope, machine))
         targets = _wanted(client, "user", machine, "memlane", True)
         found.append(Seen(client, installed, connected, tuple(wanted.path for wanted in targets)))
     return found
 
 
-def problems(home: Path | None = None, project: Path | None = None) -> list[Problem]:
-    """What is wrong with the connections of this machine and project: for `memlane doctor`. Reads only."""
-    machine = here(project, home)
-    found: list[Problem] = []
-    for client in CLIENTS.values():
-        entries = {}
-        for scope in client.servers:
-            try:
-                entries[scope] = _entry(client, scope, machine, strict=True)
-                if entries[scope] is not None:
-                    found += _hook_problems(client, scope, machine, wiring.command_of(entries[scope]) or "")
-            except ConfigError as error:
-                found.append(Problem(_existing(client.servers[scope], machine), f"{error} {error.hint}"))
-                continue
-            if entries[scope] is not None:
-                found += _command_problems(
-                    _existing(client.servers[scope], machine), client, scope, wiring.command_of(entries[scope]) or ""
-                )
-        if len([entry for entry in entries.values() if entry is not None]) > 1:
-            path = _existing(client.servers["project"], machine)
-            again = f"memlane disconnect {client.name} --project"
-            found.append(Problem(path, f"{client.title} is connected for the user and for the project; run `{again}`"))
-    return found
-
-
-def _entry(client: Client, scope: str, machine: Machine, *, strict: bool = False) -> dict[str, Any] | None:
-    """Our entry among a client's servers; None when there is none."""
-    path = _existing(client.servers[scope], machine)
+def _is_connected(client: Client, scope: str, machine: Machine) -> bool:
     try:
-        found = wiring.at(wiring.read(_text(_read(path), path) or "", path), (client.key, SERVER))
-    except (ConfigError, OSError):
-        if strict:
-            raise
-        return None
-    except Damaged as error:
-        if strict:
-            raise _damaged(path, error) from None
-        return None
-    return found if wiring.command_of(found) is not None else None
+        return _server(client, _existing(client.servers[scope], machine)) is not None
+    except (Damaged, ConfigError, OSError):
+        return False
 
 
-def _command_problems(path: Path, client: Client, scope: str, command: str) -> Iterator[Problem]:
-    again = f"run `memlane connect {client.name}{' --project' if scope == 'project' else ''}`"
-    resolved = shutil.which(command)
-    if resolved is None:
-        why = "is not executable" if os.path.exists(command) else "is not there"
-        yield Problem(path, f"{client.title} runs {command}, which {why}; {again}")
+def problems(home: Path | None = None, project: Path | None = None) -> list[Problem]:
+    """What is wrong with the connections of this machine and project: for `memlane doctor`. Reads only.
+
+    A client without an entry of ours has no problems. Each sentence names the command that helps, where one does.
+    """
+    machine = here(project, home)
+    return [problem for client in CLIENTS.values() for problem in _problems(client, machine)]
 
 
-def _hook_problems(client: Client, scope: str, machine: Machine, command: str) -> Iterator[Problem]:
-    """Hooks that run something else than the server's command, or of which some are missing."""
-    if scope not in client.hooks:
-        return
-    path = machine.path(client.hooks[scope])
-    again = f"run `memlane connect {client.name}{' --project' if scope == 'project' else ''}`"
-    known = records.load(machine.state, records.name_of(client.name, scope, machine.project))
+def _problems(client: Client, machine: Machine) -> Iterator[Problem]:
+    connected = []
+    for scope in client.servers:
+        path = _existing(client.servers[scope], machine)
+        try:
+            command = _server(client, path)
+            if command is None:
+                continue
+            connected.append(path)
+            again = f"`memlane connect {client.name}{' --project' if scope == 'project' else ''}`"
+            if shutil.which(command) is None:
+                why = "is not executable" if os.path.exists(command) else "is not there"
+                yield Problem(path, f"{client.title} runs {command}, which {why}; run {again}")
+            if scope in client.hooks:
+                path = machine.path(client.hooks[scope])
+                known = records.load(machine.state, records.name_of(client.name, scope, machine.project))
+                missing = "plugin" if client.handler is None else "hooks"
+                for why in _hook_problems(client, path, command, known is not None and known.hooks):
+                    yield Problem(path, f"the {missing} of {client.title} {why}; run {again}")
+        except Damaged as error:
+            if SERVER.encode() in (_read(path) or b""):
+                yield Problem(path, f"{client.title}'s configuration is damaged: {error}", error.line)
+        except (ConfigError, OSError) as error:
+            yield Problem(path, f"{client.title}'s configuration cannot be read: {error}")
+    if len(connected) > 1:
+        why = f"{client.title} is connected for the user and for the project"
+        yield Problem(connected[1], f"{why}; run `memlane disconnect {client.name} --project`")
+
+
+def _server(client: Client, path: Path) -> str | None:
+    """The command of our entry among a client's servers; None when there is none. Raises Damaged, ConfigError."""
+    return wiring.command_of(wiring.at(wiring.read(_text(_read(path), path) or "", path), (client.key, SERVER)))
+
+
+def _hook_problems(client: Client, path: Path, command: str, expected: bool) -> Iterator[str]:
+    """Hooks that are missing, or run something else than the server's command. None at all is a choice."""
     data = _read(path)
     if client.handler is None:
-        if data is None:
-            if known and known.hooks:
-                yield Problem(path, f"the plugin of {client.title} is gone; {again}")
-        elif data.startswith(PLUGIN_MARK.encode()) and json.dumps(command).encode() not in data:
-            yield Problem(path, f"the plugin of {client.title} runs another memlane than its server; {again}")
+        if data is None and expected:
+            yield "is gone"
+        if data and data.startswith(PLUGIN_MARK.encode()) and json.dumps(command).encode() not in data:
+            yield f"runs another memlane than {command}"
         return
-    try:
-        tree = wiring.read(_text(data, path) or "", path)
-    except Damaged as error:
-        raise _damaged(path, error) from None
-    ours = list(wiring.our_hooks(wiring.at(tree, ("hooks",)), ()))
-    if not ours and not (known and known.hooks):
-        return  # connected with --no-hooks
-    missing = [event for event, _ in client.events if event not in {str(at[0]) for at, _ in ours if at}]
-    if missing:
-        yield Problem(path, f"{client.title} has no hook of memlane for {', '.join(missing)}; {again}")
-    others = {other for _, handler in ours if (other := wiring.hook_command(handler)) and other != command}
-    for other in sorted(others):
-        yield Problem(path, f"hooks of {client.title} run {other}, but its server is {command}; {again}")
+    ours = list(wiring.our_hooks(wiring.at(wiring.read(_text(data, path) or "", path), ("hooks",))))
+    missing = [event for event, _ in client.events if event not in {at[0] for at, _ in ours if at}]
+    if missing and (ours or expected):
+        yield f"are missing for {', '.join(missing)}"
+    for other in sorted({str(wiring.hook_command(handler)) for _, handler in ours} - {command}):
+        yield f"run {other}, but its server is {command}"
 
 
 # -- the small print

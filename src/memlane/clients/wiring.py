@@ -152,11 +152,24 @@ def take(text: str, client: Client, path: Path, original: str | None) -> str:
             text = jsonc.drop(text, place)
             if at(read(text, path), place[:1]) == {} and client.key not in had:
                 text = jsonc.drop(text, place[:1])
-    if path.suffix != ".toml":
-        kept = {("hooks",), *(("hooks", event) for event in at(had, ("hooks",)) or ())} if "hooks" in had else set()
-        for found, _ in reversed(list(our_hooks(at(tree, ("hooks",)), ("hooks",)))):
-            text = _drop_hook(text, found, kept)
+    if path.suffix == ".toml":
+        return text
+    events = [("hooks", event) for event in at(had, ("hooks",)) or ()]
+    for found, _ in reversed(list(our_hooks(at(tree, ("hooks",)), ("hooks",)))):
+        text = _drop_hook(text, found, keep={("hooks",), *events} if "hooks" in had else set())
+    for empty in ((), (client.key,), ("hooks",), *events):
+        text = _blanks_back(text, original or "", empty)
     return text
+
+
+def _blanks_back(text: str, original: str, place: tuple[str, ...]) -> str:
+    """An object or list that is empty again gets back the blanks that it had inside."""
+    node, was = jsonc.find(jsonc.parse(text), place), jsonc.find(jsonc.parse(original), place)
+    if node is None or was is None or node.value not in ({}, []) or was.value != node.value:
+        return text
+    now, before = text[node.start + 1 : node.end - 1], original[was.start + 1 : was.end - 1]
+    same = now.split() == before.split()  # also the comments, which somebody may have changed
+    return text[: node.start + 1] + before + text[node.end - 1 :] if same else text
 
 
 def _drop_hook(text: str, path: tuple[Key, ...], keep: set[tuple[str, ...]]) -> str:
