@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MAX_LINE = 16 * 1024 * 1024  # bytes; a longer line is a tool's output, not something that was said
 MAX_DOCUMENT = 64 * 1024 * 1024  # bytes of a transcript that is one JSON value: it has to be read at once
+_BUFFER = 1 << 20
 _SHOWN = 1000  # lines of injected memory that are remembered per transcript
 _PRINT = 1024  # bytes at either end of what was read, by which a transcript is known again
 
@@ -200,7 +201,8 @@ def _lines(file: BinaryIO, offset: int) -> Iterator[tuple[int, int, bytes | None
         if len(line) < MAX_LINE or line.endswith(b"\n"):
             yield start, offset, line
             continue
-        while (line := file.readline(1 << 20)) and not line.endswith(b"\n"):
+        del line
+        while (line := file.readline(_BUFFER)) and not line.endswith(b"\n"):
             offset += len(line)
         if not line:
             return
@@ -212,9 +214,9 @@ def _document(file: BinaryIO) -> Any:
     """The value of a transcript that is one JSON document over several lines; None when it has a value per line."""
     file.seek(0)
     first = file.readline(MAX_LINE)
-    if first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"", b"[", b"{") or isinstance(_parsed(first), dict):
+    if len(first) == MAX_LINE or os.fstat(file.fileno()).st_size > MAX_DOCUMENT:
         return None
-    if os.fstat(file.fileno()).st_size > MAX_DOCUMENT:
+    if first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"", b"[", b"{") or isinstance(_parsed(first), dict):
         return None
     return _parsed(first + file.read())
 
@@ -235,7 +237,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
         raise NotFound(f"There is no transcript {gate.shown(name)}.", hint="Check the path.") from None
     except OSError as error:
         raise StorageError(f"{name} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
-    with os.fdopen(fd, "rb") as file:
+    with os.fdopen(fd, "rb", _BUFFER) as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise InvalidInput(f"{name} is not a file.", hint="Give the transcript itself.")
         yield file
@@ -244,27 +246,26 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 # -- putting messages together
 
 
-@dataclass(slots=True)
 class _State:
     """How far a transcript was read, and what of the part before still matters. `tail` is the record of the last
     message, which may not have been complete when it was stored; reading goes on at that message."""
 
-    offset: int = 0
-    thread: str = ""
-    cwd: str = ""
-    aside: bool = False
-    files: list[str] = field(default_factory=list)  # changed in this turn; two are as good as many
-    shown: list[str] = field(default_factory=list)  # marks of injected lines, the oldest first
-    tail: str = ""
+    def __init__(self) -> None:
+        self.offset = 0
+        self.thread = ""
+        self.cwd = ""
+        self.aside = False
+        self.files: list[str] = []  # changed in this turn; two are as good as many
+        self.shown: list[str] = []  # marks of injected lines, the oldest first
+        self.tail = ""
 
 
-@dataclass(slots=True)
 class _Message:
-    key: str
-    start: int  # where its first line begins
-    at: Any
-    skip: str
-    parts: list[str]
+    """A message whose blocks are being collected. `start` is where its first line begins."""
+
+    def __init__(self, start: int, first: Entry) -> None:
+        self.start, self.key, self.at, self.skip = start, first.key, first.at, first.skip
+        self.parts = [first.text]
 
     def add(self, text: str) -> None:
         """One more block. A client that writes a message again while it grows says the same words, and more."""
@@ -313,7 +314,7 @@ class _Reading:
             if entry.text and self._message:
                 self._message.add(entry.text)
             elif entry.text:
-                self._message = _Message(entry.key, start, entry.at, entry.skip, [entry.text])
+                self._message = _Message(start, entry)
             for name in entry.files:
                 self._touch(name)
 
@@ -489,16 +490,18 @@ def _resumed(place: Path | None, file: BinaryIO) -> _State | None:
         return None
     try:
         saved = json.loads(files.read_text(os.fspath(place)))
-        mark = saved.pop("print")
-        state = _State(**saved)
-        good = all(isinstance(getattr(state, name), type(value)) for name, value in asdict(_State()).items())
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, StorageError):
+        state = _State()
+        for name, default in vars(state).items():
+            if type(saved[name]) is not type(default):
+                return None
+            setattr(state, name, saved[name])
+        return state if state.offset > 0 and _print(file, state.offset) == saved["print"] else None
+    except (OSError, ValueError, TypeError, KeyError, StorageError):
         return None
-    return state if good and state.offset > 0 and _print(file, state.offset) == mark else None
 
 
 def _remember(place: Path, state: _State, file: BinaryIO) -> None:
-    data = json.dumps({"print": _print(file, state.offset), **asdict(state)}).encode()
+    data = json.dumps({"print": _print(file, state.offset), **vars(state)}).encode()
     try:
         if files.read_bytes(os.fspath(place)) == data:
             return

@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import re
-import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +56,7 @@ _THREAD = re.compile(r"^# thread: (.+?)[ \t]*\r?\n", re.MULTILINE)
 _FIELDS = frozenset({"text", "title", "tags", "scope", "thread", "created_at"})
 _DRAFT_FIELDS = frozenset({"id", "subject", "keywords", "applies_to", "occurred_at", "content_hash"})
 _ANY_ID = "00000000-0000-4000-8000-000000000000"
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class RecordLane:
         self.checks = gate.common(guard)
         self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
         self._listed: tuple[int, frozenset[str]] = (0, frozenset())
-        self._gone: frozenset[str] | None = None
+        self._gone: tuple[tuple[int, ...], frozenset[str]] = ((), frozenset())
 
     # -- the seed's verbs
 
@@ -156,11 +155,8 @@ class RecordLane:
         Subject and keywords are derived where the draft has none. A message that was deleted or archived here is not
         new: it does not come back because a transcript still has it. Raises InvalidInput, Refused.
         """
-        if self._gone is None:
-            trash = (name.removesuffix(".md") for name, _, _ in files.trashed(self.root))
-            self._gone = frozenset([*trash, *(name.removesuffix(".md") for name, _ in self._archived())])
         record, _ = self._drafted(draft, derive=True)
-        if record.id in self._gone or self._holder(record):
+        if self._holder(record) or os.path.basename(record.path) in self._gone_names():
             return record, False
         return record, dry_run or self._write(record) is None
 
@@ -321,7 +317,6 @@ class RecordLane:
 
     def recover(self, native: str) -> Memory:
         path = self._path(native)
-        self._gone = None
         gone = [(name, lies) for name, lies, _ in files.trashed(self.root)]
         for name, lies in (*gone, *self._archived()):
             if name == os.path.basename(path):
@@ -446,11 +441,20 @@ class RecordLane:
         try:
             changed = os.stat(self.root).st_mtime_ns
             if changed != self._listed[0]:
-                names = (name for name in os.listdir(self.root) if name.endswith(".md") and name[0] != ".")
-                self._listed = (changed, frozenset(name for name in names if not _is_made(name[:-3])))
+                found = [name for name in os.listdir(os.fsencode(self.root)) if not _is_made(name)]
+                names = (os.fsdecode(name) for name in found if name.endswith(b".md") and name[:1] != b".")
+                self._listed = (changed, frozenset(names))
         except OSError:
             return frozenset()
         return self._listed[1]
+
+    def _gone_names(self) -> frozenset[str]:
+        """The names of the records in the trash and in the archive, remembered while these folders do not change."""
+        changed = tuple(_changed_at(os.path.join(self.root, name)) for name in (files.TRASH, ARCHIVE))
+        if changed != self._gone[0]:
+            trash = (name for name, _, _ in files.trashed(self.root))
+            self._gone = (changed, frozenset([*trash, *(name for name, _ in self._archived())]))
+        return self._gone[1]
 
     def _archived(self) -> Iterator[tuple[str, str]]:
         """(name it had, where it lies) of everything in the archive."""
@@ -593,10 +597,7 @@ def _is_datetime(value: str) -> bool:
 
 
 def _is_v4(id: str) -> bool:
-    try:
-        return isinstance(id, str) and bool(_UUID.fullmatch(id.lower())) and uuid.UUID(id).version == 4
-    except ValueError:
-        return False
+    return isinstance(id, str) and _UUID4.fullmatch(id.lower()) is not None
 
 
 def _key(occurred_at: str, hash: str) -> tuple[datetime, str]:
@@ -620,15 +621,19 @@ def _made_id(key: tuple[datetime, str]) -> str:
     head = (
         f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-{'89ab'[int(digest[15], 16) & 3]}{digest[16:19]}-{digest[19:27]}"
     )
-    return head + _check(head)
+    return f"{head}{zlib.crc32(head.encode()) & 0xFFFF:04x}"
 
 
-def _is_made(id: str) -> bool:
-    return len(id) == 36 and id[32:] == _check(id[:32])
+def _is_made(name: bytes) -> bool:
+    """Whether a file's name is an id that was made here: asked of every file in the folder, so it works on bytes."""
+    return len(name) == 39 and b"%04x.md" % (zlib.crc32(name[:32]) & 0xFFFF) == name[32:]
 
 
-def _check(head: str) -> str:
-    return f"{zlib.crc32(head.encode()) & 0xFFFF:04x}"
+def _changed_at(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _native(path: str) -> str:

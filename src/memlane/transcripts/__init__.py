@@ -7,13 +7,13 @@ so a file needs no header and may be read from anywhere. Does not open files and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from memlane.transcripts import claude_code, codex, gemini, plain
 from memlane.transcripts.entry import Entry
 
-_FORMATS = {"claude-code": claude_code, "codex": codex, "gemini": gemini, "plain": plain}
-KINDS = tuple(_FORMATS)
+KINDS = ("claude-code", "codex", "gemini", "plain")
 _LISTS = ("transcript", "messages")
 
 
@@ -23,9 +23,14 @@ def entries(value: Any, kind: str | None = None) -> Iterator[tuple[dict[str, Any
     `kind` names the format; without it, the first one that knows an object reads it. What none knows has no entry.
     """
     for line in _unfolded(value):
-        formats = _FORMATS.values() if kind is None else (_FORMATS[kind],)
-        reader = next((format for format in formats if format.knows(line)), None)
+        readers = map(_reader, (kind,) if kind else KINDS)  # imported one by one: a hook has no time to waste
+        reader = next((reader for reader in readers if reader.knows(line)), None)
         yield line, reader.read(line) if reader else None
+
+
+@cache
+def _reader(kind: str) -> Any:
+    return import_module(f"memlane.transcripts.{kind.replace('-', '_')}")
 
 
 def _unfolded(value: Any) -> Iterator[dict[str, Any]]:
