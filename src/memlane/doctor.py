@@ -32,7 +32,7 @@ from memlane.errors import MemlaneError, NotEnabled
 from memlane.gate import redacted
 from memlane.lanes import NAMES
 from memlane.model import Problem, utc_now
-from memlane.survey import Progress, Seen, Survey, is_left_over, places, survey, unseen
+from memlane.survey import Progress, Seen, Survey, is_left_over, may, places, survey, unseen
 
 SEVERITIES = ("error", "warning", "info")
 OLDEST_SQLITE = (3, 38, 0)
@@ -146,13 +146,11 @@ def _findings(check: Check, seen: Survey) -> Iterator[Finding]:
         for where, why, fix in check.look(seen):
             fixable = check.mend is not None
             yield Finding(check.name, check.severity, redacted(where), redacted(why), redacted(fix), fixable)
-    except (MemlaneError, OSError) as error:
-        why = (
-            f"could not be checked: {error}"
-            if isinstance(error, MemlaneError)
-            else f"could not be checked: {error.strerror}"
-        )
-        yield Finding(check.name, "error", "", redacted(why), redacted(getattr(error, "hint", "")))
+    except MemlaneError as error:
+        yield Finding(check.name, "error", "", redacted(f"could not be checked: {error}"), redacted(error.hint))
+    except OSError as error:
+        why = f"could not be checked: {error.strerror or error}"
+        yield Finding(check.name, "error", redacted(str(error.filename or "")), why, "Check its owner and mode.")
 
 
 def _edit(seen: Survey, path: str | Path) -> str:
@@ -212,7 +210,7 @@ def unreadable(seen: Survey) -> Iterator[Sign]:
 
 def read_only(seen: Survey) -> Iterator[Sign]:
     root = os.fspath(seen.bank.root)
-    if os.path.isdir(root) and not os.access(root, os.W_OK):
+    if os.path.isdir(root) and not may(root, os.W_OK):
         yield root, "cannot be written: memories are found, but none can be added", shlex.join(["chmod", "u+w", root])
 
 

@@ -136,6 +136,11 @@ def places(bank: Bank) -> list[Path]:
     return [root for root in roots if os.path.lexists(root) and (root == bank.root or bank.root not in root.parents)]
 
 
+def may(path: str, what: int) -> bool:
+    """Whether this process may read (os.R_OK) or write (os.W_OK) a file or folder."""
+    return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)
+
+
 def _walk(root: str) -> Iterator[File]:
     """Everything below a folder and the folder itself, links not followed; what vanishes meanwhile is left out."""
     pending = [root]
@@ -145,7 +150,7 @@ def _walk(root: str) -> Iterator[File]:
             info = os.stat(path) if path == root else os.lstat(path)
         except OSError:
             continue
-        yield File(path, root, info, stat.S_ISLNK(info.st_mode) or os.access(path, os.R_OK))
+        yield File(path, root, info, stat.S_ISLNK(info.st_mode) or may(path, os.R_OK))
         if stat.S_ISDIR(info.st_mode) and os.path.basename(path) not in _SKIPPED:
             try:
                 names = sorted(os.listdir(path), reverse=True)

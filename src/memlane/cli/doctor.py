@@ -69,11 +69,13 @@ def _near(where: str) -> str:
 
 
 def _summary(report: Report) -> str:
-    memories = len(report.survey.memories)
+    count = len(report.survey.memories)
+    memories = f"{count:,} {'memory' if count == 1 else 'memories'}"
     if not report.findings:
-        return f"all is well: {memories:,} memories, nothing found"
-    counts = report.counts
-    words = [f"{count:,} {name}{'s' * (count != 1 and name != 'info')}" for name, count in counts.items() if count]
+        return f"all is well: {memories}, nothing found"
+    words = [
+        f"{count:,} {name}{'s' * (count > 1 and name != 'info')}" for name, count in report.counts.items() if count
+    ]
     fixable = sum(finding.fixable for finding in report.findings)
     mend = f"; {report.survey.command('doctor', '--fix')} mends {fixable:,}" if fixable and not report.mended else ""
-    return f"{', '.join(words)} in {memories:,} memories{mend}"
+    return f"{', '.join(words)} in {memories}{mend}"
