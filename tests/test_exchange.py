@@ -149,6 +149,17 @@ def test_what_changed_at_the_source_is_reported_and_taken_only_when_asked(bank: 
     assert statuses(bank, vault, update=True) == ["same", "same"]
 
 
+def test_an_update_keeps_what_was_set_here_and_the_first_date(bank: Bank, vault: Path) -> None:
+    os.utime(vault / "sub/Beta.md", (10**9, 10**9))
+    list(import_from(bank, vault))
+    bank.update("notes:sub/Beta", status="archived", project="p")
+    write(vault / "sub/Beta.md", "# Beta\n\nNew text.\n")
+    list(import_from(bank, vault, update=True))
+    beta = bank.get("notes:sub/Beta")
+    assert (beta.status, beta.project) == ("archived", "p")
+    assert beta.created_at == datetime.fromtimestamp(10**9, UTC)
+
+
 def test_what_was_edited_here_is_never_overwritten(bank: Bank, vault: Path) -> None:
     list(import_from(bank, vault))
     bank.append("notes:sub/Beta", "My own words.")

@@ -212,7 +212,7 @@ def _exchange(bank: Bank, old: Memory, draft: Draft, dry_run: bool) -> Memory:
         type=draft.type or old.type,
         scope=draft.scope or old.scope,
         thread=draft.thread or old.thread,
-        created_at=draft.created_at or old.created_at,
+        created_at=min(filter(None, (draft.created_at, old.created_at)), default=None),  # a file's date moves on
         fields=kept,
     )
     gate.admit(bank.notes.checks, draft, bank.notes)
