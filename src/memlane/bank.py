@@ -296,25 +296,33 @@ class Bank:
         scopes: str | Sequence[str] | None = None,
         *,
         budget: int | None = None,
+        recent: int = 0,
         count: Callable[[str], int] | None = None,
     ) -> Block:
         """What belongs into every prompt: canon, registers with a topic, and the notes with the tag `pinned`.
 
-        `scopes` are the vault's (default: the profile's). With `budget`, at most so many tokens, counted by `count`
-        (default: characters / 4). "" when there is nothing, or the profile is switched off. Writes nothing.
+        `scopes` are the vault's (default: the profile's). With `recent`, so many of the newest notes, topic entries and
+        records as well. With `budget`, at most so many tokens, counted by `count` (default: characters / 4).
+        "" when there is nothing, or the profile is switched off. Writes nothing.
         """
         from memlane import inject
         from memlane.index.look import Look
 
         if not self.profile.enabled:
             return inject.Block.of("")
-        seen = [memory for memory in self.memories("vault") if memory.scope in self._scopes(scopes)]
+        shown = self._scopes(scopes)
+        lanes_ = {lane.name: lane for lane in self._present()}
+        vault = self.memories("vault") if "vault" in lanes_ else ()
+        seen = [memory for memory in vault if memory.scope in shown]
         seen.sort(key=lambda memory: (memory.type or "", _when(memory), memory.id))
         canon = [memory for memory in seen if memory.fields["tier"] == "canon"]
         registers = [memory for memory in seen if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
-        with Look(self._index_file, [self.notes]) as look:
-            pinned = [memory for memory in look.tagged(inject.PINNED) if memory.status != "archived"]
-        return self._composer(count).snapshot(canon, registers, pinned, budget)
+        looked = ("notes", "topics", "records") if recent > 0 else ("notes",)
+        with Look(self._index_file, [lane for name, lane in lanes_.items() if name in looked]) as look:
+            tagged = [memory for memory in look.tagged(inject.PINNED) if memory.lane == "notes"]
+            pinned = [memory for memory in tagged if memory.status != "archived"]
+            newest = [memory for memory in look.newest(recent + len(pinned)) if memory not in pinned][:recent]
+        return self._composer(count).snapshot(canon, registers, pinned, newest, budget)
 
     def context(
         self,

@@ -127,6 +127,15 @@ def capture(
     )
 
 
+def capture_messages(bank: Bank, messages: Sequence[Any], *, thread: str = "") -> Captured:
+    """As `capture`, for messages that a client hands over instead of a file: objects of any kind it can read."""
+    reading = _Reading(bank.records, bank.config.project, _State(), dry_run=False)
+    reading.state.thread = thread
+    reading.take(transcripts.entries(list(messages)), 0)
+    reading.close()
+    return reading.result()
+
+
 def capture_into(
     lane: RecordLane,
     transcript: str | Path,

@@ -70,6 +70,12 @@ SETTINGS = (
     Setting("profile.scopes", list, ["shared"], what="the vault scopes a prompt block shows"),
     Setting("profile.max_items", int, 20, least=0, what="how many memories a prompt block shows"),
     Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),
+    Setting("hook.enabled", bool, True, what="whether hooks do anything in this project"),
+    Setting("hook.capture", bool, True, what="whether hooks keep what the assistant said as records"),
+    Setting("hook.recent", int, 5, least=0, what="how many of the newest memories a session starts with"),
+    Setting("hook.session_budget", int, 1500, least=0, what="tokens of memory that a session starts with, at most"),
+    Setting("hook.prompt_budget", int, 800, least=0, what="tokens of memory that a prompt is given, at most"),
+    Setting("hook.deadline", float, 2.0, least=0.1, most=60.0, what="seconds after which a hook gives up"),
     Setting("profile.file", str, "", what="a YAML profile whose `memory` key says these four instead"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
@@ -233,6 +239,11 @@ def is_seed_file(path: Path) -> bool:
     except ConfigError:
         return False
     return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
+
+
+def default(key: str) -> Any:
+    """What a setting is where nobody has set it."""
+    return _BY_KEY[key].default
 
 
 def user_data() -> Path:

@@ -47,6 +47,7 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "reindex": "search",
     "doctor": "doctor",
     "capture": "capture",
+    "hook": "hook",
     "vault": "vault",
     "topics": "topics",
     "records": "records",
@@ -125,7 +126,6 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """The `memlane` command. Ends the process with an exit code."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to be shared out among threads
     try:
         if "_MEMLANE_COMPLETE" in os.environ:
             import_module("memlane.cli.completion")  # registers what TAB in bash needs

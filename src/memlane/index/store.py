@@ -46,7 +46,7 @@ from memlane.index.writing import (
 from memlane.lanes import NAMES, Lane
 from memlane.model import Memory
 
-SCHEMA = 1
+SCHEMA = 2
 BATCH = 500  # files per transaction
 SMALL = 3_000  # chunks that are read anew after every change
 MANY = 2_000  # changes that are worked into the columns one by one
@@ -58,6 +58,7 @@ _TABLES = """
                            lane TEXT, type TEXT, status TEXT, scope TEXT, project TEXT);
     CREATE TABLE shapes (n INTEGER PRIMARY KEY, data TEXT);
     CREATE INDEX memories_by_file ON memories (file);
+    CREATE INDEX memories_by_created ON memories (created);
     CREATE INDEX memories_by_status ON memories (status);
     CREATE INDEX memories_by_thread ON memories (thread);
     CREATE TABLE tags (memory INT, tag TEXT);

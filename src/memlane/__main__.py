@@ -1,0 +1,28 @@
+"""The `memlane` command; also `python -m memlane`. Little is imported before Ctrl-C is minded.
+
+Hooks run at every turn of a conversation and take a shorter way than the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to be shared out among threads
+    try:
+        if sys.argv[1:2] == ["hook"] and sys.argv[2:] and not any(word.startswith("-") for word in sys.argv[2:]):
+            from memlane.hook import main as hook
+
+            hook(sys.argv[2:])
+        else:
+            from memlane.cli import main as run
+
+            run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
