@@ -17,7 +17,6 @@ import shlex
 import shutil
 import sqlite3
 import stat
-import subprocess
 import time
 import unicodedata
 from collections import defaultdict
@@ -27,7 +26,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from memlane import __version__, files
+from memlane import __version__, files, git
 from memlane.errors import MemlaneError, NotEnabled
 from memlane.gate import redacted
 from memlane.lanes import NAMES
@@ -123,22 +122,27 @@ def treat(
     deep: bool = False,
     progress: Progress = unseen,
 ) -> Report:
-    """Mend what can be mended without harm, and look again. A mend that fails leaves its finding in the new report."""
-    done = set()
-    for finding in report.findings:
-        mend = _BY_NAME[finding.check].mend
-        if finding.fixable and mend and (mend, finding.where) not in done:
-            done.add((mend, finding.where))
-            try:
+    """Mend what can be mended without harm, and look again. What could not be mended says why."""
+    failed: dict[Finding, str] = {}
+    todo = [finding for finding in report.findings if finding.fixable]
+    for finding in todo:
+        try:
+            if mend := _BY_NAME[finding.check].mend:
                 mend(report.survey, finding.where)
-            except (MemlaneError, OSError):
-                continue  # it is found again, below
-    if not done:
+        except MemlaneError as error:
+            failed[finding] = str(error)
+        except OSError as error:
+            failed[finding] = f"{error.strerror or error}."
+    if not todo:
         return report
     if report.survey.opened:
         report.survey.opened.close()
     after = examine(report.survey.folder, flags, deep=deep, progress=progress)
-    return Report(after.survey, after.findings, tuple(f for f in report.findings if f not in after.findings))
+    left = tuple(
+        replace(finding, why=f"{finding.why}; it was not mended: {failed[finding]}") if finding in failed else finding
+        for finding in after.findings
+    )
+    return Report(after.survey, left, tuple(finding for finding in todo if finding not in after.findings))
 
 
 def _findings(check: Check, seen: Survey) -> Iterator[Finding]:
@@ -155,10 +159,8 @@ def _findings(check: Check, seen: Survey) -> Iterator[Finding]:
 
 def _edit(seen: Survey, path: str | Path) -> str:
     """How to mend a file by hand: with `memlane edit` where one memory is all that is in it."""
-    for item in seen.memories:
-        if item.memory.file == os.fspath(path) and item.memory.lane in ("notes", "records", "layers"):
-            return seen.command("edit", item.memory.id)
-    return f"Mend it in an editor: {path}"
+    id = seen.alone.get(os.fspath(path))
+    return seen.command("edit", id) if id else f"Mend it in an editor: {path}"
 
 
 # -- what needs no bank
@@ -325,19 +327,18 @@ def _damage_fix(seen: Survey, problem: Problem) -> str:
 def form(seen: Survey) -> Iterator[Sign]:
     from memlane.validate import validate
 
-    ids = {item.memory.file: item.memory.id for item in seen.memories}
     known = {(problem.path, problem.why) for problem in seen.problems}
     for problem in validate(seen.bank):
         if (problem.path, problem.why) not in known:
-            yield _place(problem), problem.why, _form_fix(seen, problem, ids.get(os.fspath(problem.path), ""))
+            yield _place(problem), problem.why, _form_fix(seen, problem)
 
 
-def _form_fix(seen: Survey, problem: Problem, id: str) -> str:
+def _form_fix(seen: Survey, problem: Problem) -> str:
     if command := re.search(r"`memlane ([^`]+)`", problem.why):
         return seen.command(*shlex.split(command[1]))
     for key, value in (("type", "journal"), ("status", "active")):
         if problem.why.startswith(f"has an unknown {key}"):
-            return seen.command("update", id, f"--{key}", value)
+            return seen.command("update", seen.alone[os.fspath(problem.path)], f"--{key}", value)
     return _edit(seen, problem.path)
 
 
@@ -489,19 +490,31 @@ def vault_rest(seen: Survey) -> Iterator[Sign]:
 
 
 def index_damage(seen: Survey) -> Iterator[Sign]:
-    from memlane.index.health import is_current, is_sound, reading
+    from memlane.index.health import is_sound, reading
 
     path = _index(seen)
     if path.exists():
-        why = ""
         try:
             with reading(path) as db:
-                why = "" if is_sound(db) else "is damaged"
-                why = why or ("" if is_current(db) else "is of another version of memlane")
+                sound = is_sound(db)
         except sqlite3.Error:
-            why = "is damaged"
-        if why:
-            yield os.fspath(path), why, seen.command("reindex")
+            sound = False
+        if not sound:
+            yield os.fspath(path), "is damaged; the next search makes it anew", seen.command("reindex")
+
+
+def index_version(seen: Survey) -> Iterator[Sign]:
+    from memlane.index.health import is_current, reading
+
+    path = _index(seen)
+    try:
+        with reading(path) as db:
+            current = is_current(db)
+    except sqlite3.Error:
+        return  # none yet, or damaged
+    if not current:
+        why = "is of another version of memlane; the next search makes it anew"
+        yield os.fspath(path), why, seen.command("reindex")
 
 
 def index_encoder(seen: Survey) -> Iterator[Sign]:
@@ -575,41 +588,37 @@ def _differing(seen: Survey, ids: set[str]) -> Iterator[Sign]:
 
 
 def git_ignore(seen: Survey) -> Iterator[Sign]:
-    root = os.fspath(seen.bank.root)
-    folder = os.path.join(root, "indices")
-    if os.path.isdir(folder) and _git(root, "check-ignore", "-q", "--no-index", "indices/index.db") == (1, ""):
-        ignore = os.path.join(folder, ".gitignore")
-        yield folder, "is not ignored by git, though it is derived", f"echo '*' > {shlex.quote(ignore)}"
+    folder = seen.bank.root / "indices"
+    if folder.is_dir() and _in_git(folder):
+        ignored = git.run(folder, "check-ignore", "--no-index", "index.db", ok=(0, 1))
+        if not ignored:
+            fix = f"echo '*' > {shlex.quote(os.fspath(folder / '.gitignore'))}"
+            yield os.fspath(folder), "is not ignored by git, though it is derived", fix
 
 
 def git_tracked(seen: Survey) -> Iterator[Sign]:
-    root = os.fspath(seen.bank.root)
+    root = seen.bank.root
     for name, what in (("indices", "derived files"), (files.TRASH, "deleted memories")):
-        code, listed = _git(root, "ls-files", "--", name)
-        if code == 0 and listed:
-            fix = shlex.join(["git", "-C", root, "rm", "-r", "-q", "--cached", name])
-            yield os.path.join(root, name), f"is in git: {what} travel with every clone", fix
+        if _in_git(root) and git.run(root, "ls-files", "--", name):
+            fix = shlex.join(["git", "-C", os.fspath(root), "rm", "-r", "-q", "--cached", name])
+            yield os.fspath(root / name), f"is in git: {what} travel with every clone", fix
 
 
 def git_merge(seen: Survey) -> Iterator[Sign]:
     for root in _roots(seen):
-        code, listed = _git(root, "ls-files", "-u", "-z", "--full-name", "--", ".")
-        if code == 0 and listed:
-            _, top = _git(root, "rev-parse", "--show-toplevel")
+        if top := _in_git(root):
+            listed = git.run(root, "ls-files", "-u", "-z", "--full-name", "--", ".").decode(errors="surrogateescape")
             for name in dict.fromkeys(entry.partition("\t")[2] for entry in listed.split("\0") if entry):
-                path = os.path.join(top.strip(), name)
-                fix = f"Resolve it, then: {shlex.join(['git', '-C', top.strip(), 'add', name])}"
-                yield path, "is in a merge that is not finished", fix
+                fix = f"Resolve it, then: {shlex.join(['git', '-C', os.fspath(top), 'add', name])}"
+                yield os.fspath(top / name), "is in a merge that is not finished", fix
 
 
-def _git(folder: str, *words: str) -> tuple[int, str]:
-    """(exit code, output) of the user's own git, which is told to write nothing; (-1, "") where there is none."""
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+def _in_git(folder: str | Path) -> Path | None:
+    """The top of the repository that a folder is in; None where there is none, or no git that would look into it."""
     try:
-        done = subprocess.run(["git", "-C", folder, *words], capture_output=True, env=environment, timeout=30)  # noqa: S603, S607
-    except (OSError, subprocess.TimeoutExpired):
-        return -1, ""
-    return done.returncode, done.stdout.decode(errors="surrogateescape")
+        return git.top(folder)
+    except MemlaneError:
+        return None
 
 
 # -- mends
@@ -682,7 +691,8 @@ CHECKS = (
     Check("vault-full", "warning", "the vault is nearly full", vault_full),
     Check("vault-bloat", "info", "the vault is mostly old versions", vault_bloat),
     Check("vault-rest", "info", "a compaction left something to look at", vault_rest),
-    Check("index-damage", "error", "the index is damaged or of another version", index_damage, _rebuild),
+    Check("index-damage", "error", "the index is damaged", index_damage, _rebuild),
+    Check("index-version", "info", "the index is of another version of memlane", index_version, _rebuild),
     Check("index-encoder", "warning", "the index has another encoder's vectors", index_encoder, _refresh),
     Check("index-behind", "info", "the index has not seen the latest changes", index_behind, _refresh),
     Check("index-differs", "error", "the index holds something else than the files", index_differs, _rebuild),

@@ -7,12 +7,13 @@ index is not opened. What is to be made of it is said in `memlane.doctor`.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from memlane.gate import Guard
 from memlane.index.links import links_in
 from memlane.index.shapes import shape
 from memlane.lanes import NAMES
+from memlane.lanes.log import OLD, REJECTED
 from memlane.model import Memory, Problem
 from memlane.text import lines_with_code
 
@@ -83,6 +85,7 @@ class Survey:
     files: tuple[File, ...] = ()
     memories: tuple[Seen, ...] = ()
     problems: tuple[Problem, ...] = ()
+    alone: Mapping[str, str] = field(default_factory=dict, hash=False)  # ids by file, where it holds one memory alone
 
     @property
     def bank(self) -> Bank:
@@ -127,12 +130,16 @@ def survey(
                     memories.append(_seen(item))
     found = [file for place in places(bank) for file in _walk(os.fspath(place))]
     found = [_read(file, bank.guard) for file in progress(found, "auditing")]
-    return Survey(folder, settings, None, bank, tuple(found), tuple(memories), tuple(problems))
+    one = ("notes", "records", "layers")
+    alone = {item.memory.file: item.memory.id for item in memories if item.memory.lane in one}
+    return Survey(folder, settings, None, bank, tuple(found), tuple(memories), tuple(problems), alone)
 
 
 def places(bank: Bank) -> list[Path]:
-    """The bank's folder and the lanes that lie outside it, where there is something."""
-    roots = dict.fromkeys([bank.root, *(bank.config.lane_root(name) for name in NAMES)])
+    """The bank's folder, and what of the lanes lies outside it."""
+    vault = bank.config.lane_root("vault")
+    beside = (vault.with_name(vault.name + suffix) for suffix in (OLD, REJECTED))
+    roots = dict.fromkeys([bank.root, *(bank.config.lane_root(name) for name in NAMES), *beside])
     return [root for root in roots if os.path.lexists(root) and (root == bank.root or bank.root not in root.parents)]
 
 
@@ -183,12 +190,13 @@ def _conflict(data: bytes, path: str) -> int | None:
 
 def _seen(memory: Memory) -> Seen:
     text = memory.text.strip()
+    data, digest = shape(memory)
     return Seen(
         memory=replace(memory, text=""),
-        shape=shape(memory)[1],
+        shape=digest,
         words=hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest() if text else None,
         links=tuple(dict.fromkeys(node for node, _, _ in links_in(memory.text))),
-        suspicious=memory.suspicious,
+        suspicious=tuple(json.loads(data)["suspicious"]),  # quicker than to judge the text again
     )
 
 
