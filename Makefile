@@ -16,8 +16,20 @@ setup: $(VENV)/.ready  ## make .venv with memlane and its tools
 demo: setup  ## see memlane do its main job in a throwaway folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh
 
-test: setup lint  ## lint, types and all tests
+test: setup node lint  ## lint, types and all tests
 	$(BIN)/python -m pytest -n 2
+
+# Clients of the MCP server that others wrote come from npm. Without it their tests are skipped, and say so.
+NODE := .node/.ready
+$(NODE): tests/clients/package.json
+	@if ! command -v npm >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -qq --no-install-recommends nodejs npm >/dev/null; fi || true
+	@if command -v npm >/dev/null; then mkdir -p .node && cp $< .node/ && cd .node && \
+		npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error && touch .ready; \
+		else echo "npm is not here: the tests with other people's MCP clients are skipped"; fi || \
+		echo "npm could not install other people's MCP clients: their tests are skipped"
+
+node: $(NODE)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -28,6 +40,6 @@ bench: setup  ## print the speed table (docs/benchmarks.md)
 	$(BIN)/python bench/files.py
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .node .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test node lint bench clean

@@ -37,11 +37,11 @@ def mcp(
 ) -> None:
     """Serve the bank to agents by the Model Context Protocol.
 
-    A client starts it by itself, as `memlane --bank DIR mcp`. Without a bank the server starts, too, and its tools say
-    so until `memlane init` was run.
+    A client starts it by itself, in the project's folder or as `memlane --bank DIR mcp`. Without a bank it starts,
+    too; its tools then say so, until `memlane init` was run.
 
     \b
-    $ claude mcp add memlane -- memlane --bank . mcp
+    $ claude mcp add memlane -- memlane mcp
     $ memlane mcp --http --port 8765
     """
     from memlane.mcp.server import build_server

@@ -24,7 +24,7 @@ MEMORY = "memory://memory/"
 PAGE = 100  # resources that are listed at once
 NEWEST = 200  # memories that the index names
 _MARKDOWN = "text/markdown"
-_INDEX = Resource(
+INDEX_RESOURCE = Resource(
     uri=INDEX,
     name="index",
     title="Memory index",
@@ -51,7 +51,7 @@ def page(bank: Bank, cursor: str | None) -> tuple[list[Resource], str | None]:
     much of it was listed, so that what others write meanwhile moves nothing out of sight.
     """
     first, last, listed = _place(cursor)
-    found = [] if cursor else [_INDEX]
+    found = [] if cursor else [INDEX_RESOURCE]
     for number, name in enumerate(NAMES[first:], first):
         lane = bank.lane(name)
         for path in sorted(path for path in lane.files() if isinstance(path, str)):
