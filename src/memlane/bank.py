@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from memlane import adopt, config, files, gate, lanes
+from memlane import config, files, gate, lanes
 from memlane.config import Profile
 from memlane.errors import InvalidInput, NotFound
 from memlane.lanes import NAMES, Lane
@@ -53,6 +53,8 @@ class Bank:
         Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one. With `git`,
         also teaches the repository around it to merge memory: see `adopt.join_git`.
         """
+        from memlane import adopt
+
         adopt.init(Path(folder).expanduser().absolute(), user=user)
         bank = cls.open(folder)
         if git:

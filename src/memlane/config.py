@@ -10,7 +10,6 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -373,6 +372,8 @@ def _checked(setting: Setting, value: Any, source: str) -> Any:
 
 
 def _suggestion(key: str) -> str:
+    from difflib import get_close_matches
+
     close = get_close_matches(key, _BY_KEY, 1)
     if close:
         return f"Did you mean {close[0]}?"

@@ -20,11 +20,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from difflib import SequenceMatcher
 from pathlib import Path
 from threading import RLock
-from typing import Any
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
 
 from memlane import files, gate
 from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
@@ -52,7 +50,9 @@ from memlane.lanes.vault_records import (
 )
 from memlane.lanes.vault_records import Record as Record
 from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
-from memlane.similar import Lookalikes, alike, tokens
+
+if TYPE_CHECKING:
+    from memlane.similar import Lookalikes
 
 SCOPES = ("shared", "orion", "elysia")
 SHORT_TEXT = 20
@@ -221,6 +221,8 @@ class MemoryVault:
 
         The score is the larger of word overlap and sequence ratio. `similarity_floor` is another name for `floor`.
         """
+        from memlane.similar import alike  # comparing is not for those who only read
+
         least = floor if similarity_floor is None else similarity_floor
         if isinstance(least, bool) or not isinstance(least, int | float):
             raise InvalidInput("The floor is not a number.", hint="Give a number from 0 to 1.")
@@ -526,7 +528,7 @@ class MemoryVault:
         return iso(self.clock()) or ""
 
     def _new_id(self) -> str:
-        while (id := uuid4().hex[:12]) in self._known.latest:
+        while (id := os.urandom(6).hex()) in self._known.latest:
             pass
         return id
 
@@ -621,6 +623,8 @@ class MemoryVault:
 
     def _lookalike(self, scope: str | None, text: str) -> tuple[str, float] | None:
         """(id, score) of the scope's first active memory that the text is a near-duplicate of."""
+        from memlane.similar import Lookalikes
+
         scope = scope or self.scopes[0]
         with self._lock:
             state = self._state()
@@ -672,6 +676,10 @@ class _State:
 
 def search_score(query: str, text: str) -> float:
     """Share of the query's words, + 0.3 when the query is a substring, + 0.4 × ratio; 0 when no word is shared."""
+    from difflib import SequenceMatcher
+
+    from memlane.similar import tokens
+
     wanted = tokens(query)
     shared = wanted & tokens(text)
     if not shared:

@@ -1,0 +1,105 @@
+"""What a hook costs: CPU time of `memlane hook` in a bank, beside that of the bare interpreter, in turns.
+
+    python bench/hooks.py [--notes 10000] [--rounds 15]
+
+The bank holds that many notes of made-up prose, ten vault records and its index. The transcript has 200 messages that
+were captured before and one new one each round. User and system time of whole processes, the median of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from memlane import Bank
+
+WORDS = (
+    "deploy cache token queue index memory server client retry timeout branch merge schema vector budget gate note "
+    "session prompt record topic layer vault search graph link anchor parser lock file disk thread worker event hook"
+).split()
+
+
+def fill(folder: Path, notes: int) -> None:
+    """A bank with its index. Notes are written directly: what is measured is reading."""
+    rng = random.Random(1)
+    bank = Bank.init(folder)
+    for number in range(notes):
+        prose = " ".join(rng.choice(WORDS) for _ in range(80))
+        day = f"2024-{1 + number % 12:02}-{1 + number % 28:02}T10:00:00Z"
+        front = f'---\ntype: "journal"\nstatus: "active"\ntags: ["t{number % 50}"]\ncreated_at: "{day}"\n---\n\n'
+        (folder / f".memories/note-{number:05}.md").write_text(f"{front}# Note {number}\n\n{prose}.\n")
+    for number in range(10):
+        words = " ".join(rng.sample(WORDS, 12))
+        bank.add(f"Rule {number}: {words}.", lane="vault", type="constraint")
+    bank.search("deploy")
+    bank.close()
+
+
+def line(number: int) -> str:
+    text = f"Answer {number}.\n\nIt has two paragraphs and says what was done about number {number}."
+    message = {"id": f"m{number}", "role": "assistant", "content": [{"type": "text", "text": text}]}
+    when = f"2025-01-10T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z"
+    return json.dumps({"type": "assistant", "sessionId": "s", "timestamp": when, "message": message}) + "\n"
+
+
+def cpu(command: list[str], given: str, folder: Path) -> float:
+    """Milliseconds of user and system time of a process."""
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(given.encode())
+        stdin.seek(0)
+        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, cwd=folder)
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{command} failed")
+    return 1000 * (usage.ru_utime + usage.ru_stime)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["XDG_STATE_HOME"] = str(folder / "state")
+    try:
+        fill(folder, options.notes)
+        transcript = folder / "transcript.jsonl"
+        transcript.write_text("".join(map(line, range(200))))
+        memlane = str(Path(sys.executable).parent / "memlane")
+        payload = {
+            "cwd": str(folder),
+            "transcript_path": str(transcript),
+            "prompt": "why did the cache retry time out?",
+        }
+        commands = {"python -c pass": [sys.executable, "-c", "pass"]}
+        events = ("session-start", "prompt", "stop")
+        commands |= {f"hook {event}": [memlane, "hook", "claude-code", event] for event in events}
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for number in range(options.rounds + 1):
+            with transcript.open("a") as file:
+                file.write(line(1000 + number))
+            for name, command in commands.items():
+                took = cpu(command, json.dumps({**payload, "session_id": f"s{number}"}), folder)
+                if number:  # the first round compiles and captures
+                    times[name].append(took)
+        bare = statistics.median(times["python -c pass"])
+        print(f"{options.notes:,} notes | CPU ms | beyond the interpreter")
+        print("---|---|---")
+        for name, found in times.items():
+            middle = statistics.median(found)
+            print(f"{name} | {middle:.0f} | {middle - bare:.0f}")
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
