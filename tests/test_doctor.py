@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -557,27 +558,61 @@ def test_what_may_not_be_read_or_written_is_named_and_mended(site: Site) -> None
         "report = examine(sys.argv[1])\n"
         "print(json.dumps([report.to_dict()['findings'], treat(report).to_dict()['findings']]))\n"
     )
+    site.write("closed/a.md", "A.")
+    site.write("vault.jsonl", "")
+    left = Path(left_over(site)[0][0]).relative_to(site.folder)
     with tempfile.TemporaryDirectory() as other:  # pytest's own folders are closed to other users
         folder = Path(other, "project")
         shutil.copytree(site.folder, folder)
-        root, note = folder / ".memories", folder / ".memories/deploys.md"
+        root, left = folder / ".memories", folder / left
+        shut = [root / "closed", root / "deploys.md", root / "vault.jsonl"]
         if os.geteuid() == 0:
-            for path in (Path(other), folder, root, note):
+            for path in (Path(other), *Path(other).rglob("*")):
                 os.chown(path, 65534, 65534)
-        note.chmod(0)
-        root.chmod(0o555)
-        environment = {**os.environ, "HOME": other}
+        for path in shut:
+            path.chmod(0)
+        for path in (root, left.parent):
+            path.chmod(0o555)
         arguments = [sys.executable, "-c", code, str(folder)]
-        done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
+        done = subprocess.run(arguments, env={**os.environ, "HOME": other}, capture_output=True, text=True)
         assert done.stderr == ""
-        assert note.stat().st_mode & 0o777 == 0o600
-        root.chmod(0o755)
-    unreadable = Finding("unreadable", "error", str(note), "cannot be read", f"chmod u+rw {note}", True)
+        assert [path.stat().st_mode & 0o777 for path in shut] == [0o700, 0o600, 0o600]
+        for path in (root, left.parent):
+            path.chmod(0o755)
+    modes = ["u+rwx", "u+rw", "u+rw"]
+    closed = [
+        Finding("unreadable", "error", str(path), "cannot be read", f"chmod {mode} {path}", True)
+        for path, mode in zip(shut, modes, strict=True)
+    ]
     why = "cannot be written: memories are found, but none can be added"
     read_only = Finding("read-only", "warning", str(root), why, f"chmod u+w {root}")
+    why = "was left by an interrupted write that was never acknowledged"
+    temporary = Finding("left-over", "warning", str(left), why, f"rm {left}", True)
+    stays = replace(temporary, why=f"{why}; it was not mended: No permission to write {left.name}.")
     before, after = json.loads(done.stdout)
-    assert before == [unreadable.to_dict(), read_only.to_dict()]
-    assert after == [read_only.to_dict()]
+    without = [finding["check"] for finding in before if finding["why"].startswith("could not be checked: vault.jsonl")]
+    assert without == ["stale", "vault-full", "vault-bloat"]
+    before = [finding for finding in before if finding["check"] not in without]
+    assert before == [finding.to_dict() for finding in (*closed, read_only, temporary)]
+    assert after == [finding.to_dict() for finding in (read_only, stays)]
+
+
+def test_a_clone_without_memories_yet_is_clean(site: Site) -> None:
+    site.git("init")
+    shutil.rmtree(site.root)
+    assert examine().findings == ()
+    assert not site.root.exists()
+
+
+def test_a_lane_outside_the_bank_is_looked_at_too(site: Site) -> None:
+    with (site.folder / "memlane.toml").open("a") as file:
+        file.write('[lanes]\nvault = "data/vault.jsonl"\nnotes = "notes"\n')
+    site.write("../data/vault.jsonl", "")
+    site.write("../data/vault.jsonl.rejected", "x\n")
+    site.write("../data/other.txt", "not ours")
+    site.write("../notes/a.markdown", "x")
+    found = {(finding.check, Path(finding.where).name) for finding in examine().findings}
+    assert found == {("vault-rest", "vault.jsonl.rejected"), ("unread", "a.markdown")}
 
 
 # -- the command

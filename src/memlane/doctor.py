@@ -299,11 +299,14 @@ def trash(seen: Survey) -> Iterator[Sign]:
 
 
 def damage(seen: Survey) -> Iterator[Sign]:
-    elsewhere = {
-        file.path for file in seen.files if not file.readable or file.conflict or is_left_over(file, time.time())
+    vault = os.fspath(_vault(seen))
+    elsewhere = {  # files that other checks speak of
+        file.path
+        for file in seen.files
+        if not file.readable or is_left_over(file, time.time()) or (file.conflict and file.path != vault)
     }
     for problem in dict.fromkeys(seen.problems):
-        if os.fspath(problem.path) not in elsewhere or problem.path == _vault(seen):
+        if os.fspath(problem.path) not in elsewhere:
             yield _place(problem), problem.why, _damage_fix(seen, problem)
 
 
@@ -599,7 +602,7 @@ def git_ignore(seen: Survey) -> Iterator[Sign]:
 def git_tracked(seen: Survey) -> Iterator[Sign]:
     root = seen.bank.root
     for name, what in (("indices", "derived files"), (files.TRASH, "deleted memories")):
-        if _in_git(root) and git.run(root, "ls-files", "--", name):
+        if root.is_dir() and _in_git(root) and git.run(root, "ls-files", "--", name):
             fix = shlex.join(["git", "-C", os.fspath(root), "rm", "-r", "-q", "--cached", name])
             yield os.fspath(root / name), f"is in git: {what} travel with every clone", fix
 

@@ -24,7 +24,7 @@ from memlane.errors import MemlaneError, NotEnabled
 from memlane.gate import Guard
 from memlane.index.links import links_in
 from memlane.index.shapes import shape
-from memlane.lanes import NAMES
+from memlane.lanes import NAMES, Lane
 from memlane.lanes.log import OLD, REJECTED
 from memlane.model import Memory, Problem
 from memlane.text import lines_with_code
@@ -121,18 +121,28 @@ def survey(
         return Survey(folder, settings, error)
     memories: list[Seen] = []
     problems: list[Problem] = []
-    for lane in map(bank.lane, NAMES):
-        for path in progress(list(lane.files()), "reading"):
-            for item in (path,) if isinstance(path, Problem) else lane.parse(path):
+    for name in NAMES:
+        try:
+            for item in _items(bank.lane(name), progress):
                 if isinstance(item, Problem):
                     problems.append(item)
                 else:
                     memories.append(_seen(item))
+        except (MemlaneError, OSError) as error:
+            problems.append(Problem(settings.lane_root(name), f"cannot be read: {error}"))
     found = [file for place in places(bank) for file in _walk(os.fspath(place))]
     found = [_read(file, bank.guard) for file in progress(found, "auditing")]
     one = ("notes", "records", "layers")
     alone = {item.memory.file: item.memory.id for item in memories if item.memory.lane in one}
     return Survey(folder, settings, None, bank, tuple(found), tuple(memories), tuple(problems), alone)
+
+
+def _items(lane: Lane, progress: Progress) -> Iterator[Memory | Problem]:
+    for path in progress(list(lane.files()), "reading"):
+        if isinstance(path, Problem):
+            yield path
+        else:
+            yield from lane.parse(path)
 
 
 def places(bank: Bank) -> list[Path]:
