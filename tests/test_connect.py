@@ -727,6 +727,14 @@ def test_a_damaged_file_is_a_problem_only_where_memlane_is_in_it(machine: Machin
     assert said(machine) == [f"{path}:3: Claude Code's configuration is damaged: line 3: a value is expected here"]
 
 
+def test_being_connected_and_a_plugin_is_a_problem(machine: Machine, command: str) -> None:
+    connect("claude-code", "user", machine, command)
+    path = machine.home / ".claude/settings.json"
+    path.write_text(jsonc.put(path.read_text(), ("enabledPlugins", "memlane@memlane"), True))
+    why = "Claude Code has memlane as a plugin as well, so every hook runs twice; run `memlane disconnect claude-code`"
+    assert said(machine) == [f"{machine.home / '.claude.json'}: {why}"]
+
+
 def test_being_connected_twice_is_a_problem(machine: Machine, command: str) -> None:
     connect("zed", "user", machine, command)
     connect("zed", "project", machine, command)
@@ -772,6 +780,20 @@ def test_disconnect_finds_the_scope_itself(run: Run, tmp_path: Path) -> None:
     result = run("disconnect", "cursor")
     assert (result.code, tree(tmp_path)) == (0, {})
     assert result.out == "".join(f"{tmp_path}/.cursor/{name}\tremoved\n" for name in ("mcp.json", "hooks.json"))
+
+
+def test_the_project_is_the_one_with_the_bank(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("init")
+    (tmp_path / "deep/er").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep/er")
+    run("connect", "zed", "--project")
+    assert (tmp_path / ".zed/settings.json").exists()
+
+
+def test_bank_names_another_project(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    run("--bank", "other", "connect", "zed", "--project")
+    assert (tmp_path / "other/.zed/settings.json").exists()
 
 
 def test_a_taken_name_is_exit_code_5(run: Run, tmp_path: Path) -> None:

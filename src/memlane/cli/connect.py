@@ -25,8 +25,17 @@ _project = click.option("--project", "scope", flag_value="project", help="For th
 @click.option("--no-hooks", is_flag=True, help="The tools only: nothing is captured or injected by itself.")
 @click.option("--replace", is_flag=True, help="Put memlane in the place of another entry of its name.")
 @click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
+@click.pass_context
 @as_json
-def connect(client: str | None, scope: str | None, no_hooks: bool, replace: bool, show: bool, as_json: bool) -> None:
+def connect(
+    ctx: click.Context,
+    client: str | None,
+    scope: str | None,
+    no_hooks: bool,
+    replace: bool,
+    show: bool,
+    as_json: bool,
+) -> None:
     """Connect CLIENT to memlane; without CLIENT, list the clients that are here. `memlane disconnect` undoes it.
 
     \b
@@ -34,7 +43,7 @@ def connect(client: str | None, scope: str | None, no_hooks: bool, replace: bool
     $ memlane connect claude-code
     $ memlane connect codex --project --print
     """
-    machine = clients.here()
+    machine = _machine(ctx)
     if client is None:
         _survey(machine, as_json)
         return
@@ -56,6 +65,8 @@ def connect(client: str | None, scope: str | None, no_hooks: bool, replace: bool
         click.echo(f"{change.path}\t{change.what}")
     for note in done.notes:
         say(f"note: {note}")
+    if "/.cache/" in _command():
+        say("note: This memlane lies in a cache; install it for good (`uv tool install memlane`) and connect again.")
 
 
 @click.command()
@@ -63,14 +74,15 @@ def connect(client: str | None, scope: str | None, no_hooks: bool, replace: bool
 @_user
 @_project
 @click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
+@click.pass_context
 @as_json
-def disconnect(client: str, scope: str | None, show: bool, as_json: bool) -> None:
+def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, as_json: bool) -> None:
     """Take memlane out of CLIENT's configuration, for the user and for this project unless one is named.
 
     \b
     $ memlane disconnect claude-code
     """
-    machine, known = clients.here(), clients.CLIENTS[client]
+    machine, known = _machine(ctx), clients.CLIENTS[client]
     scopes = [scope] if scope else [each for each in clients.SCOPES if each in known.servers]
     plans = [clients.disconnection(known, each, machine) for each in scopes]
     if not any(plan.changed or plan.notes for plan in plans):
@@ -90,6 +102,11 @@ def disconnect(client: str, scope: str | None, show: bool, as_json: bool) -> Non
                 click.echo(f"{change.path}\t{'removed' if change.after is None else 'restored'}")
         for note in plan.notes:
             say(f"note: {note}")
+
+
+def _machine(ctx: click.Context) -> clients.Machine:
+    folder, _ = ctx.find_root().obj
+    return clients.here(Path(folder) if folder else None)
 
 
 def _survey(machine: clients.Machine, as_json: bool) -> None:

@@ -57,9 +57,8 @@ class Machine:
 
 def here(project: Path | None = None, home: Path | None = None) -> Machine:
     """This machine, with the project of a folder: the one with a memlane.toml at or above it, else the folder."""
-    if project is None:
-        found = config.find_project()
-        project = found.parent if found else Path.cwd()
+    found = config.find_project(project)
+    project = found.parent if found else (project or Path.cwd()).absolute()
     variables = config.variables(*sorted({variable for variable, _ in BASES.values() if variable}))
     return Machine(home or config.home(), project, config.user_state() / "connect", variables)
 
@@ -430,9 +429,21 @@ def _problems(client: Client, machine: Machine) -> Iterator[Problem]:
                 yield Problem(path, f"{client.title}'s configuration is damaged: {error}", error.line)
         except (ConfigError, OSError) as error:
             yield Problem(path, f"{client.title}'s configuration cannot be read: {error}")
+    if connected and client.plugins and _has_plugin(client, machine):
+        why = f"{client.title} has memlane as a plugin as well, so every hook runs twice"
+        yield Problem(connected[0], f"{why}; run `memlane disconnect {client.name}`")
     if len(connected) > 1:
         why = f"{client.title} is connected for the user and for the project"
         yield Problem(connected[1], f"{why}; run `memlane disconnect {client.name} --project`")
+
+
+def _has_plugin(client: Client, machine: Machine) -> bool:
+    path = machine.path(client.hooks["user"])
+    try:
+        plugins = wiring.at(wiring.read(_text(_read(path), path) or "", path), (client.plugins,))
+    except (Damaged, ConfigError, OSError):
+        return False
+    return isinstance(plugins, dict) and any(plugins[name] is True for name in plugins if name.startswith(f"{SERVER}@"))
 
 
 def _server(client: Client, path: Path) -> str | None:

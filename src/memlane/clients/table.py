@@ -51,6 +51,7 @@ class Client:
     events: tuple[tuple[str, str], ...] = ()  # (the client's event, ours)
     handler: Callable[[str, str], dict[str, Any]] | None = None  # (event, command line) → one hook; None: a plugin file
     fresh: str = ""  # what a new file of hooks starts with
+    plugins: str = ""  # the object in the user's hooks file that says which plugins are on
     vendor: Vendor | None = None
     notes: tuple[str, ...] = ()  # what the user has to know or do
 
@@ -124,6 +125,7 @@ CLIENTS = {
                 ("SessionEnd", "session-end"),
             ),
             handler=_claude_hook,
+            plugins="enabledPlugins",
             vendor=Vendor("mcp add -s user memlane -- {command} mcp", "mcp remove -s user memlane", lives=True),
             notes=("Sessions that are open now see memlane after a restart.",),
         ),
