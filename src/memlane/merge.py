@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -246,7 +246,8 @@ def topic(base: str, ours: str, theirs: str) -> str:
     first, left, right = map(text_of.split, texts)
     old = [raw.rstrip("\n") for raw in first.raws]
     one, two = ([raw.rstrip("\n") for raw in side.raws] for side in (left, right))
-    sides = (_known(old, one), _known(old, two))
+    shared = set(one) & set(two)
+    sides = (_known(old, one, shared), _known(old, two, shared))
     now = [dict(zip(known, raws, strict=True)) for known, raws in zip(sides, (one, two), strict=True)]
     final: dict[_Entry, list[str]] = {}
     for entry in {*sides[0], *sides[1]}:
@@ -277,16 +278,19 @@ def topic(base: str, ours: str, theirs: str) -> str:
     return text if newline == "\n" else text.replace("\n", newline)
 
 
-def _known(old: Sequence[str], raws: Sequence[str]) -> list[_Entry]:
-    """The entries of a side by what they were in the base: those of the same text, then those of the same heading."""
+def _known(old: Sequence[str], raws: Sequence[str], shared: Collection[str]) -> list[_Entry]:
+    """The entries of a side by what they were in the base: those of the same text, then those of the same heading.
+
+    The oldest comes first, as new entries are put on top. What both sides have and the base has not is new.
+    """
     found: list[int] = [-1] * len(raws)
-    left = dict(enumerate(old))
+    left = dict(reversed(list(enumerate(old))))
     for key in (str, _heading):
         places: dict[Any, list[int]] = {}
         for number, raw in left.items():
             places.setdefault(key(raw), []).append(number)
-        for number, raw in enumerate(raws):
-            if found[number] < 0 and places.get(key(raw)):
+        for number, raw in reversed(list(enumerate(raws))):
+            if found[number] < 0 and places.get(key(raw)) and (key is str or raw not in shared):
                 found[number] = places[key(raw)].pop(0)
                 del left[found[number]]
     seen: Counter[str] = Counter()

@@ -178,6 +178,7 @@ def _within(part: list[str], whole: list[str]) -> bool:
 
 def _versions(one: list[str], two: list[str]) -> list[str]:
     """Both versions of lines, below a heading each; those of an earlier merge are taken up among them."""
+    one, two = sorted((one, two))
     if not _bare(one) or not _bare(two):
         return one if _bare(one) else two
     head: list[str] = []
