@@ -431,11 +431,12 @@ def record(base: str, ours: str, theirs: str) -> str:
 
 
 def layer(base: str, ours: str, theirs: str) -> str:
-    days = [lifecycle.updated_on(text) for text in (base, ours, theirs)]
-    if latest := max(filter(None, days), default=None):
-        pairs = zip((base, ours, theirs), days, strict=True)
-        base, ours, theirs = (lifecycle.stamped(text, latest) if day else text for text, day in pairs)
-    return note(base, ours, theirs)
+    texts = (base, ours, theirs)
+    body = note(*map(lifecycle.body, texts))
+    heads = [text[: len(text) - len(lifecycle.body(text))] for text in texts[1:]]
+    days = [lifecycle.updated_on(text) for text in texts[1:]]
+    latest = max(filter(None, days), default=None)
+    return lifecycle.stamped(max(heads), latest) + body if latest else max(heads) + body
 
 
 class _Parts(NamedTuple):

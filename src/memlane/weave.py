@@ -117,9 +117,14 @@ def settled(base: str, ours: str, theirs: str) -> str | None:
 def _merged(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
     result: list[str] = []
     at = 0
+    alone = ""  # whose the stretch before this one is, when it is only one side's
     for start, end, left, right in _stretches(_edits(base, ours), _edits(base, theirs)):
         result += base[at:start]
         one, two = (_applied(base, start, end, edits) for edits in (left, right))
+        before, alone = alone if at == start else "", "" if left and right else "left" if left else "right"
+        if before and alone and before != alone:  # what was brought over earlier, by a squash or a pick, stands once
+            same = _overlap(result, one if left else two)
+            one, two = one[same:], two[same:]
         if not right or one == two:
             result += one
         elif not left:
@@ -128,6 +133,14 @@ def _merged(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
             result += _added(*sorted((one, two))) if start == end and base else _versions(one, two)
         at = end
     return result + base[at:]
+
+
+def _overlap(end: list[str], start: list[str]) -> int:
+    """How many lines the one ends and the other begins with; empty ones alone do not count."""
+    for size in range(min(len(end), len(start)), 0, -1):
+        if end[-size:] == start[:size] and _bare(start[:size]):
+            return size
+    return 0
 
 
 def _stretches(left: list[_Edit], right: list[_Edit]) -> list[tuple[int, int, list[_Edit], list[_Edit]]]:
@@ -183,13 +196,12 @@ def _versions(one: list[str], two: list[str]) -> list[str]:
         return one if _bare(one) else two
     head: list[str] = []
     tail: list[str] = []
-    if not any(_HEAD.fullmatch(line) for line in (*one, *two)):
-        while one and two and one[0] == two[0]:
-            head, one, two = [*head, one[0]], one[1:], two[1:]
-        while one and two and one[-1] == two[-1]:
-            tail, one, two = [one[-1], *tail], one[:-1], two[:-1]
-        if not _bare(one) or not _bare(two):
-            return [*head, *(one if _bare(one) else two), *tail]
+    while one and two and one[0] == two[0] and not _HEAD.fullmatch(one[0]):
+        head, one, two = [*head, one[0]], one[1:], two[1:]
+    while one and two and one[-1] == two[-1] != _END:
+        tail, one, two = [one[-1], *tail], one[:-1], two[:-1]
+    if not _bare(one) or not _bare(two):
+        return [*head, *(one if _bare(one) else two), *tail]
     texts = sorted({tuple(_bare(lines)) for side in (one, two) for lines in _split_versions(side)})
     result = []
     for number, lines in enumerate(texts, 1):
