@@ -74,13 +74,12 @@ def _edited(text: str, path: str) -> str:
         name = f"{Path(path).stem or 'memory'}.md"
         copy = os.path.join(folder, name)
         files.create(copy, text.encode())
+        # Ctrl-C is the editor's while it runs. A handler that does nothing, for an ignored signal would be inherited.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
         try:
-            process = subprocess.Popen([*command, copy])  # noqa: S603 - the user's own editor
+            code = subprocess.Popen([*command, copy]).wait()  # noqa: S603 - the user's own editor
         except OSError as error:
             raise _no_editor(f"{command[0]} cannot be started: {error.strerror}.") from None
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the editor's while it runs
-        try:
-            code = process.wait()
         finally:
             signal.signal(signal.SIGINT, before)
         if code:
