@@ -489,6 +489,18 @@ def test_a_refused_secret_is_nowhere(run: Run, bank: Bank, tmp_path: Path, home:
         [CANARY],
         ["vault", CANARY],
         ["list", f"--{CANARY}"],
+        ["edit", CANARY],
+        ["edit", f"notes:{CANARY}"],
+        ["history", CANARY],
+        ["history", f"notes:{CANARY}"],
+        ["history", id, "--show", CANARY],
+        ["promote", CANARY],
+        ["promote", id, CANARY],
+        ["prune", "--lane", CANARY],
+        ["validate", CANARY],
+        ["validate", f"records:{CANARY}"],
+        ["help", CANARY],
+        ["completion", CANARY],
     ):  # fmt: skip
         result = run(*command)
         assert result.code != 0, command

@@ -110,7 +110,7 @@ def _refuse_worse(place: Place, text: str) -> None:
     for problem in _problems(place, text):
         if problem.why not in before:
             line = f" (line {problem.line})" if problem.line else ""
-            name = os.path.basename(place.path)
+            name = gate.shown(os.path.basename(place.path))
             raise InvalidInput(f"Not stored: {name}: {problem.why}{line}.", hint="docs/formats.md lists the rules.")
 
 

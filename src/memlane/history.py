@@ -131,7 +131,7 @@ def _commits(path: str) -> list[Version]:
         hint = (
             "Commit it, and it has a history from then on." if os.path.exists(path) else "`memlane list` shows the ids."
         )
-        raise NotFound(f"git knows no version of {os.path.basename(path)}.", hint=hint)
+        raise NotFound(f"git knows no version of {shown(os.path.basename(path))}.", hint=hint)
     return versions
 
 
@@ -155,7 +155,7 @@ def _git(path: str, *command: str) -> str:
     said = done.stderr.decode(errors="replace")
     if "not a git repository" in said:
         raise NotFound(
-            f"There is no history of {os.path.basename(path)}: it is in no git repository.",
+            f"There is no history of {shown(os.path.basename(path))}: it is in no git repository.",
             hint="Keep the bank in git (`git init`, then commit it), and every commit is a version.",
         )
     if done.returncode and "does not have any commits" not in said:
