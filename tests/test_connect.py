@@ -554,6 +554,15 @@ def test_hooks_can_follow_later(machine: Machine, command: str) -> None:
     assert everything(machine) == before
 
 
+def test_no_hooks_says_that_earlier_ones_stay_and_their_way_back_is_kept(machine: Machine, command: str) -> None:
+    before = everything(machine)
+    connect("claude-code", "user", machine, "/old/memlane")
+    done = connect("claude-code", "user", machine, command, hooks=False)
+    assert done.notes[0] == "The hooks are still there; `memlane disconnect claude-code` first to be without them."
+    disconnect("claude-code", "user", machine)
+    assert everything(machine) == before
+
+
 # -- the client's own command
 
 
@@ -759,8 +768,17 @@ def test_print_shows_the_change_and_makes_none(run: Run, home: Path) -> None:
     result = run("connect", "zed", "--print")
     assert result.out.startswith(f"--- /dev/null\n+++ {home}/.config/zed/settings.json\n")
     assert '+    "memlane": {\n' in result.out
-    assert run("connect", "zed", "--print", "--json").json["changed"] is True
+    assert [plan["changed"] for plan in run("connect", "zed", "--print", "--json").json] == [True]
     assert tree(home) == {}
+
+
+def test_a_secret_in_a_configuration_is_not_printed(run: Run, tmp_path: Path) -> None:
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    (tmp_path / ".mcp.json").write_text(f'{{"mcpServers": {{"x": {{"env": {{"TOKEN": "{token}"}}}}}}}}')
+    for arguments in (["--print"], ["--print", "--json"], ["--json"]):
+        result = run("connect", "claude-code", "--project", *arguments)
+        assert (result.code, token in result.out + result.err) == (0, False)
+    assert token in (tmp_path / ".mcp.json").read_text()
 
 
 def test_connect_and_disconnect_from_the_command_line(run: Run, home: Path) -> None:

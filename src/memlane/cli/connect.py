@@ -51,7 +51,7 @@ def connect(
         clients.CLIENTS[client], scope or "user", machine, _command(), hooks=not no_hooks, replace=replace
     )
     if show:
-        _print_plan(plan, as_json)
+        _print_plans([plan], as_json)
         return
     done = clients.connect(plan)
     if as_json:
@@ -59,12 +59,13 @@ def connect(
         return
     if not done.changed:
         say(f"{done.client.title} is already connected.")
+        if no_hooks:
+            _say_notes(done)
         return
     say(f"connected {done.client.title}; `memlane disconnect {client}` undoes it")
     for change in done.changes:
         click.echo(f"{change.path}\t{change.what}")
-    for note in done.notes:
-        say(f"note: {note}")
+    _say_notes(done)
     if "/.cache/" in _command():
         say("note: This memlane lies in a cache; install it for good (`uv tool install memlane`) and connect again.")
 
@@ -88,8 +89,7 @@ def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, a
     if not any(plan.changed or plan.notes for plan in plans):
         raise NotFound(f"{known.title} is not connected.", hint=f"`memlane connect {client}` connects it.")
     if show:
-        for plan in plans:
-            _print_plan(plan, as_json)
+        _print_plans(plans, as_json)
         return
     done = [clients.disconnect(known, plan.scope, machine) for plan in plans]
     if as_json:
@@ -100,8 +100,12 @@ def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, a
         for change in plan.changes:
             if change.how != "unchanged":
                 click.echo(f"{change.path}\t{'removed' if change.after is None else 'restored'}")
-        for note in plan.notes:
-            say(f"note: {note}")
+        _say_notes(plan)
+
+
+def _say_notes(plan: clients.Plan) -> None:
+    for note in plan.notes:
+        say(f"note: {note}")
 
 
 def _machine(ctx: click.Context) -> clients.Machine:
@@ -124,15 +128,20 @@ def _survey(machine: clients.Machine, as_json: bool) -> None:
     say("next: memlane connect CLIENT" if here else "next: install a client, or name one: memlane connect CLIENT")
 
 
-def _print_plan(plan: clients.Plan, as_json: bool) -> None:
+def _print_plans(plans: list[clients.Plan], as_json: bool) -> None:
+    """What would change: as diffs, or as a list of plans with a diff for each file."""
     if as_json:
-        print_json(plan.to_dict())
+        shown = [plan.to_dict() for plan in plans]
+        for plan, each in zip(plans, shown, strict=True):
+            each["files"] = [{**change.to_dict(), "diff": change.diff()} for change in plan.changes]
+        print_json(shown)
         return
-    if plan.vendor:
-        say(f"would run: {plan.to_dict()['vendor']}")
-    for change in plan.changes:
-        click.echo(change.diff(), nl=False)
-    if not plan.changed:
+    for plan in plans:
+        if plan.vendor:
+            say(f"would run: {plan.to_dict()['vendor']}")
+        for change in plan.changes:
+            click.echo(change.diff(), nl=False)
+    if not any(plan.changed for plan in plans):
         say("nothing would change")
 
 

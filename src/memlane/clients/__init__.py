@@ -30,6 +30,7 @@ from memlane.clients.record import Kept, Record, digest
 from memlane.clients.table import BASES, CLIENTS, SCOPES, SERVER, Client
 from memlane.clients.wiring import PLUGIN_MARK, Foreign, Wanted
 from memlane.errors import AlreadyExists, ConfigError, InvalidInput
+from memlane.gate import redacted
 from memlane.model import Problem
 
 __all__ = ["CLIENTS", "SCOPES", "Machine", "Plan", "connect", "disconnect", "here", "plan", "problems", "survey"]
@@ -79,6 +80,7 @@ class Change:
         return "create" if self.before is None else "remove" if self.after is None else "write"
 
     def diff(self) -> str:
+        """What changes, for people to look at; what looks like a secret in the lines around it is covered."""
         before, after = ((data or b"").decode(errors="replace") for data in (self.before, self.after))
         lines = difflib.unified_diff(
             before.splitlines(keepends=True),
@@ -86,10 +88,11 @@ class Change:
             os.fspath(self.path) if self.before is not None else "/dev/null",
             os.fspath(self.path) if self.after is not None else "/dev/null",
         )
-        return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+        ended = (line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+        return redacted("".join(ended))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"path": str(self.path), "what": self.what, "how": self.how, "diff": self.diff()}
+        return {"path": str(self.path), "what": self.what, "how": self.how}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,10 @@ def plan(
             ) from None
         changes.append(Change(target.path, target.what, before, text.encode()))
     vendor = _vendor(client, scope, command, changes[0]) if client.vendor else ()
-    return Plan(client, scope, machine, tuple(changes), tuple(targets), vendor, replace, _notes(client, hooks))
+    notes = tuple(note for note in client.notes if hooks or "hook" not in note)
+    if not hooks and _has_hooks(client, scope, machine):
+        notes = (f"The hooks are still there; `memlane disconnect {client.name}` first to be without them.", *notes)
+    return Plan(client, scope, machine, tuple(changes), tuple(targets), vendor, replace, notes)
 
 
 def connect(plan: Plan) -> Plan:
@@ -159,24 +165,26 @@ def connect(plan: Plan) -> Plan:
     client, machine = plan.client, plan.machine
     name = records.name_of(client.name, plan.scope, machine.project)
     known = records.load(machine.state, name)
+    planned = {change.path for change in plan.changes}
+    others = [kept for kept in known.files if Path(kept.path) not in planned] if known else []
     kept, backups = [], {}
-    for number, change in enumerate(plan.changes):
+    for change in plan.changes:
         base = _without(change.path, change.before, client, machine, known)
         earlier = known.kept(change.path) if known else None
-        backup = f"{name}-{number}-{change.path.name}.bak" if base is not None else None
+        backup = f"{name}-{digest(bytes(change.path))[:8]}-{change.path.name}.bak" if base is not None else None
         if backup and base is not None:
             backups[backup] = base
         folders = earlier.folders if earlier else _missing_folders(change.path)
         kept.append(Kept(os.fspath(change.path), backup, digest(change.after or b""), folders))
-    hooks = any(wanted.hooks or wanted.plugin for wanted in plan.wanted)
-    records.save(machine.state, name, Record(hooks, tuple(kept)), backups)
+    hooks = any(wanted.hooks or wanted.plugin for wanted in plan.wanted) or (known is not None and known.hooks)
+    records.save(machine.state, name, Record(hooks, (*others, *kept)), backups)
     notes = (*_ask_vendor(plan), *plan.notes)
     done = [_write(wanted, change, plan) for wanted, change in zip(plan.wanted, plan.changes, strict=True)]
     final = [
         Kept(item.path, item.backup, digest(change.after or b""), item.folders)
         for item, change in zip(kept, done, strict=True)
     ]
-    records.save(machine.state, name, Record(hooks, tuple(final)), {})
+    records.save(machine.state, name, Record(hooks, (*others, *final)), {})
     return Plan(client, plan.scope, machine, tuple(done), plan.wanted, plan.vendor, plan.replace, notes)
 
 
@@ -212,8 +220,18 @@ def plugin(command: str) -> str:
     return PLUGIN_MARK + "\n" + source.replace('"{command}"', json.dumps(command))
 
 
-def _notes(client: Client, hooks: bool) -> tuple[str, ...]:
-    return tuple(note for note in client.notes if hooks or "hook" not in note)
+def _has_hooks(client: Client, scope: str, machine: Machine) -> bool:
+    """Whether hooks of ours are in the client's file, from an earlier time."""
+    if scope not in client.hooks:
+        return False
+    path = machine.path(client.hooks[scope])
+    text = _text(_read(path), path) or ""
+    if client.handler is None:
+        return text.startswith(PLUGIN_MARK)
+    try:
+        return any(wiring.our_hooks(wiring.at(wiring.read(text, path), ("hooks",))))
+    except Damaged:
+        return False
 
 
 def _vendor(client: Client, scope: str, command: str, change: Change) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def digest(data: bytes) -> str:
 def name_of(client: str, scope: str, project: Path) -> str:
     if scope == "user":
         return f"{client}-user"
-    return f"{client}-project-{digest(os.fspath(project).encode(errors='surrogateescape'))[:12]}"
+    return f"{client}-project-{digest(bytes(project))[:12]}"
 
 
 def load(folder: Path, name: str) -> Record | None:
@@ -70,8 +71,8 @@ def backup(folder: Path, kept: Kept | None) -> bytes | None:
 
 def save(folder: Path, name: str, record: Record, backups: dict[str, bytes]) -> None:
     """Write the backups, then the record that names them."""
-    if not folder.exists():
-        files.make_folder(os.fspath(folder.parent))
+    files.make_folder(os.fspath(folder.parent))
+    with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     for backup_name, data in backups.items():
         files.replace(os.fspath(folder / backup_name), data)
