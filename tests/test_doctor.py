@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import io
 import json
 import os
 import re
@@ -15,20 +14,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from commands import CANARY, Run
 from conftest import tree
 from memlane import Bank
-from memlane.cli import main
 from memlane.doctor import CHECKS, DEEP, SEVERITIES, Finding, examine, treat
 from samples import LANES, draft
 
-CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
 DOCS = Path(__file__).parent.parent / "docs" / "doctor.md"
 OLD = "<!-- Last Updated: 2020-01-01 -->\n\n# Overview\n\nThe parser in `src/parse.py:12` is `parse()`.\n"
 
@@ -63,36 +61,15 @@ class Site(NamedTuple):
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.chdir(tmp_path)
-    os.umask(0o022)
+    umask = os.umask(0o022)
     bank = Bank.init(tmp_path)
     bank.add("Deploys go out on Tuesdays.", title="deploys")
     bank.close()
-    return Site(tmp_path, bank)
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: str) -> Result:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-        monkeypatch.setattr(sys, "argv", ["memlane", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return Result(int(str(stop.value.code or 0)), captured.out, captured.err)
-
-    return call
+    yield Site(tmp_path, bank)
+    bank.close()
+    os.umask(umask)
 
 
 # -- damage, and what the doctor says of it
@@ -364,10 +341,8 @@ def git_tracked(site: Site) -> Planted:
 def git_merge(site: Site) -> Planted:
     path = site.root / "deploys.md"
     site.git("init")
-    for branch, text in (("main", "Base."), ("theirs", "Theirs."), ("main", "Ours.")):
-        site.git("checkout", "-B", branch) if text == "Base." else None
-        site.git("checkout", "-b", branch) if text == "Theirs." else None
-        site.git("checkout", branch) if text == "Ours." else None
+    for branch, text in ((["-B", "main"], "Base."), (["-b", "theirs"], "Theirs."), (["main"], "Ours.")):
+        site.git("checkout", *branch)
         path.write_text(text)
         site.git("add", ".")
         site.git("commit", "-m", text)

@@ -70,7 +70,7 @@ _SIGNS = {
     ),
     "hides text by its style": (_STYLE, ("style",)),
 }  # fmt: skip
-_LETTERS = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")  # what the patterns take for i, s and k
+_LETTERS = {"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"}  # what the patterns take for i, s and k
 
 
 @cache
@@ -81,7 +81,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def suspicious(text: str) -> tuple[str, ...]:
     """Why a text reads like instructions to the model; () when it does not."""
     text = visible(text)
-    plain = text.translate(_LETTERS).lower()
+    plain = text
+    for letter, as_seen in _LETTERS.items():
+        plain = plain.replace(letter, as_seen)
+    plain = plain.lower()
     found = [
         why
         for why, (pattern, words) in _SIGNS.items()
