@@ -440,6 +440,13 @@ def test_without_a_bank_every_tool_says_so_and_writes_nothing(tmp_path: Path, na
     assert tree(tmp_path) == {}
 
 
+def test_without_a_bank_there_are_no_resources(tmp_path: Path) -> None:
+    async def run(client: Client) -> Any:
+        return (await client.list_resources()).resources
+
+    assert asked(tmp_path, run) == []
+
+
 def test_a_server_begins_to_work_when_a_bank_is_made_and_follows_its_configuration(tmp_path: Path) -> None:
     async def run(client: Client) -> list[bool]:
         async def works() -> bool:

@@ -140,6 +140,22 @@ def test_a_signal_ends_a_server_that_waits_for_input(folder: Path, sent: signal.
         assert process.stderr.read() == ""
 
 
+def test_a_client_that_goes_away_ends_the_server_quietly(folder: Path) -> None:
+    with running(folder=folder) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(requests("2025-11-25"))
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+        process.stdin.close()
+        assert process.wait(30) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+        process.stdin = process.stdout = None
+
+
 def test_no_other_command_imports_the_sdk(folder: Path) -> None:
     code = (
         "import sys; from memlane.cli import app; app(['stats', '--json'], standalone_mode=False); print(*sys.modules)"

@@ -245,6 +245,11 @@ def default(key: str) -> Any:
     return _BY_KEY[key].default
 
 
+def mcp_token() -> str | None:
+    """The token that clients of the MCP server have to send; it is in no file that a project shares."""
+    return os.environ.get("MEMLANE_MCP_TOKEN") or None
+
+
 def user_data() -> Path:
     return _expanded(os.environ.get("XDG_DATA_HOME") or "~/.local/share")
 

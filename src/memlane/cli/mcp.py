@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from pathlib import Path
 
 import click
 
+from memlane import config
+from memlane.cli.output import say
 from memlane.errors import ConfigError
-
-TOKEN = "MEMLANE_MCP_TOKEN"  # noqa: S105 - the name of a variable
 
 
 @click.command()
 @click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Anything but loopback needs a token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 is any free one.")
-@click.option("--token-file", type=click.Path(dir_okay=False), help=f"A file that holds the token; else {TOKEN}.")
+@click.option(
+    "--token-file", type=click.Path(dir_okay=False), help="A file that holds the token; else MEMLANE_MCP_TOKEN."
+)
 @click.option("--allow-host", "names", multiple=True, help="A further name by which clients may call the server.")
 @click.option(
     "--toolset",
@@ -51,6 +53,8 @@ def mcp(
     if not http:
         from memlane.mcp import stdio
 
+        if sys.stdin.isatty():
+            say("memlane: waiting for an MCP client on standard input; Ctrl-C ends it")
         stdio.serve(server)
         return
     from memlane.mcp import http as web
@@ -61,7 +65,7 @@ def mcp(
 def _token(file: str | None) -> str | None:
     """The token of the file or the environment. It is never an argument: others can see those."""
     if file is None:
-        return os.environ.get(TOKEN) or None
+        return config.mcp_token()
     try:
         token = Path(file).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -41,7 +41,7 @@ from mcp.types import (
 from mcp.types import Tool as Definition
 
 from memlane import __version__, config, gate
-from memlane.errors import ConfigError, InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.errors import ConfigError, InvalidInput, MemlaneError, NotEnabled, NotFound, StorageError
 from memlane.mcp import prompts, resources, toolsets
 from memlane.mcp.shared import Report, SharedBank
 from memlane.mcp.tools import Tool
@@ -153,6 +153,8 @@ class _Handlers:
         cursor = params.cursor if params else None
         try:
             found, following = await self.bank.run(lambda bank: resources.page(bank, cursor))
+        except NotEnabled:
+            return ListResourcesResult(resources=[])  # clients ask when they connect; tools will say why
         except Exception as error:
             raise _failure(error, "resources/list") from None
         return ListResourcesResult(resources=found, next_cursor=following)

@@ -25,7 +25,10 @@ Item = SessionMessage | Exception
 
 def serve(server: Server[Any]) -> None:
     """Serve until the input ends. A signal ends the process: 0 after SIGTERM, 130 after Ctrl-C."""
-    anyio.run(_serve, server)
+    try:
+        anyio.run(_serve, server)
+    except* BrokenPipeError:
+        pass  # nobody reads the answers any more
 
 
 async def _serve(server: Server[Any]) -> None:
