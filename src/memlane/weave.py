@@ -180,6 +180,8 @@ def _added(one: list[str], two: list[str]) -> list[str]:
         return one
     if _within(one, two):
         return two
+    if ahead := max(_overlap(one, two), _overlap(two, one)):  # one of them goes on where the other ends
+        return one + two[ahead:] if _overlap(one, two) == ahead else two + one[ahead:]
     while same and not one[same - 1].strip():
         same -= 1  # the empty line above each stays with it
     return one + two[same:]
