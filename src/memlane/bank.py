@@ -9,6 +9,7 @@ import builtins
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from memlane import config, files, gate, lanes
 from memlane.config import Profile
-from memlane.errors import InvalidInput, NotFound
+from memlane.errors import InvalidInput, MemlaneError, NotFound
 from memlane.lanes import NAMES, Lane
 from memlane.model import Draft, Hit, Link, Memory, Problem, Removed, utc_now
 from memlane.text import moment
 
 if TYPE_CHECKING:
     from memlane.consolidate import Cluster
+    from memlane.fresh import Verdict, Watch
     from memlane.index.store import Index
     from memlane.inject import Block, Composer
     from memlane.lanes.layers import MemoryStore
@@ -45,6 +47,7 @@ class Bank:
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
         self._copy: Copy | None = None  # of a bank of the past
+        self._watch: Watch | None = None
 
     @classmethod
     def init(cls, folder: str | Path = ".", *, user: bool = False, git: bool = False) -> Self:
@@ -205,7 +208,7 @@ class Bank:
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
         draft = Draft(text, title or None, _words(tags), type, scope, thread, _moment(created_at, "created_at"), fields)
-        return self._indexed(self.lane(lane).put(draft))
+        return self._anchored(self._indexed(self.lane(lane).put(draft)))
 
     def check(
         self, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
@@ -289,8 +292,13 @@ class Bank:
             "archived": archived,
         }
         recency = (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"])
+        watch = self._watching()
+        weigh = watch.weights if watch else None
         return self.index.ask(
-            lambda: search(self.index, query, limit=limit, filters=filters, recency=recency, now=utc_now()), wait=wait
+            lambda: search(
+                self.index, query, limit=limit, filters=filters, recency=recency, weigh=weigh, now=utc_now()
+            ),
+            wait=wait,
         )
 
     def snapshot(
@@ -324,7 +332,8 @@ class Bank:
             tagged = [memory for memory in look.tagged(inject.PINNED) if memory.lane == "notes"]
             pinned = [memory for memory in tagged if memory.status != "archived"]
             newest = [memory for memory in look.newest(recent + len(pinned)) if memory not in pinned][:recent]
-        return self._composer(count).snapshot(canon, registers, pinned, newest, budget)
+        composer = self._composer(count, [*canon, *registers, *pinned, *newest])
+        return composer.snapshot(canon, registers, pinned, newest, budget)
 
     def context(
         self,
@@ -358,18 +367,67 @@ class Bank:
             and hit.memory.id not in without
             and hit.why["relevance"] >= least
         ]
-        return self._composer(count).context(hits, budget, profile.max_items)
+        return self._composer(count, [hit.memory for hit in hits]).context(hits, budget, profile.max_items)
 
     def _scopes(self, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
         if scopes is None:
             return self.profile.scopes
         return (scopes,) if isinstance(scopes, str) else tuple(scopes)
 
-    def _composer(self, count: Callable[[str], int] | None) -> Composer:
+    def _composer(self, count: Callable[[str], int] | None, shown: Sequence[Memory]) -> Composer:
         from memlane.inject import Composer
         from memlane.text import estimate
 
-        return Composer(self.config.project or self.root, utc_now().date(), count or estimate)
+        root = self.config.project or self.root
+        return Composer(root, utc_now().date(), count or estimate, self._outdated(shown))
+
+    def fresh(self, ids: Sequence[str] | None = None) -> builtins.list[Verdict]:
+        """What became of the code that memories speak of: of all that do, or of these. Reading resets nothing.
+
+        What is not anchored yet is anchored to the code as it is now. Raises NotFound. A bank that several projects
+        share has no code to be compared with, and no verdicts.
+        """
+        watch = self.watch
+        return list(watch.report(self, ids).verdicts) if watch else []
+
+    def accept(self, id: str) -> Verdict:
+        """Say that a memory is right about the code as it is now; what is gone is not watched any more.
+
+        Writes anchors.jsonl. Raises NotFound when it speaks of no code, StorageError.
+        """
+        from memlane import fresh
+
+        left = fresh.accept(self, [id]).verdicts
+        return left[0] if left else fresh.Verdict(id, fresh.FRESH, ())
+
+    @property
+    def watch(self) -> Watch | None:
+        """What ties memories to the project's code; None for a bank of the past or one that several projects share."""
+        if self._watch is None and self._copy is None:
+            settings, project = self.config, self.config.project
+            own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
+            if project is None or not own:
+                return None
+            from memlane.fresh import Watch
+
+            self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
+        return self._watch
+
+    def _watching(self) -> Watch | None:
+        """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
+        if os.path.exists(os.path.join(self.root, "anchors.jsonl")):
+            return self.watch
+        return None
+
+    def _outdated(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """What prompts and people should know of these memories' code, by id."""
+        watch = self._watching()
+        found = watch.look(memories) if watch else {}
+        return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
+
+    def outdated(self, memory: Memory) -> str:
+        """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""
+        return self._outdated([memory]).get(memory.id, "")
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
         """Memories that link to a target (`src/auth.py`, `memory:auth-plan`), ranked by the query, then the newest."""
@@ -424,14 +482,15 @@ class Bank:
             changes["tags"] = _words(changes["tags"])
         if "created_at" in changes:
             changes["created_at"] = _moment(changes["created_at"], "created_at")
-        return self._indexed(lane.revise(native, changes))
+        memory = self._indexed(lane.revise(native, changes))
+        return self._anchored(memory) if "text" in changes or "scope" in changes else memory
 
     def append(self, id: str, text: str) -> Memory:
         """Add text to the end of a memory."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to append.", hint="Give some text.")
         lane, native = self._locate(id)
-        return self._indexed(lane.extend(native, text))
+        return self._anchored(self._indexed(lane.extend(native, text)))
 
     def delete(self, id: str) -> Removed:
         """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it."""
@@ -508,6 +567,17 @@ class Bank:
         """Let the index know of a write, if it is open; if not, the next search finds out by itself."""
         if self._index is not None:
             self._index.note(self.lane(memory.lane), memory.file)
+        return memory
+
+    def _anchored(self, memory: Memory) -> Memory:
+        """Note what the code is that a memory names. The memory is stored: what goes wrong here is but a remark."""
+        watch = self.watch
+        if watch is not None:
+            try:
+                watch.anchor(memory, utc_now())
+            except (MemlaneError, OSError) as error:
+                remark = f"the code that it names was not anchored: {error}"
+                return replace(memory, remarks=(*memory.remarks, remark))
         return memory
 
     def _locate(self, id: str) -> tuple[Lane, str]:

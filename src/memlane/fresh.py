@@ -12,7 +12,6 @@ was read, so that only what changed is read again; they can be deleted.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import anchors as sidecar
-from memlane import files, gate, lanes, moves
+from memlane import files, gate, lanes
 from memlane.anchors import Anchor, Anchors
 from memlane.code import Code, Gone, Seen, Unreadable, decoded
 from memlane.errors import MemlaneError, NotFound
@@ -207,6 +206,11 @@ class Watch:
                 found[memory.id] = _verdict(memory.id, findings)
         return found
 
+    def weights(self, memories: Sequence[Memory]) -> dict[str, float]:
+        """What the scores of these memories are multiplied by, those for which it is not 1."""
+        found = self.look(memories)
+        return {id: FACTORS[verdict.verdict] for id, verdict in found.items() if verdict.verdict in FACTORS}
+
     def _moved_before(self, finding: Finding, anchor: Anchor) -> Finding:
         place = self._places.get(_key(anchor)) if finding.verdict == ORPHANED else None
         return _moved(finding, anchor, place, self.code) if place else finding
@@ -300,6 +304,8 @@ class Watch:
         self, cases: Mapping[tuple[str, ...], Anchor], found: Mapping[tuple[str, ...], Finding]
     ) -> dict[tuple[str, ...], Finding]:
         """The findings that are not fresh with what git knows: where the code went, and what changed in it."""
+        from memlane import moves
+
         project, code = self.project, self.code
         orphans = {key: anchor for key, anchor in cases.items() if found[key].verdict == ORPHANED}
         places: dict[str, str] = {}
@@ -405,6 +411,8 @@ def _moved(finding: Finding, anchor: Anchor, place: str, code: Code) -> Finding:
 
 def _diff(anchor: Anchor, old: str, code: Code, place: str) -> str:
     """What changed, in a few lines without secrets; "" where it cannot be told."""
+    from difflib import unified_diff
+
     try:
         if anchor.hash:
             before = find(os.path.splitext(anchor.place)[1], old, anchor.symbol)
@@ -415,7 +423,7 @@ def _diff(anchor: Anchor, old: str, code: Code, place: str) -> str:
         return ""
     if before is None or after is None or "\0" in before + after or len(before) + len(after) > _DIFF_CHARS:
         return ""
-    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:]
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:]
     shown = lines[:_DIFF_LINES]
     if len(lines) > len(shown):
         shown.append(f"… {len(lines) - len(shown)} more lines")
@@ -473,14 +481,26 @@ def _keep(path: Path, about: str, kept: Mapping[str, Any]) -> None:
     files.replace(os.fspath(path), data.encode())
 
 
-def accept(bank: Bank, watch: Watch, ids: Sequence[str] | None) -> Report:
+def report(bank: Bank, ids: Sequence[str] | None = None) -> Report:
+    """Verdicts over the whole bank, or over these memories; see Watch.report."""
+    watch = bank.watch
+    if watch is None:
+        why = "this bank belongs to no one project, so there is no code that it could be compared with"
+        return Report((), 0, 0, (why,))
+    return watch.report(bank, ids)
+
+
+def accept(bank: Bank, ids: Sequence[str] | None) -> Report:
     """Anchor memories to the code as it is now: these, or all that are not fresh. Raises NotFound for what has none."""
-    report = watch.report(bank, ids)
-    found = {verdict.id for verdict in report.verdicts}
+    watch = bank.watch
+    report_ = report(bank, ids)
+    found = {verdict.id for verdict in report_.verdicts}
     for id in ids or ():
         if bank.get(id).id not in found:
             raise NotFound(
                 f"{gate.shown(id)} speaks of no code of this project.", hint="`memlane fresh --all` lists what does."
             )
-    watch.accept(report.verdicts, utc_now())
+    if watch is None:
+        return report_
+    watch.accept(report_.verdicts, utc_now())
     return watch.report(bank, ids)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -79,11 +79,15 @@ class Block(str):
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """How memories are written into blocks: where paths start, what day it is, what a token is."""
+    """How memories are written into blocks: where paths start, what day it is, what a token is.
+
+    `outdated` says, by id, what is no longer as it was in the code that a memory speaks of.
+    """
 
     root: Path
     today: date
     count: Callable[[str], int] = estimate
+    outdated: Mapping[str, str] = field(default_factory=dict)
 
     # -- blocks
 
@@ -212,6 +216,8 @@ class Composer:
             updated = memory.updated_at.date() if memory.updated_at else None
             if lifecycle.staleness(updated, self.today) == "stale":
                 yield "stale"
+        if memory.id in self.outdated:
+            yield one_line(self.outdated[memory.id])
         if memory.suspicious:
             yield f"suspicious: {', '.join(memory.suspicious)}"
 

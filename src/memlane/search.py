@@ -1,6 +1,6 @@
 """Rank what the index has for a query: words, vectors and neighbours, fused, filtered, boosted, explained.
 
-    score  =  (1 - exp(-2 x))  ×  the recency factor
+    score  =  (1 - exp(-2 x))  ×  the recency factor  ×  the freshness factor
     x      =  0.8 words + 0.2 cosine, and a share of what the neighbours have; × 1.4 in the time that the query names
 
 words   how much of the query the memory has, 0 … 1: BM25 as a part of the most it could be for this query. 70 % from
@@ -9,6 +9,7 @@ cosine  of the memory's nearest chunk, once what all chunks have in common is ta
         A model's cosines say more than those of the built-in table: for them it is 0.6 and 0.4.
 relevance  how likely it is that the query is about this memory at all: half of it is the part of the query's words that
         the memory has (`covered`), half the cosine. It does not order the hits; blocks may leave out those below a cut.
+freshness  below 1 where the code that a memory speaks of has changed or is gone: `memlane.fresh`.
 The neighbours are the memories before and after in a conversation or a topic: 0.3 of the next, 0.2 of the second next.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -43,7 +44,9 @@ RESCORED = 1_000  # in a large index, the vectors nearest by their signs, and th
 BATCH = 2_000  # memories that are read at a time, at most
 TIES = 1_000  # more than this many of the same score and time are not sorted by name
 LOOKED = 5_000  # memories that are searched for a phrase that has no word to go by, the best first
+WEIGHED = 40  # the best by everything else, among which those whose code has changed go down
 Array = np.ndarray[Any, Any]
+Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # what the scores of some of these are multiplied by
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ def search(
     limit: int = 5,
     filters: Mapping[str, Any] | None = None,
     recency: tuple[int, float] = (7, 1.2),
+    weigh: Weigh | None = None,
     now: datetime,
 ) -> list[Hit]:
     """The best memories for a query, one hit each. Filters apply before the cut; results are deterministic.
@@ -90,15 +94,21 @@ def search(
     asked = parse(query)
     if not asked.text or limit <= 0:
         return []
-    hits = _search(index, asked, limit, filters or {}, recency, now)
+    hits = _search(index, asked, limit, filters or {}, recency, weigh, now)
     if not hits and asked.phrases and query.rstrip().endswith("?"):
         # a question that quotes something: better an answer without the exact words than none
-        hits = _search(index, replace(asked, phrases=()), limit, filters or {}, recency, now)
+        hits = _search(index, replace(asked, phrases=()), limit, filters or {}, recency, weigh, now)
     return hits
 
 
 def _search(
-    index: Index, asked: Query, limit: int, filters: Mapping[str, Any], recency: tuple[int, float], now: datetime
+    index: Index,
+    asked: Query,
+    limit: int,
+    filters: Mapping[str, Any],
+    recency: tuple[int, float],
+    weigh: Weigh | None,
+    now: datetime,
 ) -> list[Hit]:
     columns = index.columns()
     if not columns.used:
@@ -131,9 +141,15 @@ def _search(
         allowed &= (found.memories > 0) | (near >= LEAST_COSINE)
     scores = np.where(allowed, base, 0)
     scores[recent] *= factor
-    best = _first(index, layout, np.flatnonzero(allowed), scores, limit, wanted, unwanted)
+    looked = max(limit, WEIGHED) if weigh else limit
+    best = _first(index, layout, np.flatnonzero(allowed), scores, looked, wanted, unwanted)
+    weights = weigh([memory for _, memory in best]) if weigh else {}
+    if weights:
+        for row, memory in best:
+            scores[row] *= weights.get(memory.id, 1.0)
+        best.sort(key=lambda entry: -scores[entry[0]])
     hits = []
-    for row, memory in best:
+    for row, memory in best[:limit]:
         pieces = slice(int(layout.start[row]), int(layout.end[row]))
         chunk = _best_piece(index, pieces, (1 - share) * found.chunks[pieces] + share * cosines[pieces], asked.phrases)
         header, text = index.chunk(chunk)
@@ -147,6 +163,7 @@ def _search(
             "date": DATED if dated[row] else 1.0,
             "base": float(base[row]),
             "recency": float(factor) if recent[row] else 1.0,
+            "freshness": weights.get(memory.id, 1.0),
             "relevance": float(found.covered[row] + near[row]) / 2,
         }
         why = {name: round(value, 4) for name, value in why.items()}

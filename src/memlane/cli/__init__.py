@@ -56,6 +56,7 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "export": "exchange",
     "gate": "gate",
     "audit": "gate",
+    "fresh": "fresh",
     "mcp": "mcp",
     "connect": "connect",
     "disconnect": "connect",
