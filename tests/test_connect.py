@@ -21,6 +21,7 @@ from commands import Run
 from conftest import tree
 from memlane import clients
 from memlane.clients import CLIENTS, Machine, jsonc, toml, wiring
+from memlane.clients.connection import targets
 from memlane.clients.jsonc import Damaged
 from memlane.errors import AlreadyExists, ConfigError, InvalidInput
 
@@ -257,7 +258,7 @@ def test_of_json_that_was_edited_since_only_our_entries_go(
     text: str, added: Any, command: str, machine: Machine
 ) -> None:
     client, path = CLIENTS["gemini"], Path("settings.json")
-    (wanted,) = clients._wanted(client, "user", machine, command, True)
+    (wanted,) = targets(client, "user", machine, command, True)
     edited = jsonc.put(wiring.put(text, wanted, client), ("added",), added)
     left = wiring.take(edited, client, path, text)
     assert jsonc.value(left) == {**jsonc.value(text), "added": added}
@@ -270,7 +271,7 @@ def test_of_json_that_was_edited_since_only_our_entries_go(
 @given(text=jsonc_texts())
 def test_taking_out_is_the_opposite_of_putting_in(text: str, command: str, machine: Machine) -> None:
     client = CLIENTS["gemini"]
-    (wanted,) = clients._wanted(client, "user", machine, command, True)
+    (wanted,) = targets(client, "user", machine, command, True)
     assert wiring.take(wiring.put(text, wanted, client), client, wanted.path, text) == text
 
 
@@ -332,7 +333,7 @@ def test_any_toml_comes_back_byte_for_byte(
 @settings(max_examples=200)
 def test_of_toml_that_was_edited_since_only_our_table_goes(text: str, machine: Machine, command: str) -> None:
     client = CLIENTS["codex"]
-    wanted = clients._wanted(client, "user", machine, command, False)[0]
+    wanted = targets(client, "user", machine, command, False)[0]
     edited = wiring.put(text, wanted, client) + '\n# later\n[added]\nby = "hand"\n'
     left = wiring.take(edited, client, wanted.path, text)
     assert tomllib.loads(left) == {**tomllib.loads(text), "added": {"by": "hand"}}
@@ -621,6 +622,18 @@ def test_what_claude_wrote_is_undone_byte_for_byte_when_nothing_else_happened(
     connect("claude-code", "user", machine, command)
     disconnect("claude-code", "user", machine)
     assert (path.read_text(), len(calls(log))) == ('{"numStartups":7}', 1)
+
+
+def test_an_entry_that_was_replaced_comes_back_even_where_claude_is_installed(
+    programs: Path, machine: Machine, command: str
+) -> None:
+    log = install(programs, "claude", CLAUDE)
+    path = machine.home / ".claude.json"
+    path.write_text('{"mcpServers": {"memlane": {"url": "http://x"}}}')
+    connect("claude-code", "user", machine, command, replace=True)
+    path.write_text(path.read_text() + "\n")
+    disconnect("claude-code", "user", machine)
+    assert (calls(log), json.loads(path.read_text())) == ([], {"mcpServers": {"memlane": {"url": "http://x"}}})
 
 
 def test_when_claude_is_gone_its_entry_is_taken_out_all_the_same(

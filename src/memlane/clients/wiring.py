@@ -88,6 +88,11 @@ def at(tree: Any, path: Sequence[Key]) -> Any:
     return tree
 
 
+def entry(text: str | None, client: Client, path: Path) -> Any:
+    """Whatever stands under our name among a client's servers; None when nothing does. Raises Damaged."""
+    return at(read(text or "", path), (client.key, SERVER))
+
+
 # -- putting in
 
 
