@@ -165,7 +165,7 @@ def capture_into(
             _read_lines(file, reading, kind, deadline, advance)
         if before is None and reading.lines and not reading.recognised:
             raise InvalidInput(
-                f"{os.path.basename(path)} is not a transcript that memlane can read.",
+                f"{gate.shown(os.path.basename(path))} is not a transcript that memlane can read.",
                 hint=f"It reads: {', '.join(KINDS)}; --from names one.",
             )
         if place:
@@ -196,8 +196,7 @@ def _read_lines(
             reading.skip("unreadable")
         if advance:
             advance(end - start)
-        if deadline is not None and time.monotonic() > deadline:
-            reading.stop(end)
+        if deadline is not None and time.monotonic() > deadline and reading.stop(end):
             return
     reading.finish(end)
 
@@ -245,10 +244,13 @@ def _opened(path: str) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise NotFound(f"There is no transcript {gate.shown(name)}.", hint="Check the path.") from None
     except OSError as error:
-        raise StorageError(f"{name} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
+        raise StorageError(
+            f"{gate.shown(name)} cannot be read: {error.strerror}.", hint="Check its permissions."
+        ) from error
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise InvalidInput(f"{gate.shown(name)} is not a file.", hint="Give the transcript itself.")
     with os.fdopen(fd, "rb", _BUFFER) as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise InvalidInput(f"{name} is not a file.", hint="Give the transcript itself.")
         yield file
 
 
@@ -293,6 +295,7 @@ class _Reading:
         self._message: _Message | None = None
         self._shown = set(state.shown)
         self._tail, self._resumed_at = state.tail, state.offset
+        state.tail = ""
         self._kept: list[Kept] = []
         self._counts: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -340,11 +343,11 @@ class _Reading:
         self.state.offset = self._message.start if self._message else offset
         self.state.tail = self.close()
 
-    def stop(self, offset: int) -> None:
-        """Time is up: what is not stored yet is read again next time."""
+    def stop(self, offset: int) -> bool:
+        """Time is up: what is not stored yet is read again next time. False when that would lead nowhere."""
         self.state.offset = self._message.start if self._message else offset
-        self.state.tail = self._tail if self.state.offset == self._resumed_at else ""
-        self._complete = False
+        self._complete = self.state.offset == self._resumed_at
+        return not self._complete
 
     def close(self) -> str:
         """Store the message that was put together, if it deserves it. Returns its record's id, else ""."""
