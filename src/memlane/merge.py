@@ -111,8 +111,13 @@ def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     order = woven(one, two, key=lambda line: _place(line, records))
     apart = {line.id for line in set(one) - set(two)} & {line.id for line in set(two) - set(one)}
     moved = {line.id for line in set(one) & set(two) if left.raw[line] != right.raw[line]}
-    for id in (apart | moved) - {""}:
-        chain = _chain(*([line for line in side if line.id == id] for side in (one, two)), records=records)
+    chains: dict[str, tuple[list[_Line], list[_Line]]] = {id: ([], []) for id in (apart | moved) - {""}}
+    for number, side in enumerate((one, two)):
+        for line in side:
+            if line.id in chains:
+                chains[line.id][number].append(line)
+    for sides in chains.values():
+        chain = _chain(*sides, records=records)
         version = 0
         for line in chain:  # rising numbers, none lower than it was
             version = max(version + 1, records[line].version)
