@@ -661,3 +661,63 @@ def test_records_that_are_too_old_or_too_many_go_to_the_archive(tmp_path: Path, 
     for record, _ in moved:
         lane.recover(record.id)
     assert tree(tmp_path) == before
+
+
+# -- the command line
+
+
+def run(bank: Bank, *args: object) -> subprocess.CompletedProcess[str]:
+    code = "from memlane.cli import main; main()"
+    command = [sys.executable, "-c", code, "--bank", str(bank.config.project), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_command_prints_what_was_captured(bank: Bank, path: Path) -> None:
+    write(path, [asks(), says("One line.", 1), says(TWO, 2), says(f"The token is\n{CANARY}", 3)])
+    shown = run(bank, "capture", path, "--dry-run")
+    assert (shown.returncode, shown.stderr) == (
+        0,
+        "1 would be captured; 1 refused by the gate; skipped: 1 single line\n",
+    )
+    assert stored(bank) == []
+    done = run(bank, "capture", path, "--json")
+    (record,) = stored(bank)
+    assert json.loads(done.stdout) == {
+        "captured": 1,
+        "known": 0,
+        "refused": 1,
+        "skipped": {"single_line": 1},
+        "complete": True,
+        "ids": [f"records:{record.id}"],
+        "records": [
+            {
+                "id": f"records:{record.id}",
+                "occurred_at": at(2),
+                "applies_to": "global",
+                "subject": "Errors extend AppError.",
+            }
+        ],
+    }
+    assert shown.stdout == f"records:{record.id}\t{at(2)}\tglobal\tErrors extend AppError.\n"
+
+
+def test_a_bad_transcript_among_others_is_named_and_the_others_are_captured(bank: Bank, path: Path) -> None:
+    write(path, [says(TWO, 2)])
+    result = run(bank, "capture", "none.jsonl", path)
+    assert (result.returncode, result.stderr) == (3, "error: There is no transcript none.jsonl.\n1 captured\n")
+    assert contents(bank) == [TWO]
+
+
+def test_retain_shows_a_plan_and_applies_it_on_request(bank: Bank, path: Path) -> None:
+    write(path, [says(f"Message {number}\nof many.", number) for number in range(3)])
+    ids = capture(bank, path).ids
+    assert run(bank, "records", "retain").stdout == ""
+    shown = run(bank, "records", "retain", "--count", 1)
+    assert [row.split("\t")[:3] for row in shown.stdout.splitlines()] == [
+        [ids[0], "archive", "beyond the newest 1"],
+        [ids[1], "archive", "beyond the newest 1"],
+    ]
+    assert len(stored(bank)) == 3
+    done = json.loads(run(bank, "--set", "capture.keep_count=1", "records", "retain", "--apply", "--json").stdout)
+    assert (done["applied"], [step["id"] for step in done["steps"]]) == (True, [*ids[:2]])
+    assert contents(bank) == ["Message 2\nof many."]

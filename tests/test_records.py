@@ -479,3 +479,32 @@ def test_an_unknown_record_is_not_found(records: RecordLane) -> None:
     assert records.get("550e8400-e29b-41d4-a716-446655440000") is None
     with pytest.raises(NotFound):
         records.fetch("550e8400-e29b-41d4-a716-446655440000")
+
+
+# -- the session of a record
+
+
+def test_the_session_is_a_comment_below_the_six_keys(records: RecordLane) -> None:
+    """S001-03: the front matter has the seed's six keys and no other."""
+    record = store(records, thread='s1: "a"')
+    text = Path(record.path).read_text()
+    assert text.split("---\n")[1].splitlines()[-1] == '# thread: "s1: \\"a\\""'
+    assert records.get(record.id) == record
+
+
+def test_the_session_can_be_changed_and_taken_away(records: RecordLane) -> None:
+    record = store(records, thread="s1")
+    before = Path(record.path).read_text()
+    assert records.revise(record.id, {"thread": "s2"}).thread == "s2"
+    assert Path(record.path).read_text() == before.replace("# thread: s1", "# thread: s2")
+    assert records.revise(record.id, {"thread": None}).thread is None
+    assert Path(record.path).read_text() == before.replace("# thread: s1\n", "")
+
+
+def test_a_session_that_somebody_wrote_as_a_key_is_read_and_stays_a_key(records: RecordLane) -> None:
+    record = store(records)
+    path = Path(record.path)
+    path.write_text(path.read_text().replace("content_hash:", "thread: s1\ncontent_hash:"))
+    assert records.fetch(record.id).thread == "s1"
+    assert records.revise(record.id, {"thread": "s2"}).thread == "s2"
+    assert 'thread: "s2"\ncontent_hash:' in path.read_text()
