@@ -44,6 +44,8 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
         ("a\r\nb\r\n", "a\nb\n", "a\r\nB\r\n", "a\nB\n"),  # a conversion of line ends is no change of lines
         ("a\r\nb\r\n", "A\r\nb\r\n", "a\r\nB\r\n", "A\r\nB\r\n"),
         ("", "", "x\n", "x\n"),
+        ("a\n\nq\n", "a\n\np\n\nq\n\nr\n", "a\n", "a\n\np\n\nr\n"),  # a revert between two additions
+        ("a\n", "a\n\nx\n", "b\n\nx\n", "b\n\nx\n"),  # what was picked before stands once
     ],
 )
 def test_lines_of_both_sides_come_together(base: str, ours: str, theirs: str, expected: str) -> None:

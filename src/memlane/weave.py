@@ -252,13 +252,24 @@ def _lines(text: str) -> list[str]:
 
 def _edits(base: list[str], side: list[str]) -> list[_Edit]:
     """What a side changed, from the front to the back."""
-    edits = []
+    edits: list[_Edit] = []
     at = place = 0
     for old, new in [*_matching(base, side), (len(base), len(side))]:
         if old > at or new > place:
-            edits.append(_Edit(at, old, side[place:new]))
+            edits.append(_upwards(base, _Edit(at, old, side[place:new]), edits[-1].end if edits else 0))
         at, place = old + 1, new + 1
     return edits
+
+
+def _upwards(base: list[str], edit: _Edit, least: int) -> _Edit:
+    """An addition or deletion that could as well stand higher, as high as it can: so a paragraph has the empty line
+    above it on its own side, whichever of two a comparison has found."""
+    start, end, lines = edit
+    while start > least and not lines and base[start - 1] == base[end - 1]:
+        start, end = start - 1, end - 1
+    while start > least and start == end and lines and base[start - 1] == lines[-1]:
+        start, end, lines = start - 1, end - 1, [lines[-1], *lines[:-1]]
+    return _Edit(start, end, lines)
 
 
 def _matching(one: list[str], two: list[str]) -> list[tuple[int, int]]:
