@@ -298,6 +298,12 @@ def test_the_log_does_not_grow_for_ever(ask: Ask, home: Path) -> None:
     assert path.with_suffix(".log.1").exists()
 
 
+def test_the_state_folder_is_for_the_user_alone(ask: Ask, home: Path) -> None:
+    ask("claude-code", "session-start")
+    folders = [home / ".local/state/memlane", home / ".local/state/memlane/sessions"]
+    assert [oct(folder.stat().st_mode & 0o777) for folder in folders] == ["0o700", "0o700"]
+
+
 def test_only_the_latest_sessions_are_remembered(ask: Ask, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook, "KEPT_SESSIONS", 3)
     for number in range(6):

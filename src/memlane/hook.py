@@ -217,7 +217,7 @@ class _Seen:
     def write(self, ids: Sequence[str]) -> None:
         if self._path is None:
             return
-        os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
+        _private(self._path.parent)
         files.replace(os.fspath(self._path), json.dumps(ids[-1000:]).encode())
         with os.scandir(self._path.parent) as listing:
             old = sorted((entry.stat().st_mtime, entry.path) for entry in listing)[:-KEPT_SESSIONS]
@@ -261,11 +261,17 @@ def _log(client: str, event: str, what: str) -> None:
     line = f"{when} {redacted(client)[:40] or '-'} {event or '-'}: {redacted(' '.join(what.split()))[:500]}\n"
     with suppress(OSError, MemlaneError):
         path = config.user_state() / "hook.log"
-        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        _private(path.parent)
         if path.exists() and path.stat().st_size > MAX_LOG:
             os.replace(path, path.with_suffix(".log.1"))
         with open(path, "a", encoding="utf-8") as log:
             log.write(line)
+
+
+def _private(folder: Path) -> None:
+    """Make a folder of the state folder, for the user's eyes only."""
+    for place in (config.user_state(), folder):
+        os.makedirs(place, mode=0o700, exist_ok=True)
 
 
 def _where(error: Exception) -> str:
