@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlane import files
 from memlane.errors import NotFound
@@ -26,8 +25,7 @@ NAME = "anchors.jsonl"
 Anchors = dict[str, dict[tuple[str, str], "Anchor"]]  # by id, then by target and symbol
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(NamedTuple):
     """One line. `hash` is "" where the file as a whole counts, `blob` is "" where nothing does."""
 
     id: str

@@ -223,14 +223,15 @@ class Watch:
         Writes anchors.jsonl where something is new, and the caches where something changed. Raises NotFound.
         """
         remarks = []
-        if sidecar.size_of(self.path) is None:
-            remarks.append(f"there is no {sidecar.NAME} yet: the code as it is now is what memories are compared with")
+        first = sidecar.size_of(self.path) is None
         known = self.anchors()
         if self._damaged:
             remarks.append(f"{self._damaged} damaged lines of {sidecar.NAME} are passed over")
         named = _named(bank) if ids is None else {memory.id: mentions(memory) for memory in map(bank.get, ids)}
         before = self.code.read
         pairs, new = self._anchored(named, known)
+        if first and new:
+            remarks.append(f"there was no {sidecar.NAME}: memories are compared with the code as it is now")
         try:
             sidecar.append(self.path, new)
         except MemlaneError as error:
@@ -400,7 +401,7 @@ def _judged(anchor: Anchor, code: Code, seen: dict[str, str | Gone | Unreadable]
 
 def _moved(finding: Finding, anchor: Anchor, place: str, code: Code) -> Finding:
     """The finding of something that is at another place now, unchanged or not; as it was, if that is gone, too."""
-    there = _judged(replace(anchor, path=place), code, {})
+    there = _judged(anchor._replace(path=place), code, {})
     if there.verdict == ORPHANED:
         return finding
     why = f"{Mention(anchor.place, anchor.symbol)} is in {place} now"

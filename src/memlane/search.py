@@ -44,7 +44,7 @@ RESCORED = 1_000  # in a large index, the vectors nearest by their signs, and th
 BATCH = 2_000  # memories that are read at a time, at most
 TIES = 1_000  # more than this many of the same score and time are not sorted by name
 LOOKED = 5_000  # memories that are searched for a phrase that has no word to go by, the best first
-WEIGHED = 40  # the best by everything else, among which those whose code has changed go down
+WEIGHED = 15  # hits more than asked for, which may pass those whose code has changed
 Array = np.ndarray[Any, Any]
 Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # what the scores of some of these are multiplied by
 
@@ -141,7 +141,7 @@ def _search(
         allowed &= (found.memories > 0) | (near >= LEAST_COSINE)
     scores = np.where(allowed, base, 0)
     scores[recent] *= factor
-    looked = max(limit, WEIGHED) if weigh else limit
+    looked = limit + WEIGHED if weigh else limit
     best = _first(index, layout, np.flatnonzero(allowed), scores, looked, wanted, unwanted)
     weights = weigh([memory for _, memory in best]) if weigh else {}
     if weights:
