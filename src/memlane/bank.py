@@ -9,18 +9,20 @@ import builtins
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from memlane import config, files, gate, lanes
+from memlane import config, files, gate, lanes, tombstones
 from memlane.config import Profile
 from memlane.errors import InvalidInput, MemlaneError, NotFound
 from memlane.lanes import NAMES, Lane
 from memlane.model import Draft, Hit, Link, Memory, Problem, Removed, utc_now
 from memlane.text import moment
+from memlane.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from memlane.consolidate import Cluster
@@ -46,6 +48,7 @@ class Bank:
         self.root = settings.root
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
+        self.tombstones = Tombstones(settings.root / tombstones.FILE)
         self._copy: Copy | None = None  # of a bank of the past
         self._watch: Watch | None = None
 
@@ -171,7 +174,7 @@ class Bank:
 
     def _options(self, name: str) -> dict[str, Any]:
         settings = self.config
-        options: dict[str, Any] = {"guard": self.guard}
+        options: dict[str, Any] = {"guard": self.guard, "tombstones": self.tombstones}
         if name == "notes":
             options["skip"] = [settings.lane_root(other) for other in NAMES if other != "notes"]
         if name == "vault":
@@ -294,12 +297,22 @@ class Bank:
         recency = (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"])
         watch = self._watching()
         weigh = watch.weights if watch else None
-        return self.index.ask(
-            lambda: search(
-                self.index, query, limit=limit, filters=filters, recency=recency, weigh=weigh, now=utc_now()
-            ),
-            wait=wait,
-        )
+
+        def best(limit: int) -> builtins.list[Hit]:
+            return self.index.ask(
+                lambda: search(
+                    self.index, query, limit=limit, filters=filters, recency=recency, weigh=weigh, now=utc_now()
+                ),
+                wait=wait,
+            )
+
+        looked = limit
+        while True:
+            hits = best(looked)
+            shown = [hit for hit in hits if not self.tombstones.held(hit.memory)]
+            if len(shown) >= limit or len(hits) < looked:
+                return shown[: max(limit, 0)]
+            looked *= 2
 
     def snapshot(
         self,
@@ -329,9 +342,11 @@ class Bank:
         registers = [memory for memory in seen if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
         looked = ("notes", "topics", "records") if recent > 0 else ("notes",)
         with Look(self._index_file, [lane for name, lane in lanes_.items() if name in looked]) as look:
-            tagged = [memory for memory in look.tagged(inject.PINNED) if memory.lane == "notes"]
+            held = self.tombstones.held
+            tagged = [memory for memory in look.tagged(inject.PINNED) if memory.lane == "notes" and not held(memory)]
             pinned = [memory for memory in tagged if memory.status != "archived"]
             newest = [memory for memory in look.newest(recent + len(pinned)) if memory not in pinned][:recent]
+            newest = [memory for memory in newest if not held(memory)]
         composer = self._composer(count, [*canon, *registers, *pinned, *newest])
         return composer.snapshot(canon, registers, pinned, newest, budget)
 
@@ -435,7 +450,8 @@ class Bank:
 
         _check_query(query, limit)
         _check_query(target, limit)
-        return self.index.ask(lambda: linked(self.index, target, query, limit))
+        links = self.index.ask(lambda: linked(self.index, target, query, limit))
+        return [link for link in links if not self.tombstones.held(link.memory)]
 
     def graph(self) -> dict[str, Any]:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
@@ -493,7 +509,11 @@ class Bank:
         return self._anchored(self._indexed(lane.extend(native, text)))
 
     def delete(self, id: str) -> Removed:
-        """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it."""
+        """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it.
+
+        Its text stays deleted: capture and import do not bring it back, and a file that comes back is held back. See
+        `memlane.tombstones`; `memlane.forget` removes a memory for good.
+        """
         lane, native = self._locate(id)
         file = lane.fetch(native).file
         removed = lane.drop(native)
@@ -502,11 +522,18 @@ class Bank:
         return removed
 
     def restore(self, id: str) -> Memory:
-        """Bring back a deleted memory: the latest, when the id was deleted more than once."""
+        """Bring back a deleted memory: the latest, when the id was deleted more than once.
+
+        One that is there again and held back is kept from now on.
+        """
         name, native = _split(id)
         for lane in [self.lane(name)] if name else map(self.lane, NAMES):
             if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
                 return self._indexed(lane.recover(native))
+        with suppress(NotFound, InvalidInput):
+            memory = self.get(id)
+            if self.tombstones.held(memory):
+                return replace(memory, remarks=self.tombstones.lift(memory.text))
         raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
 
     def removed(self) -> builtins.list[Removed]:
@@ -546,22 +573,40 @@ class Bank:
 
     def problems(self) -> builtins.list[Problem]:
         """All damage found on disk, and what a merge has left in two versions. Everything else keeps working."""
-        return [item for name in NAMES for item in self._scan(name) if isinstance(item, Problem)]
+        found = [item for name in NAMES for item in self._scan(name) if isinstance(item, Problem)]
+        return [*found, *self.tombstones.problems()]
 
     def _scan(self, lane: str) -> Iterator[Memory | Problem]:
         from memlane.merge import undecided
 
         for item in lanes.scan(self.lane(lane)):
+            if isinstance(item, Memory) and (why := self.held(item)):
+                yield Problem(item.path, why)
+                continue
             yield item
             if isinstance(item, Memory) and (why := undecided(item)):
                 yield Problem(item.path, why)
 
     def memories(self, lane: str | None = None) -> Iterator[Memory]:
-        """Every memory, lane by lane, in the order of the files."""
+        """Every memory, lane by lane, in the order of the files; not those that are held back."""
         for name in (lane,) if lane else NAMES:
             for item in lanes.scan(self.lane(name)):
-                if isinstance(item, Memory):
+                if isinstance(item, Memory) and not self.tombstones.held(item):
                     yield item
+
+    def held(self, memory: Memory) -> str | None:
+        """Why a memory is held back: it was deleted, and its file came back by git or by hand. None nearly always.
+
+        It is in no list, search or prompt until somebody says what is wanted.
+        """
+        day = self.tombstones.held(memory)
+        if day is None:
+            return None
+        id = gate.shown(memory.id)
+        return (
+            f"{id} was deleted on {day} and came back unchanged; it is held back: `memlane restore {id}` keeps it, "
+            f"`memlane rm {id}` deletes it again"
+        )
 
     def _indexed(self, memory: Memory) -> Memory:
         """Let the index know of a write, if it is open; if not, the next search finds out by itself."""

@@ -396,7 +396,7 @@ class _Reading:
         before, self._tail = self.lane.get(self._tail), ""
         if before is not None and text.startswith(before.content):
             with suppress(NotFound):  # another capture was first
-                self.lane.drop(before.id)
+                self.lane.set_aside(before.id)
 
     def _show(self, line: dict[str, Any]) -> None:
         """Remember the lines of memory that were put before the model."""

@@ -160,6 +160,8 @@ def _noted(
             name = f"{into.strip('/')}/{one.name}" if into.strip("/") else one.name
             if old is None and mark in gone:
                 yield Outcome("same", shown, why="deleted here; `memlane restore` brings it back")
+            elif (old is None or old.fields.get(HASH) != hash) and (day := bank.tombstones.deleted(draft.text)):
+                yield Outcome("same", shown, why=_deleted(day))
             elif old is None and twin and not str(twin.fields[MARK]).startswith(source):
                 yield Outcome("same", shown, twin.id)
             elif old is None:
@@ -218,7 +220,7 @@ def _exchange(bank: Bank, old: Memory, draft: Draft, dry_run: bool) -> Memory:
     gate.admit(bank.notes.checks, draft, bank.notes)
     if dry_run:
         return old
-    bank.notes.drop(old.native_id)
+    bank.notes.set_aside(old.native_id)
     try:
         return bank._indexed(bank.notes.put(draft))
     except BaseException:
@@ -242,6 +244,9 @@ def _added(bank: Bank, found: Iterable[importers.Found], lane: str, dry_run: boo
             if words in known:
                 yield Outcome("same", shown, known[words])
                 continue
+            if day := bank.tombstones.deleted(draft.text):
+                yield Outcome("same", shown, why=_deleted(day))
+                continue
             draft = Draft(draft.text, draft.title, draft.tags, created_at=draft.created_at)
             if lane == "records":
                 draft = replace(draft, title=(draft.title or "")[:200], tags=tuple(tag[:50] for tag in draft.tags[:20]))
@@ -255,6 +260,10 @@ def _added(bank: Bank, found: Iterable[importers.Found], lane: str, dry_run: boo
                 yield Outcome("new", shown, memory.id, "; ".join(memory.remarks))
         except MemlaneError as error:
             yield _failed(one, error)
+
+
+def _deleted(day: str) -> str:
+    return f"deleted here on {day}; `memlane add` stores it all the same"
 
 
 def _words(text: str) -> str:
@@ -282,6 +291,8 @@ def _restored(bank: Bank, found: Iterable[importers.Found], update: bool, dry_ru
                 yield Outcome("changed", shown, old.id, "differs from the one here; --update takes it")
             elif memory.id in gone:
                 yield Outcome("same", shown, why="deleted here; `memlane restore` brings it back")
+            elif day := bank.tombstones.deleted(memory.text):
+                yield Outcome("same", shown, why=_deleted(day))
             elif dry_run:
                 yield Outcome("new", shown, memory.id)
             else:

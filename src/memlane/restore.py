@@ -167,7 +167,7 @@ _PUT: Mapping[str, Callable[[Bank, Memory], Memory]] = {
 def revised(bank: Bank, old: Memory, memory: Memory) -> Memory:
     """The memory that is here, made to say what the other one says."""
     if memory.lane == "notes":
-        bank.notes.drop(old.native_id)
+        bank.notes.set_aside(old.native_id)
         try:
             return bank._indexed(_put_note(bank, memory))
         except BaseException:

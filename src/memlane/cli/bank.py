@@ -200,6 +200,8 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     else:
         facts = [memory.title, (iso(memory.created_at) or "")[:10], ", ".join(memory.tags), str(memory.path)]
         say(" · ".join(fact for fact in facts if fact))
+        if why := bank.held(memory):
+            say(f"note: {why}")
         if outdated := bank.outdated(memory):
             say(f"⚠ {outdated}")
         print_text(memory.text)

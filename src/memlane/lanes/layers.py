@@ -53,6 +53,7 @@ from memlane.lanes.layer_entries import (
 )
 from memlane.model import Draft, Memory, Problem, Removed, utc_now
 from memlane.text import first_heading, moment, slug
+from memlane.tombstones import Tombstones
 
 TIMINGS = ("after_append", "before_append")
 STRUCTURAL = frozenset({"index", "lifecycle", "quality_guidance"})
@@ -87,6 +88,7 @@ class MemoryStore:
         prune_timing: str = TIMINGS[0],
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
+        tombstones: Tombstones | None = None,
     ) -> None:
         if prune_timing not in TIMINGS:
             raise InvalidInput("There is no such prune_timing.", hint=f"Use one of: {', '.join(TIMINGS)}.")
@@ -94,6 +96,7 @@ class MemoryStore:
         self.prune_timing = prune_timing
         self.clock = clock
         self.checks = gate.common(guard)
+        self.tombstones = tombstones or Tombstones()
         self._home = os.fspath(self.root)
         self._sides: dict[str, _Side] = {}
 
@@ -330,10 +333,10 @@ class MemoryStore:
         values["file_type"] = values.get("file_type") or draft.type or slug(draft.title or "").replace("-", "_")
         draft = gate.admit(self.checks, draft, self)
         id = id_for(values)
-        self._create(id, draft.text, draft.created_at)
+        lifted = self._create(id, draft.text, draft.created_at)
         lost = [name for name in ("tags", "thread") if getattr(draft, name)]
         remarks = (f"the layers lane keeps no {' and no '.join(lost)}",) if lost else ()
-        return replace(self.fetch(id), remarks=(*draft.remarks, *remarks))
+        return replace(self.fetch(id), remarks=(*draft.remarks, *remarks, *lifted))
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, frozenset({"text"}), self.name)
@@ -352,7 +355,10 @@ class MemoryStore:
         path = self._existing(native)
         now = self.clock()
         with files.locked(path):
+            text = read_file(path)
             moved = files.trash(path, self.root, now)
+        if isinstance(text, str):
+            self.tombstones.bury((f"layers:{native}", lifecycle.body(text)))
         return Removed(f"{self.name}:{native}", "trash", Path(moved), now)
 
     def recover(self, native: str) -> Memory:
@@ -364,6 +370,8 @@ class MemoryStore:
             )
         for name, lies, _ in files.trashed(self.root):
             if os.path.join(self.root, name) == path:
+                if isinstance(text := read_file(lies), str):
+                    self.tombstones.lift(lifecycle.body(text))
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no memory {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
@@ -472,7 +480,8 @@ class MemoryStore:
             raise InvalidInput("There is no content, or it is not text.", hint="Give the content as text.")
         return gate.admit(self.checks, Draft(content, fields=names_of(id)), self)
 
-    def _create(self, id: str, content: str, created_at: datetime | None = None) -> None:
+    def _create(self, id: str, content: str, created_at: datetime | None = None) -> tuple[str, ...]:
+        """Write a new file; what there is to say of it."""
         path = self._path(id)
         today = self._today()
         data = files.encoded(lifecycle.page(content, today))
@@ -491,13 +500,15 @@ class MemoryStore:
             ) from None
         created = (moment(created_at) or self.clock()).astimezone(UTC).date()
         self._note(os.path.dirname(path), {type_of(id): {"createdAt": str(created)}})
+        return self.tombstones.lift(lifecycle.body(data.decode()))
 
     def _update(self, path: str, id: str, draft: Draft) -> dict[str, Any]:
         with files.locked(path):
             old = readable(path)
             text = lifecycle.page(draft.text, self._today(), "\ufeff" * old.startswith("\ufeff"))
             self._write(path, old, text)
-        return {"id": id, "updated": True, **self._measured(path, id, text, draft.remarks)}
+        remarks = (*draft.remarks, *self.tombstones.lift(lifecycle.body(text)))
+        return {"id": id, "updated": True, **self._measured(path, id, text, remarks)}
 
     def _append(self, path: str, id: str, draft: Draft, *, paragraph: bool = False) -> dict[str, Any]:
         today = self._today()
@@ -509,7 +520,8 @@ class MemoryStore:
             text = lifecycle.joined(pruned.text, draft.text, paragraph=paragraph) if before else pruned.text
             text = lifecycle.stamped(text, today)
             copy = self._write(path, old, text, whole, pruned)
-        measured = self._measured(path, id, text, draft.remarks)
+        remarks = (*draft.remarks, *self.tombstones.lift(lifecycle.body(text)))
+        measured = self._measured(path, id, text, remarks)
         answer = {"id": id, "appended": True, "pruned": bool(pruned.actions), **measured}
         if pruned.actions:
             actions = self._with_copy(pruned.actions, copy)

@@ -37,6 +37,7 @@ from memlane.text import (
     slug,
     with_body,
 )
+from memlane.tombstones import Tombstones
 
 TYPES = ("journal", "plan", "fact", "observation", "reflection")
 STATUSES = ("active", "archived")
@@ -76,11 +77,13 @@ class NoteLane:
         skip: Sequence[str | Path] = (),
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
+        tombstones: Tombstones | None = None,
     ) -> None:
         self.root = Path(root).absolute()
         self.enabled = enabled
         self.clock = clock
         self.checks = gate.common(guard)
+        self.tombstones = tombstones or Tombstones()
         self._skip = tuple(os.fspath(Path(folder).absolute()) for folder in skip)
         self._namesakes: dict[str, tuple[int, set[str]]] = {}
 
@@ -95,7 +98,7 @@ class NoteLane:
         draft = self._admit(Draft(content, tags=_tags(tags), type=kind, fields={"filename": filename}))
         path = self._new(draft.fields["filename"])
         self._create(path, self._front(draft), draft.text)
-        return {"status": "created", "filename": self._filename(path), "path": path}
+        return {"status": "created", "filename": self._filename(path), "path": path, **self._remark(path)}
 
     @_answers
     def read_memory(self, filename: str) -> dict[str, Any]:
@@ -110,14 +113,14 @@ class NoteLane:
         data = files.encoded(self._admit(Draft(content)).text)
         with files.locked(path):
             files.replace(path, data)
-        return {"status": "updated", "filename": self._filename(path), "path": path}
+        return {"status": "updated", "filename": self._filename(path), "path": path, **self._remark(path)}
 
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
         path = self._existing(_suffixed(filename))
         self._append(path, content)
-        return {"status": "appended", "filename": self._filename(path), "path": path}
+        return {"status": "appended", "filename": self._filename(path), "path": path, **self._remark(path)}
 
     @_answers
     def delete_memory(self, filename: str) -> dict[str, Any]:
@@ -157,7 +160,7 @@ class NoteLane:
         self._create(new, "", draft.text)
         for path in old:
             self._trash(path, self.clock())
-        return replace(self.fetch(self._native(new)), remarks=draft.remarks)
+        return self._wanted(new, draft.remarks)
 
     @_answers
     def stats(self) -> dict[str, Any]:
@@ -208,7 +211,7 @@ class NoteLane:
             self._create(path, front, draft.text)
         else:
             path = self._create_named(slug(draft.title or first_line(draft.text)), front, draft.text)
-        return replace(self.fetch(self._native(path)), remarks=draft.remarks)
+        return self._wanted(path, draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
@@ -225,11 +228,11 @@ class NoteLane:
                 text = with_body(text, draft.text)
             text = edited(text, keys)
             files.replace(path, files.encoded(text))
-        return replace(self.fetch(native), remarks=draft.remarks)
+        return self._wanted(path, draft.remarks)
 
     def extend(self, native: str, text: str) -> Memory:
-        remarks = self._append(self._located(native), text)
-        return replace(self.fetch(native), remarks=remarks)
+        path = self._located(native)
+        return self._wanted(path, self._append(path, text))
 
     def drop(self, native: str) -> Removed:
         path = self._located(native)
@@ -237,11 +240,18 @@ class NoteLane:
         moved = self._trash(path, now)
         return Removed(f"{self.name}:{self._native(path)}", "trash", Path(moved), now)
 
+    def set_aside(self, native: str) -> None:
+        """Move a note that another one replaces into the trash: its text does not count as deleted."""
+        path = self._located(native)
+        with files.locked(path):
+            files.trash(path, self.root, self.clock())
+
     def recover(self, native: str) -> Memory:
         for name, lies, _ in files.trashed(self.root):
             if name == f"{native}.md":
                 path = files.inside(self.root, *name.split("/"))
                 self._refuse_namesake(path)
+                self.tombstones.lift(_body(lies))
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
@@ -343,7 +353,19 @@ class NoteLane:
 
     def _trash(self, path: str, now: datetime) -> str:
         with files.locked(path):  # so that nobody appends to what is on its way out
-            return files.trash(path, self.root, now)
+            body = _body(path)
+            moved = files.trash(path, self.root, now)
+        self.tombstones.bury((f"notes:{self._native(path)}", body))
+        return moved
+
+    def _wanted(self, path: str, remarks: tuple[str, ...]) -> Memory:
+        """The note that was just written. It is wanted, even if the same text was deleted before."""
+        memory = self.fetch(self._native(path))
+        return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text)))
+
+    def _remark(self, path: str) -> dict[str, str]:
+        found = self._wanted(path, ()).remarks if self.tombstones else ()
+        return {"remark": "; ".join(found)} if found else {}
 
     def _filename(self, path: str) -> str:
         return path[len(os.fspath(self.root)) + 1 :]
@@ -425,6 +447,15 @@ def _suffixed(filename: Any) -> str:
         raise InvalidInput("There is no filename.", hint="Give a name such as auth-plan.md.")
     name = filename.removeprefix("memory:")
     return name if name.endswith(".md") else f"{name}.md"
+
+
+def _body(path: str) -> str:
+    """The text of a note's file; "" when it cannot be read."""
+    text = read_file(path)
+    if not isinstance(text, str):
+        return ""
+    front = find_front(text)
+    return text[front.body :] if front else text.removeprefix("\ufeff")
 
 
 def _title(body: str) -> str:

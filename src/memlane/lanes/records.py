@@ -42,6 +42,7 @@ from memlane.text import (
     plain,
     with_body,
 )
+from memlane.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from memlane.capture import Captured
@@ -101,10 +102,12 @@ class RecordLane:
         *,
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
+        tombstones: Tombstones | None = None,
     ) -> None:
         self.root = Path(root).absolute()
         self.clock = clock
         self.checks = gate.common(guard)
+        self.tombstones = tombstones or Tombstones()
         self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
         self._listed: tuple[int, frozenset[str]] = (0, frozenset())
         self._gone: tuple[tuple[int, ...], frozenset[str]] = ((), frozenset())
@@ -153,10 +156,13 @@ class RecordLane:
         """Store a message of a transcript, and say whether it is new. With `dry_run` nothing is written.
 
         Subject and keywords are derived where the draft has none. A message that was deleted or archived here is not
-        new: it does not come back because a transcript still has it. Raises InvalidInput, Refused.
+        new: it does not come back because a transcript still has it; nor does a text that was deleted elsewhere in
+        the bank. Raises InvalidInput, Refused.
         """
         record, _ = self._drafted(draft, derive=True)
         if self._holder(record) or os.path.basename(record.path) in self._gone_names():
+            return record, False
+        if self.tombstones.deleted(record.content):
             return record, False
         return record, dry_run or self._write(record) is None
 
@@ -301,6 +307,14 @@ class RecordLane:
         return self._change(native, lambda old: {"text": joined(old.content, text)})
 
     def drop(self, native: str) -> Removed:
+        record = self._parse(self._existing(native))
+        removed = self.set_aside(native)
+        if isinstance(record, Record):
+            self.tombstones.bury((removed.id, record.content))
+        return removed
+
+    def set_aside(self, native: str) -> Removed:
+        """Move a record that another one replaces into the trash: its text does not count as deleted."""
         path = self._existing(native)
         now = self.clock()
         with files.locked(path):  # so that nobody changes what is on its way out
@@ -320,6 +334,8 @@ class RecordLane:
         gone = [(name, lies) for name, lies, _ in files.trashed(self.root)]
         for name, lies in (*gone, *self._archived()):
             if name == os.path.basename(path):
+                if isinstance(record := self._parse(lies), Record):
+                    self.tombstones.lift(record.content)
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
@@ -365,7 +381,7 @@ class RecordLane:
     def _create(self, draft: Draft, *, derive: bool = False) -> tuple[Record, tuple[str, ...]]:
         record, remarks = self._drafted(draft, derive=derive)
         holder = self._holder(record) or self._write(record)
-        return self._record(holder) if holder else record, remarks
+        return self._record(holder) if holder else record, (*remarks, *self.tombstones.lift(record.content))
 
     def _drafted(self, draft: Draft, *, derive: bool) -> tuple[Record, tuple[str, ...]]:
         """The record that a draft makes once it has passed the gate and the rules, and what the gate changed.
@@ -414,7 +430,7 @@ class RecordLane:
             new = replace(new, id=old.id)  # one that is no version-4 UUID may stay what it is
             if new != old:
                 files.replace(path, files.encoded(_rewritten(readable(path), old, new)))
-        return replace(_memory(new), remarks=draft.remarks)
+        return replace(_memory(new), remarks=(*draft.remarks, *self.tombstones.lift(new.content)))
 
     def _holder(self, record: Record) -> str | None:
         """Where the record lies that already holds this message: under the id made from it, or under a foreign id."""

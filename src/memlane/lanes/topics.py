@@ -37,6 +37,7 @@ from memlane.lanes.topic_search import Asked, Hit, asked, judged, name_words, or
 from memlane.lanes.topic_stats import STATS
 from memlane.model import Draft, Memory, Problem, Removed, utc_now
 from memlane.text import estimate, newline_of, slug
+from memlane.tombstones import Tombstones
 
 MAX_ENTRIES, MIN_ENTRIES = 10, 5
 MAX_SIZE = 5 * 1024  # bytes of a topic file
@@ -111,6 +112,7 @@ class TopicLane:
         estimator: Callable[[str], int] = estimate,
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
+        tombstones: Tombstones | None = None,
     ) -> None:
         if security not in ("strict", "smart"):
             raise ConfigError("There is no such security mode.", hint="Use strict or smart.")
@@ -120,6 +122,7 @@ class TopicLane:
         self.clock = clock
         self.guard = guard
         self.checks = (*CHECKS, *gate.common(guard))
+        self.tombstones = tombstones or Tombstones()
         self._folder = Folder(self.root)
 
     @classmethod
@@ -154,7 +157,8 @@ class TopicLane:
         entry = topic_drafts.entry_of(draft, self.clock)
         path = self._folder.path(*names, new=True)
         with self._folder.locked():
-            return replace(self._add(path, *names, entry), remarks=draft.remarks)
+            stored = self._add(path, *names, entry)
+        return replace(stored, remarks=(*draft.remarks, *self.tombstones.lift(memory_of(stored.entry).text)))
 
     def search(self, query: str, limit: int = 10, include_archive: bool = False) -> list[Entry]:
         """The best entries for a query, each with its `score`; an archived one has no `id`. Writes nothing.
@@ -255,7 +259,8 @@ class TopicLane:
         entry = topic_drafts.entry_of(draft, self.clock)
         path = self._folder.path(*names, new=True)
         with self._folder.locked():
-            return replace(memory_of(self._add(path, *names, entry).entry), remarks=draft.remarks)
+            memory = memory_of(self._add(path, *names, entry).entry)
+        return self._wanted(memory, draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         """As for every lane. The id follows the date and the title, so a change of those changes the id."""
@@ -265,13 +270,13 @@ class TopicLane:
 
         text = draft.text if "text" in changes else None
         new = self._change(native, lambda entry: topic_drafts.revised(entry, text, fields))
-        return replace(new, remarks=draft.remarks)
+        return self._wanted(new, draft.remarks)
 
     def extend(self, native: str, text: str) -> Memory:
         draft = self._admit(Draft(text))
         more = text_of.plain(draft.text)
         new = self._change(native, lambda entry: topic_drafts.extended(entry, more))
-        return replace(new, remarks=draft.remarks)
+        return self._wanted(new, draft.remarks)
 
     def drop(self, native: str) -> Removed:
         topic, subtopic, tail = self._parts(native)
@@ -291,6 +296,7 @@ class TopicLane:
             kept = topic_files.trimmed(raws, document.tail)
             topic_files.write(path, "".join((document.head, *kept, document.tail)))
             topic_index.update(self._folder, path, before)
+        self.tombstones.bury((f"topics:{native}", memory_of(_identified(before[number], native)).text))
         return Removed(f"{self.name}:{native}", "trash", Path(moved), now)
 
     def recover(self, native: str) -> Memory:
@@ -306,6 +312,7 @@ class TopicLane:
             if native in self._natives(entries):
                 raise AlreadyExists(f"There is an entry {gate.shown(native)}.", hint="Nothing was changed.")
             back = self._folder.parse(path, raw)
+            self.tombstones.lift(memory_of(_identified(back, native)).text)
             place = self._place(entries, back, native, lies)
             newline = newline_of(raw)
             raws = [*document.raws[:place], text_of.line(raw) + newline, *document.raws[place:]]
@@ -389,6 +396,10 @@ class TopicLane:
         return best
 
     # -- entries
+
+    def _wanted(self, memory: Memory, remarks: tuple[str, ...]) -> Memory:
+        """The entry that was just written. It is wanted, even if the same text was deleted before."""
+        return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text)))
 
     def _admit(self, draft: Draft) -> Draft:
         return gate.admit(self.checks, draft, self)

@@ -50,6 +50,7 @@ from memlane.lanes.vault_records import (
 )
 from memlane.lanes.vault_records import Record as Record
 from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
+from memlane.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from memlane.similar import Lookalikes
@@ -77,6 +78,7 @@ class MemoryVault:
         scopes: Sequence[str] = SCOPES,
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
+        tombstones: Tombstones | None = None,
     ) -> None:
         self.root = self.path = Path(path).absolute()
         self.similarity_threshold = similarity_threshold
@@ -86,6 +88,7 @@ class MemoryVault:
         self.clock = clock
         self.guard = guard
         self.checks = guarded(CHECKS, guard)
+        self.tombstones = tombstones or Tombstones()
         self._file = os.fspath(self.path)
         self._lock = RLock()
         self._known = _State()
@@ -131,6 +134,8 @@ class MemoryVault:
             except BaseException:
                 self._forget()
                 raise
+        for record in lines:
+            self.tombstones.lift(record.text)
         return {"stored": stored, "errors": errors}
 
     def update_memory(
@@ -180,6 +185,7 @@ class MemoryVault:
                 else:
                     missing.append(id)
             self._append(*found.values())
+        self.tombstones.bury(*((f"vault:{id}", record.text) for id, record in found.items()))
         return {"deleted": list(found), "not_found": missing}
 
     def recall_memories(
@@ -403,6 +409,7 @@ class MemoryVault:
             record = self._existing(native)
             now = self.clock()
             self._append(replace(record, version=record.version + 1, deleted_at=iso(now)))
+        self.tombstones.bury((f"vault:{native}", record.text))
         return Removed(f"vault:{native}", "tombstone", self.path, now)
 
     def recover(self, native: str) -> Memory:
@@ -415,6 +422,7 @@ class MemoryVault:
             if record.deleted_at is None:
                 raise AlreadyExists("The memory is not deleted.", hint="There is nothing to restore.")
             record = replace(record, version=record.version + 1, deleted_at=None, updated_at=self._now())
+            self.tombstones.lift(record.text)
             self._append(record)
         return self._memory(record)
 
@@ -446,7 +454,7 @@ class MemoryVault:
         with self._held(draft.fields["topic_id"] is not None):
             record = self._admitted(draft)
             self._append(record)
-            return record
+            return self._wanted(record)
 
     def _admitted(self, draft: Draft) -> Record:
         """The record that a draft becomes. Raises Refused; writes nothing."""
@@ -518,7 +526,12 @@ class MemoryVault:
             remarks=draft.remarks,
         )
         self._append(storable(record))
-        return record
+        return self._wanted(record)
+
+    def _wanted(self, record: Record) -> Record:
+        """The record that was just written. It is wanted, even if the same text was deleted before."""
+        lifted = self.tombstones.lift(record.text)
+        return replace(record, remarks=(*record.remarks, *lifted)) if lifted else record
 
     def _append(self, *records: Record) -> None:
         if records:

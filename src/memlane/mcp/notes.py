@@ -5,7 +5,7 @@ A `memory_id` is `memory:` and the file's name without `.md`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeVar, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -27,6 +27,7 @@ class Written(TypedDict):
     status: str
     filename: str
     path: str
+    remark: NotRequired[str]
 
 
 class Read(TypedDict):
