@@ -110,6 +110,7 @@ class Watch:
         self._past: dict[str, str] = {}
         self._head = ""
         self._news = False  # whether there is more to keep than files that were read
+        self._kept_at = 0
 
     # -- what is known
 
@@ -228,7 +229,6 @@ class Watch:
         if self._damaged:
             remarks.append(f"{self._damaged} damaged lines of {sidecar.NAME} are passed over")
         named = _named(bank) if ids is None else {memory.id: mentions(memory) for memory in map(bank.get, ids)}
-        before = self.code.read
         pairs, new = self._anchored(named, known)
         if first and new:
             remarks.append(f"there was no {sidecar.NAME}: memories are compared with the code as it is now")
@@ -241,9 +241,9 @@ class Watch:
         with suppress(MemlaneError, OSError):  # it only saves time and room
             if ids is None:
                 self._compacted(bank, named, known)
-            if self.code.read != before or self._news:
+            if self.code.read != self._kept_at or self._news:
                 self._keep_code()
-                self._news = False
+                self._kept_at, self._news = self.code.read, False
         return Report(tuple(verdicts), unanchored, len(new), tuple(remarks))
 
     def _anchored(
@@ -437,7 +437,8 @@ def _diff(anchor: Anchor, old: str, code: Code, place: str) -> str:
 def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
     """What every memory of the bank names. Of files that are as they were the last time, without reading them."""
     folder = bank.root / "indices"
-    kept = _kept(folder / "mentions.json", "").get("files", {})
+    kept = _kept(folder / "mentions.json", "").get("files")
+    kept = kept if isinstance(kept, dict) and all(isinstance(entry, list) for entry in kept.values()) else {}
     found: dict[str, tuple[Mention, ...]] = {}
     now: dict[str, Any] = {}
     unchanged = True
