@@ -512,8 +512,10 @@ def test_two_branches_with_any_histories_come_together(
     right = branch_off(place / "base", place / "right", theirs, 2000)
     result = merged_tree(base, left, right)
     assert result == merged_tree(base, right, left)
-    again = merged_tree(base, result, left)  # as when a branch is merged once more and git has forgotten that it was
-    assert {**again, "topics/index.md": b""} == {**result, "topics/index.md": b""}
+    again = merged_tree(base, result, left)  # as after a squash: git does not know that it was merged before
+    check_merge(base, left, right, again)
+    if not any(MARK.encode() in data for data in result.values()):
+        assert {**again, "topics/index.md": b""} == {**result, "topics/index.md": b""}
     check_merge(base, left, right, result)
     check_bank([Bank.open(place / name) for name in ("base", "left", "right")], put(place / "result", result))
 
