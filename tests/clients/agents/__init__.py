@@ -1,0 +1,128 @@
+"""The clients side by side: how each is run without a person and without an account, against a model on this machine.
+
+What `memlane connect` has to write is not here: the tests let it write that. Nothing leaves the machine: the variables
+and settings that switch off reports, updates and downloads are the vendors' own. `{url}` is where the model listens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scripted import Wire, completions, gemini, messages, responses
+
+
+@dataclass(frozen=True)
+class Agent:
+    client: str  # memlane's name for it
+    package: str  # npm's
+    program: str
+    wire: Wire
+    arguments: tuple[str, ...]  # with {prompt}
+    variables: Mapping[str, str]
+    settings: tuple[str, str]  # a file in the home folder, and what the user has in it before
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2) + "\n"
+
+
+_OPENCODE = {
+    "model": "local/scripted",
+    "small_model": "local/scripted",
+    "provider": {
+        "local": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Local",
+            "options": {"baseURL": "{url}/v1", "apiKey": "none"},
+            "models": {"scripted": {"name": "Scripted", "tool_call": True}},
+        }
+    },
+}
+
+_CODEX = """\
+model = "scripted"  # on this machine
+model_provider = "local"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.local]
+name = "Local"
+env_key = "LOCAL_KEY"
+wire_api = "responses"
+"""
+
+_GEMINI = {
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    "privacy": {"usageStatisticsEnabled": False},
+    "security": {"folderTrust": {"enabled": False}, "auth": {"selectedType": "gemini-api-key"}},
+}
+
+AGENTS = (
+    Agent(
+        client="claude-code",
+        package="@anthropic-ai/claude-code",
+        program="claude",
+        wire=messages,
+        arguments=("-p", "{prompt}", "--allowedTools", "mcp__memlane__remember", "--output-format", "json"),
+        variables={
+            "ANTHROPIC_BASE_URL": "{url}",
+            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "ENABLE_TOOL_SEARCH": "false",  # the tools are in the first request, not looked up
+        },
+        settings=(".claude/settings.json", _json({"cleanupPeriodDays": 30})),
+    ),
+    Agent(
+        client="codex",
+        package="@openai/codex",
+        program="codex",
+        wire=responses,
+        arguments=(
+            "exec",
+            "--skip-git-repo-check",
+            "--json",
+            "--dangerously-bypass-hook-trust",  # a person types /hooks once instead
+            "--dangerously-bypass-approvals-and-sandbox",
+            "-c",
+            'model_providers.local.base_url="{url}/v1"',
+            "{prompt}",
+        ),
+        variables={"LOCAL_KEY": "none"},
+        settings=(".codex/config.toml", _CODEX),
+    ),
+    Agent(
+        client="opencode",
+        package="opencode-ai",
+        program="opencode",
+        wire=completions,
+        arguments=("run", "--format", "json", "{prompt}"),
+        variables={
+            "OPENCODE_CONFIG_CONTENT": json.dumps(_OPENCODE),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+        },
+        settings=(
+            ".config/opencode/opencode.jsonc",
+            '{\n  // mine\n  "autoupdate": false,\n  "share": "disabled"\n}\n',
+        ),
+    ),
+    Agent(
+        client="gemini",
+        package="@google/gemini-cli",
+        program="gemini",
+        wire=gemini,
+        arguments=("-p", "{prompt}", "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json"),
+        variables={"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": "{url}"},
+        settings=(".gemini/settings.json", _json(_GEMINI)),
+    ),
+)

@@ -1,0 +1,172 @@
+"""Real clients, from connecting to disconnecting, against a scripted model on this machine: `make test-clients`.
+
+The name keeps it out of `make test`, which replays what was recorded here (tests/test_payloads.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import AGENTS, Agent
+from recording import record
+from scripted import Model, Script, serve
+
+from memlane import Bank
+from story import ANSWER, FACT, HOUSE_RULE, PROMPTS, RELEVANT, SECOND_ANSWER, fill
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+MODULES = ROOT / ".clients/node_modules"
+LONGEST = 180  # seconds for one process
+
+
+@dataclass(frozen=True)
+class Place:
+    """A home and a project of their own for one client, with nothing of whoever runs this."""
+
+    agent: Agent
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    def run(self, program: str, *arguments: str, url: str = "http://127.0.0.1:9") -> str:
+        """Run a program to its end; it and its children are gone afterwards. Returns what it wrote to stdout."""
+        node = next((str(path) for path in MODULES.glob("node-linux-*/bin")), "")
+        path = [str(self.folder / "bin"), *filter(None, [node]), str(MODULES / ".bin"), "/usr/bin", "/bin"]
+        variables = {
+            "HOME": str(self.home),
+            "PATH": ":".join(path),
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(self.folder),
+            **{name: value.replace("{url}", url) for name, value in self.agent.variables.items()},
+        }
+        process = subprocess.Popen(
+            [shutil.which(program, path=variables["PATH"]) or program, *arguments],
+            cwd=self.project,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            out, err = process.communicate(timeout=LONGEST)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        assert process.returncode == 0, f"{program} ended with {process.returncode}:\n{out[-2000:]}\n{err[-2000:]}"
+        return out
+
+    def ask(self, model: Model, prompt: str) -> None:
+        """One session of the client: a prompt, and what comes of it."""
+        words = [word.replace("{url}", model.url).replace("{prompt}", prompt) for word in self.agent.arguments]
+        self.run(self.agent.program, *words, url=model.url)
+
+    @property
+    def settings(self) -> Path:
+        return self.home / self.agent.settings[0]
+
+    def hooks(self) -> list[dict[str, Any]]:
+        path = self.folder / "bin/hooks.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@dataclass(frozen=True)
+class Story:
+    """Two sessions of a client, one after the other, and what was left behind."""
+
+    place: Place
+    first: Model
+    second: Model
+
+    @property
+    def bank(self) -> Bank:
+        return Bank.open(self.place.project)
+
+    def fired(self) -> list[str]:
+        return [call["arguments"][1] for call in self.place.hooks()]
+
+
+@pytest.fixture(scope="module", params=AGENTS, ids=lambda agent: agent.client)
+def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """The whole story of a client; it ends connected."""
+    agent: Agent = request.param
+    if not (MODULES / ".bin" / agent.program).exists():
+        pytest.skip(f"{agent.package} is not installed")
+    place = Place(agent, tmp_path_factory.mktemp(agent.client))
+    place.settings.parent.mkdir(parents=True)
+    place.settings.write_text(agent.settings[1])
+    place.project.mkdir()
+    memlane = place.folder / "bin/memlane"
+    memlane.parent.mkdir()
+    memlane.write_text(f"#!{sys.executable}\n{(HERE / 'recorder.py').read_text()}")
+    memlane.chmod(0o755)
+
+    place.run("memlane", "init")
+    fill(Bank.open(place.project))
+    place.run("memlane", "connect", agent.client)
+    with serve(agent.wire, Script(ANSWER, tool="remember", arguments={"text": FACT})) as first:
+        place.ask(first, PROMPTS[0])
+    with serve(agent.wire, Script(SECOND_ANSWER)) as second:
+        place.ask(second, PROMPTS[1])
+    return Story(place, first, second)
+
+
+def test_the_tool_is_called_and_its_result_reaches_the_model(story: Story) -> None:
+    assert [turn.result for turn in story.first.turns] == [False, True]
+    assert "notes:the-staging-database-is-called-heron" in story.first.turns[1].text
+    assert FACT in [memory.text.strip() for memory in story.bank.list(lane="notes", limit=100)]
+
+
+def test_the_session_starts_with_the_snapshot(story: Story) -> None:
+    assert "session-start" in story.fired()
+    assert HOUSE_RULE in story.first.turns[0].text
+
+
+def test_the_prompt_brings_what_is_relevant(story: Story) -> None:
+    assert "prompt" in story.fired()
+    assert RELEVANT in story.first.turns[0].text
+
+
+def test_the_answer_is_captured_once(story: Story) -> None:
+    assert "stop" in story.fired()
+    assert [memory.text for memory in story.bank.list(lane="records", limit=100)] == [SECOND_ANSWER, ANSWER]
+
+
+def test_the_next_session_recalls_it(story: Story) -> None:
+    asked = story.second.turns[0].text
+    assert [line in asked for line in (*ANSWER.split("\n\n"), FACT)] == [True, True, True]
+
+
+def test_no_hook_has_anything_to_complain_about(story: Story) -> None:
+    assert not (story.place.home / ".local/state/memlane/hook.log").exists()
+
+
+def test_disconnecting_brings_the_settings_back(story: Story, request: pytest.FixtureRequest) -> None:
+    """The last one: it ends the story."""
+    if request.config.getoption("record", False):
+        record(story.place.agent.client, story.place.home, story.place.project, story.place.hooks())
+    settings = story.place.settings
+    assert "memlane" in settings.read_text()
+    story.place.run("memlane", "disconnect", story.place.agent.client)
+    assert settings.read_text() == story.place.agent.settings[1]
+    left = [path for path in story.place.home.glob(".*") if path.is_file() and b"/bin/memlane" in path.read_bytes()]
+    assert left == []
