@@ -92,6 +92,8 @@ AGENTS = (
             "--dangerously-bypass-hook-trust",  # a person types /hooks once instead
             "--dangerously-bypass-approvals-and-sandbox",
             "-c",
+            "mcp_servers.memlane.required=true",  # else a first turn that begins within a second may have no tools yet
+            "-c",
             'model_providers.local.base_url="{url}/v1"',
             "{prompt}",
         ),
