@@ -415,6 +415,14 @@ class Bank:
         left = fresh.accept(self, [id]).verdicts
         return left[0] if left else fresh.Verdict(id, fresh.FRESH, ())
 
+    def anchor(self, id: str) -> None:
+        """Note what the code is that a memory names, after one of a lane's own verbs wrote it. Never fails a write.
+
+        `add`, `update` and `append` do it by themselves; what nobody anchored, `fresh` anchors when it first sees it.
+        """
+        with suppress(MemlaneError):
+            self._anchored(self.get(id))
+
     @property
     def watch(self) -> Watch | None:
         """What ties memories to the project's code; None for a bank of the past or one that several projects share."""
@@ -527,13 +535,13 @@ class Bank:
         One that is there again and held back is kept from now on.
         """
         name, native = _split(id)
-        for lane in [self.lane(name)] if name else map(self.lane, NAMES):
-            if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
-                return self._indexed(lane.recover(native))
         with suppress(NotFound, InvalidInput):
             memory = self.get(id)
             if self.tombstones.held(memory):
                 return replace(memory, remarks=self.tombstones.lift(memory.text))
+        for lane in [self.lane(name)] if name else map(self.lane, NAMES):
+            if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
+                return self._indexed(lane.recover(native))
         raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
 
     def removed(self) -> builtins.list[Removed]:

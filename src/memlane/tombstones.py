@@ -56,7 +56,7 @@ class Tombstones:
         self._hashes: set[bytes] = set()
         self._ids: set[bytes] = set()
 
-    def __bool__(self) -> bool:
+    def any(self) -> bool:
         """Whether anything was ever deleted here."""
         self._read()
         return bool(self._keys)
@@ -69,7 +69,8 @@ class Tombstones:
 
     def held(self, memory: Memory) -> str | None:
         """The day on which this very memory, its id and its text, was deleted; None nearly always."""
-        ids = self._ids.intersection(self._of_id(memory.id))
+        asked = self._of_id(memory.id)
+        ids = self._ids.intersection(asked)
         if not ids:
             return None
         stones = [stone for hash in self._of_text(memory.text) for stone in self._standing(hash) if stone.id in ids]
@@ -77,7 +78,8 @@ class Tombstones:
 
     def knows(self, id: str) -> bool:
         """Whether a memory of this id was deleted and not kept since."""
-        ids = self._ids.intersection(self._of_id(id))
+        asked = self._of_id(id)
+        ids = self._ids.intersection(asked)
         hashes = {line[_HASH] for line in self._lines if line[_ID] in ids}
         return any(stone.id in ids for hash in hashes for stone in self._standing(hash))
 

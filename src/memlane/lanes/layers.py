@@ -141,7 +141,7 @@ class MemoryStore:
     def update(self, id: str, content: str) -> dict[str, Any]:
         """Replace the content and refresh the Last Updated line. Raises NotFound; a size warning never blocks."""
         path = self._existing(id)
-        return self._update(path, id, self._admit(id, content))
+        return self._update(path, id, self._wanted(self._admit(id, content)))
 
     def append(self, id: str, content: str) -> dict[str, Any]:
         """Add the content on new lines at the end, and prune by the file type's rule. Raises NotFound."""
@@ -201,8 +201,11 @@ class MemoryStore:
         self._count([*shared, *commands, *(entry for entries in skills.values() for entry in entries)])
         return {"shared": shared, "skills": skills, "commands": commands}
 
-    def prune(self, policy: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
-        """Apply the pruning rules to all files, or to a project's or a skill's. A dry run only says what it would do.
+    def prune(
+        self, policy: Mapping[str, Any] | None = None, *, paths: Sequence[str] | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Apply the pruning rules to all files, to these, or to a project's or a skill's. A dry run only says what
+        it would do.
 
         Old reviews and sessions go to the archive beside their file; before resolved issues are removed, the file is
         copied into `.trash/`, and the reason says where.
@@ -210,7 +213,7 @@ class MemoryStore:
         wanted = policy_values({**(policy or {}), **options})
         pruned: list[dict[str, str]] = []
         warnings: list[str] = []
-        for path in self.files():
+        for path in self.files() if paths is None else paths:
             if isinstance(path, Problem):
                 warnings.append(f"{os.path.basename(path.path)} {path.why}")
                 continue
@@ -341,7 +344,7 @@ class MemoryStore:
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, frozenset({"text"}), self.name)
         path = self._existing(native)
-        draft = self._admit(native, changes.get("text"))
+        draft = self._wanted(self._admit(native, changes.get("text")))
         self._update(path, native, draft)
         return replace(self.fetch(native), remarks=draft.remarks)
 
@@ -480,6 +483,11 @@ class MemoryStore:
             raise InvalidInput("There is no content, or it is not text.", hint="Give the content as text.")
         return gate.admit(self.checks, Draft(content, fields=names_of(id)), self)
 
+    def _wanted(self, draft: Draft) -> Draft:
+        """A draft that is about to be written. It is wanted, even if the same text was deleted before."""
+        lifted = self.tombstones.lift(lifecycle.body(draft.text))
+        return replace(draft, remarks=(*draft.remarks, *lifted)) if lifted else draft
+
     def _create(self, id: str, content: str, created_at: datetime | None = None) -> tuple[str, ...]:
         """Write a new file; what there is to say of it."""
         path = self._path(id)
@@ -507,8 +515,7 @@ class MemoryStore:
             old = readable(path)
             text = lifecycle.page(draft.text, self._today(), "\ufeff" * old.startswith("\ufeff"))
             self._write(path, old, text)
-        remarks = (*draft.remarks, *self.tombstones.lift(lifecycle.body(text)))
-        return {"id": id, "updated": True, **self._measured(path, id, text, remarks)}
+        return {"id": id, "updated": True, **self._measured(path, id, text, draft.remarks)}
 
     def _append(self, path: str, id: str, draft: Draft, *, paragraph: bool = False) -> dict[str, Any]:
         today = self._today()
@@ -520,8 +527,8 @@ class MemoryStore:
             text = lifecycle.joined(pruned.text, draft.text, paragraph=paragraph) if before else pruned.text
             text = lifecycle.stamped(text, today)
             copy = self._write(path, old, text, whole, pruned)
-        remarks = (*draft.remarks, *self.tombstones.lift(lifecycle.body(text)))
-        measured = self._measured(path, id, text, remarks)
+        self.tombstones.lift(lifecycle.body(text))
+        measured = self._measured(path, id, text, draft.remarks)
         answer = {"id": id, "appended": True, "pruned": bool(pruned.actions), **measured}
         if pruned.actions:
             actions = self._with_copy(pruned.actions, copy)

@@ -364,7 +364,7 @@ class NoteLane:
         return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text)))
 
     def _remark(self, path: str) -> dict[str, str]:
-        found = self._wanted(path, ()).remarks if self.tombstones else ()
+        found = self._wanted(path, ()).remarks if self.tombstones.any() else ()
         return {"remark": "; ".join(found)} if found else {}
 
     def _filename(self, path: str) -> str:
