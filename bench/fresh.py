@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def searching(project: Path) -> float:
         queries = [f"{one} {other}" for one, other in itertools.pairwise(WORDS)]
         for query in queries:
             bank.search(query)
-        return statistics.median(spent(lambda query=query: bank.search(query)) for _ in range(10) for query in queries)
+        return statistics.median(spent(partial(bank.search, query)) for _ in range(10) for query in queries)
 
 
 def main() -> None:
@@ -105,7 +106,7 @@ def main() -> None:
         with Bank.open(project) as bank:
             named, plain = "It lives in `src/part1/module1.py:step1`.", "It lives somewhere in the code, they say."
             for what, text in (("that names a function", named), ("that names no code", plain)):
-                times = [spent(lambda n=n, w=what, t=text: bank.add(t, title=f"{w} {n}")) for n in range(20)]
+                times = [spent(partial(bank.add, text, title=f"{what} {n}")) for n in range(20)]
                 show(f"adding a memory {what}", statistics.median(times))
         judged(project)
         searching(project)

@@ -398,6 +398,16 @@ def test_a_write_is_acknowledged_even_when_it_cannot_be_anchored(bank: Bank, pro
     assert stored.remarks[0].startswith("the code that it names was not anchored: anchors.jsonl cannot be written")
 
 
+def test_the_tools_for_notes_anchor_what_they_write(bank: Bank, project: Path) -> None:
+    from memlane.mcp import notes
+
+    notes.create_memory.run(bank, "auth.md", "See `src/auth.py`.", [], "fact")
+    write(project, "src/auth.py", "x = 1\n")
+    assert verdicts(bank) == {"notes:auth": "drifted"}
+    notes.append_memory.run(bank, "auth.md", "Still true.")
+    assert verdicts(bank) == {"notes:auth": "fresh"}
+
+
 # -- the sidecar
 
 
@@ -422,6 +432,23 @@ def test_the_newest_line_counts_in_any_order(bank: Bank, project: Path) -> None:
     bank.accept("notes:auth")
     (project / ".memories/anchors.jsonl").write_bytes(b"".join(reversed(lines(project))))
     assert verdicts(Bank.open(project)) == {"notes:auth": "fresh"}
+
+
+def test_anchors_of_two_branches_merge(repository: Path) -> None:
+    with Bank.init(repository, git=True) as bank:
+        bank.add("See `src/auth.py`.", title="auth")
+        commit(repository)
+        git(repository, "branch", "other")
+        bank.add("See `src/auth.py:login`.", title="here")
+        commit(repository)
+        here = lines(repository)
+        git(repository, "checkout", "-q", "other")
+        bank.add("See `src/auth.py:logout`.", title="there")
+        commit(repository)
+        there = lines(repository)
+        git(repository, "merge", "-q", "-", "-m", "both")
+        assert sorted(lines(repository)) == sorted({*here, *there})
+        assert verdicts(bank) == {"notes:auth": "fresh", "notes:here": "fresh", "notes:there": "fresh"}
 
 
 def test_without_the_sidecar_everything_is_anchored_anew(bank: Bank, project: Path) -> None:

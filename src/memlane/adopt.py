@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from memlane import config, files, tombstones
+from memlane import anchors, config, files, tombstones
 from memlane.errors import ConfigError, InvalidInput
 from memlane.lanes import NAMES
 from memlane.text import newline_of
@@ -119,7 +119,8 @@ def join_git(settings: config.Config) -> dict[str, Any]:
         ignores += [f"/{below}{rule.format(name=_spelt(root.name))}" for rule in _IGNORED[name]]
     if git.relative(top, settings.root) is not None:
         attributes, _ = rules.setdefault(settings.root, ([], [".memlane-*.tmp"]))
-        attributes.append(f"{tombstones.FILE} -text merge=union")  # its lines mean the same in any order
+        for name in (tombstones.FILE, anchors.NAME):
+            attributes.append(f"{name} -text merge=union")  # its lines mean the same in any order
     written = []
     for home, (attributes, ignores) in rules.items():
         files.make_folder(os.fspath(home))

@@ -237,6 +237,8 @@ class Watch:
         except MemlaneError as error:
             remarks.append(f"nothing could be anchored: {error}")
         verdicts = self._judged(pairs)
+        if bank.tombstones:
+            verdicts = [v for v in verdicts if v.verdict == FRESH or not bank.tombstones.held(bank.get(v.id))]
         unanchored = len(named) - len(verdicts)
         with suppress(MemlaneError, OSError):  # it only saves time and room
             if ids is None:

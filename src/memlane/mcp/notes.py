@@ -100,7 +100,7 @@ def create_memory(
     memory_type: Annotated[str, Field(description="journal, plan, fact, observation or reflection")] = "journal",
 ) -> Written:
     """Write a new note. Fails when the file exists: then update or append."""
-    return _answer(Written, bank.notes.create_memory(filename, content, tags, memory_type))
+    return _written(bank, bank.notes.create_memory(filename, content, tags, memory_type))
 
 
 @tool(READS)
@@ -112,13 +112,13 @@ def read_memory(bank: Bank, filename: Filename) -> Read:
 @tool(CHANGES)
 def update_memory(bank: Bank, filename: Filename, content: str) -> Written:
     """Replace a note entirely. Include the front matter in the content to keep its tags and type."""
-    return _answer(Written, bank.notes.update_memory(filename, content))
+    return _written(bank, bank.notes.update_memory(filename, content))
 
 
 @tool(ADDS)
 def append_memory(bank: Bank, filename: Filename, content: str) -> Written:
     """Add content to the end of a note."""
-    return _answer(Written, bank.notes.append_memory(filename, content))
+    return _written(bank, bank.notes.append_memory(filename, content))
 
 
 @tool(CHANGES)
@@ -161,7 +161,9 @@ def get_memory_stats(bank: Bank) -> Stats:
 @tool(CHANGES)
 def merge_memories(bank: Bank, source_files: Words, target_file: Filename, summary_content: str) -> Merged:
     """Replace several notes by a new one with exactly this content; the sources go to the trash."""
-    return _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
+    done = _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
+    bank.anchor(f"notes:{done['target_file']}")
+    return done
 
 
 @tool(READS, indexed=True)
@@ -199,6 +201,13 @@ def _answer(shape: type[T], answer: dict[str, Any]) -> T:
     if "error" in answer:
         raise MemlaneError(answer["error"])
     return cast("T", answer)
+
+
+def _written(bank: Bank, answer: dict[str, Any]) -> Written:
+    """The lane's answer to a write, once the code that the note names is noted."""
+    done = _answer(Written, answer)
+    bank.anchor(f"notes:{done['filename']}")
+    return done
 
 
 def _id(memory: Memory) -> str:
