@@ -140,6 +140,13 @@ def test_quotes_and_dashes_in_a_prompt_are_only_punctuation(bank: Bank, ask: Ask
     assert context(ask("claude-code", "prompt", prompt='- deploys: "when exactly" do they go out -standup?'))
 
 
+def test_a_bank_that_is_not_indexed_yet_is_indexed_in_silence(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    for number in range(600):
+        (tmp_path / f"project/.memories/n{number}.md").write_text(f"Note {number} about apples.\n")
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    assert context(ask("claude-code", "prompt", prompt="When do deploys go out?")).startswith("<memlane-context>")
+
+
 # -- capture
 
 TWO_LINES = "The deploy failed because the token had expired.\n\nI renewed it and ran it again."

@@ -14,13 +14,14 @@ shown to it twice; and what capture writes.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, files
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
     """Answer one event on stdout. Never raises and never ends the process with anything but 0."""
     client = event = answer = ""
     try:
-        with _deadline() as patience:
+        with _deadline() as patience, redirect_stderr(io.StringIO()):  # clients show or log what they find there
             client, event, payload = _asked(arguments, sys.stdin.buffer.read(MAX_INPUT + 1))
             settings = config.load(_folder(payload))
             if settings["memory.enabled"] and settings["hook.enabled"]:
