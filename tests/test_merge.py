@@ -353,6 +353,9 @@ FORMATS = {
 }
 
 
+UNION = ("tombstones.jsonl", "anchors.jsonl")  # git's own union: lines that mean the same in any order
+
+
 def merged_tree(base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str, bytes]) -> dict[str, bytes]:
     """What git does with two branches, file by file."""
     result = {}
@@ -362,6 +365,8 @@ def merged_tree(base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str
             result[path] = one
         elif one == old:
             result[path] = two
+        elif path in UNION:
+            result[path] = b"".join(sorted({*one.splitlines(True), *two.splitlines(True)}))
         else:
             format = next(format for pattern, format in FORMATS.items() if fnmatch(path, pattern))
             result[path] = merge(format, old, one, two)
@@ -429,7 +434,8 @@ history = st.lists(
 def files_of(folder: Path) -> dict[str, bytes]:
     """What git would hold: no trash, no index, no counters."""
     found = tree(folder / ".memories")
-    return {path: data for path, data in found.items() if not any(part.startswith(".") for part in path.split("/"))}
+    found = {path: data for path, data in found.items() if not any(part.startswith(".") for part in path.split("/"))}
+    return {path: b"".join(sorted(data.splitlines(True))) if path in UNION else data for path, data in found.items()}
 
 
 def branch_off(base: Path, folder: Path, steps: list[tuple[str, int]], number: int) -> dict[str, bytes]:
