@@ -294,6 +294,7 @@ class _Reading:
         self.lines = self.recognised = 0
         self._message: _Message | None = None
         self._shown = set(state.shown)
+        self._shown_since: list[str] = []  # after the last words of the message: it cannot repeat those
         self._tail, self._resumed_at = state.tail, state.offset
         state.tail = ""
         self._kept: list[Kept] = []
@@ -315,12 +316,14 @@ class _Reading:
             state.thread, state.cwd = entry.thread or state.thread, entry.cwd or state.cwd
             state.aside = state.aside or entry.aside
             if marked and not entry.text:
-                self._show(line)
+                self._shown_since += _marks(line)
             if entry.skip == "sidechain" or state.aside:  # may stand between the blocks of a message
                 self._skipped["sidechain"] += entry.text != ""
                 continue
             if self._message and (entry.asked or self._is_another(entry)):
                 self.close()
+            if entry.text or not self._message:
+                self._show()
             if entry.asked:
                 state.files = []
             if entry.text and self._message:
@@ -340,11 +343,15 @@ class _Reading:
 
     def finish(self, offset: int) -> None:
         """The end, for now. The last message is stored as it is, and read again next time: it may have grown."""
+        if not self._message:
+            self._show()
         self.state.offset = self._message.start if self._message else offset
         self.state.tail = self.close()
 
     def stop(self, offset: int) -> bool:
         """Time is up: what is not stored yet is read again next time. False when that would lead nowhere."""
+        if not self._message:
+            self._show()
         self.state.offset = self._message.start if self._message else offset
         self._complete = self.state.offset == self._resumed_at
         return not self._complete
@@ -398,15 +405,14 @@ class _Reading:
             with suppress(NotFound):  # another capture was first
                 self.lane.set_aside(before.id)
 
-    def _show(self, line: dict[str, Any]) -> None:
+    def _show(self) -> None:
         """Remember the lines of memory that were put before the model."""
         shown = self.state.shown
-        for text in _strings(line):
-            for block in _BLOCK.finditer(text):
-                for mark in map(_mark, block[0].splitlines()):
-                    if mark and mark not in self._shown:
-                        self._shown.add(mark)
-                        shown.append(mark)
+        for mark in self._shown_since:
+            if mark not in self._shown:
+                self._shown.add(mark)
+                shown.append(mark)
+        self._shown_since = []
         for mark in shown[:-_SHOWN]:
             self._shown.discard(mark)
         del shown[:-_SHOWN]
@@ -423,6 +429,12 @@ class _Reading:
 _TAG = r"(?:<|&lt;)(?:memlane-[a-z]+|!--\s*memlane:start)"
 _BLOCK = re.compile(_TAG + r".*?(?:(?:<|&lt;)(?:/memlane-|!--\s*memlane:end)|\Z)", re.DOTALL)
 _QUOTED = re.compile(rf"^[\s>*-]*(?:<hook_context>|{_TAG})", re.MULTILINE)
+
+
+def _marks(line: dict[str, Any]) -> list[str]:
+    """The marks of all lines of memory that a line of a transcript holds."""
+    blocks = (block[0] for text in _strings(line) for block in _BLOCK.finditer(text))
+    return [mark for block in blocks for mark in map(_mark, block.splitlines()) if mark]
 
 
 def _mark(line: str) -> str:
