@@ -83,6 +83,11 @@ class Tombstones:
         hashes = {line[_HASH] for line in self._lines if line[_ID] in ids}
         return any(stone.id in ids for hash in hashes for stone in self._standing(hash))
 
+    def was(self, id: str, text: str) -> bool:
+        """Whether a memory of this id said this when it was deleted, and nobody has wanted it back since."""
+        ids = set(self._of_id(id))
+        return any(stone.id in ids for hash in self._of_text(text) for stone in self._standing(hash))
+
     def problems(self) -> Iterator[Problem]:
         """The first line that cannot be read, perhaps of a merge; the others count."""
         self._read()

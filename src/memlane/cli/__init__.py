@@ -35,6 +35,7 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "merge-driver": "git",
     "rm": "bank",
     "restore": "bank",
+    "forget": "forget",
     "trash": "bank",
     "merge": "bank",
     "suggest-merges": "search",
