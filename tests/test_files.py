@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -239,6 +241,23 @@ def test_appending_closes_off_a_torn_line(tmp_path: Path) -> None:
     path.write_bytes(b'{"a":1}\n{"b":')
     files.append_lines(str(path), b'{"c":3}\n')
     assert path.read_bytes() == b'{"a":1}\n{"b":\n{"c":3}\n'
+
+
+def test_what_the_disk_takes_only_the_beginning_of_is_blanked_out(tmp_path: Path) -> None:
+    """A limit on the size of files cuts the second line off; nothing of it is left, and the third stands by itself."""
+    path = tmp_path / "log.jsonl"
+    code = (
+        "import resource, sys; from memlane import StorageError, files\n"
+        "files.append_lines(sys.argv[1], b'{\"a\":1}\\n')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (12, resource.RLIM_INFINITY))\n"
+        "try: files.append_lines(sys.argv[1], b'{\"b\":2}\\n')\n"
+        "except StorageError as error: print(error.code)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "files.append_lines(sys.argv[1], b'{\"c\":3}\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("disk_full\n", "")
+    assert path.read_bytes() == b'{"a":1}\n    \n{"c":3}\n'
 
 
 def test_appending_follows_a_file_that_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -287,6 +287,7 @@ def append_lines(path: str, data: bytes) -> None:
                 line = b"\n" + data if torn else data
                 written = os.write(fd, line)
                 if written != len(line):
+                    _blank(path, fd, written)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
                 _sync(fd)
                 if before.st_size == 0:
@@ -296,6 +297,23 @@ def append_lines(path: str, data: bytes) -> None:
                         return
             finally:
                 os.close(fd)
+
+
+def _blank(path: str, fd: int, count: int) -> None:
+    """Put spaces where the disk took only the beginning of what was last appended: a line that says nothing.
+
+    They take no new room. Cutting the file off instead might take along a line that somebody else appends now. A kill
+    before this is done leaves a torn line, which readers report.
+    """
+    end = os.lseek(fd, 0, os.SEEK_CUR)
+    with suppress(OSError):
+        over = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # with O_APPEND, Linux would write at the end
+        try:
+            if os.path.samestat(os.fstat(over), os.fstat(fd)):
+                os.pwrite(over, b" " * count, end - count)
+                _sync(over)
+        finally:
+            os.close(over)
 
 
 @contextmanager
