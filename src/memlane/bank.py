@@ -20,7 +20,7 @@ from memlane import config, files, gate, lanes, tombstones
 from memlane.config import Profile
 from memlane.errors import InvalidInput, MemlaneError, NotFound
 from memlane.lanes import NAMES, Lane
-from memlane.model import Draft, Hit, Link, Memory, Problem, Removed, utc_now
+from memlane.model import Draft, Hit, Link, Memory, Plan, Problem, Removed, utc_now
 from memlane.text import moment
 from memlane.tombstones import Tombstones
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memlane.lanes.topics import TopicLane
     from memlane.lanes.vault import MemoryVault
     from memlane.past import Change, Copy
+    from memlane.undo import Undone
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
@@ -477,6 +478,33 @@ class Bank:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
         _check_query("", limit, type=type)
         return self.index.ask(lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type))
+
+    def upkeep(self, **chosen: Any) -> Plan:
+        """What the bank as a whole needs; `chosen` narrows it, as `memlane.upkeep.plan` says. Changes nothing."""
+        from memlane.upkeep import plan
+
+        return plan(self, **chosen)
+
+    def apply(self, plan: Plan) -> Plan:
+        """Carry out what in a plan needs no decision and return what was done; `undo` takes it back."""
+        from memlane import upkeep
+
+        done = upkeep.apply(self, plan)
+        self._look_again()
+        return done
+
+    def undo(self, id: str | None = None) -> Undone:
+        """Take back what was applied last, or under this id; what has changed since is left alone and named."""
+        from memlane import undo
+
+        done = undo.undo(self, id)
+        self._look_again()
+        return done
+
+    def _look_again(self) -> None:
+        """Let an open index know of many writes at once."""
+        if self._index is not None:
+            self._index.refresh(force=True)
 
     @property
     def index(self) -> Index:

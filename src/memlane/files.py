@@ -15,8 +15,10 @@ import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.model import Problem
@@ -37,6 +39,20 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _STAMP = re.compile(r"_(\d{8}_\d{6})(?:-(\d+))?$")
+
+
+class Witness(Protocol):
+    """Somebody who is told of every change before it is made, and may raise so that it is not."""
+
+    def changing(self, path: str, data: bytes | None) -> None:
+        """The file is about to get this content, or with None to go."""
+
+    def moving(self, source: str, target: str) -> None: ...
+
+    def appending(self, path: str, data: bytes) -> None: ...
+
+
+witness: ContextVar[Witness | None] = ContextVar("witness", default=None)  # of this thread; see memlane.undo
 
 
 # -- names
@@ -188,6 +204,8 @@ def create(path: str, data: bytes) -> None:
     A hard link gives the finished file its name in one step that fails when the name is taken. Where the system can
     write a file that has no name yet, a killed writer leaves nothing behind.
     """
+    if (seen_by := witness.get()) and not os.path.lexists(path):
+        seen_by.changing(path, data)
     with storage(path):
         folder = _make_folders(os.path.dirname(path))
         if not _create_from_nameless(path, folder, data):
@@ -259,6 +277,8 @@ def replace(path: str, data: bytes) -> None:
     """Give a file new content: temp file in the same folder, fsync, rename, fsync of the folder."""
     with storage(path):
         path = os.path.realpath(path)  # a link stays a link; the file it names is replaced
+        if seen_by := witness.get():
+            seen_by.changing(path, data)
         folder = _make_folders(os.path.dirname(path))
         mode = None
         with suppress(FileNotFoundError):
@@ -277,6 +297,8 @@ def append_lines(path: str, data: bytes) -> None:
 
     When the file was replaced meanwhile (compaction), the lines are appended to its successor as well.
     """
+    if seen_by := witness.get():
+        seen_by.appending(path, data)
     with storage(path):
         folder = _make_folders(os.path.dirname(path))
         while True:
@@ -345,6 +367,8 @@ def locked(path: str) -> Iterator[None]:
 
 def move(source: str, target: str) -> None:
     """Move a file to a free name. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
+    if seen_by := witness.get():
+        seen_by.moving(source, target)
     with storage(source):
         folder = _make_folders(os.path.dirname(target))
         try:
@@ -370,6 +394,8 @@ def move(source: str, target: str) -> None:
 
 def remove(path: str) -> None:
     """Delete a file whose content is safe elsewhere. One that is gone already is no error."""
+    if seen_by := witness.get():
+        seen_by.changing(path, None)
     with storage(path), suppress(FileNotFoundError):
         os.unlink(path)
         sync_folder(os.path.dirname(path))

@@ -9,11 +9,14 @@ Notes and records have no such rule. Everything can be brought back: tombstones,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from memlane.bank import Bank
+from memlane.lanes.layer_entries import path_of
 from memlane.model import Plan, Step
 from memlane.text import first_line
+from memlane.undo import recording
 
 LANES = ("vault", "topics", "layers")
 _VERBS = {
@@ -45,26 +48,37 @@ def plan(bank: Bank, lanes: Sequence[str] = LANES) -> Plan:
 
 
 def apply(bank: Bank, proposed: Plan) -> Plan:
-    """Carry a plan out and return what was done. What has changed meanwhile is judged again, never forced."""
-    lanes = {step.id.partition(":")[0] for step in proposed.steps}
+    """Carry a plan out and return what was done. What has changed meanwhile is judged again, never forced.
+
+    All entries of a topic file that are too many go together, and all that a rule says of a layer's file. `undo` takes
+    it back.
+    """
+    wanted = {step.id: step for step in proposed.steps}
     done: list[Step] = []
     remarks: list[str] = []
-    if "vault" in lanes:
-        still = {f"vault:{found['id']}" for found in bank.vault.propose_deletions()}
-        wanted = {step.id: step for step in proposed.steps if step.id in still}
-        deleted = bank.vault.bulk_delete([id.removeprefix("vault:") for id in wanted])["deleted"]
-        done += [wanted[f"vault:{id}"] for id in deleted]
-    if "topics" in lanes:
-        moved = {entry.id for entry in bank.topics.prune()}
-        done += [step for step in proposed.steps if step.id in moved]
-    if "layers" in lanes:
-        found, remarks = _layers(bank, dry_run=False)
-        done += found
+    with recording(bank, "prune") as journal:
+        if of_vault := [id for id in wanted if id.startswith("vault:")]:
+            still = {f"vault:{found['id']}" for found in bank.vault.propose_deletions()}
+            journal.step("vault", "delete")
+            deleted = bank.vault.bulk_delete([id.removeprefix("vault:") for id in of_vault if id in still])["deleted"]
+            done += [wanted[f"vault:{id}"] for id in deleted]
+        if any(id.startswith("topics:") for id in wanted):
+            entries = [entry for entry in bank.topics.prune(dry_run=True) if entry.id in wanted]
+            for path in dict.fromkeys(entry.path for entry in entries):
+                first = next(entry for entry in entries if entry.path == path)
+                journal.step(f"topics:{first.topic}/{first.subtopic}", "archive")
+                done += [wanted[entry.id] for entry in bank.topics.prune(paths=[path]) if entry.id in wanted]
+        for id in [id for id in wanted if id.startswith("layers:")]:
+            native = id.removeprefix("layers:")
+            journal.step(id, "prune")
+            found, warnings = _layers(bank, dry_run=False, paths=[os.path.join(bank.layers.root, path_of(native))])
+            done += found
+            remarks += warnings
     return Plan(tuple(done), tuple(remarks))
 
 
-def _layers(bank: Bank, *, dry_run: bool) -> tuple[list[Step], list[str]]:
-    found = bank.layers.prune(dry_run=dry_run)
+def _layers(bank: Bank, *, dry_run: bool, paths: Sequence[str] | None = None) -> tuple[list[Step], list[str]]:
+    found = bank.layers.prune(dry_run=dry_run, paths=paths)
     steps = [
         Step(f"layers:{step['id']}", _VERBS.get(step["action"], step["action"]), step["reason"])
         for step in found["pruned"]

@@ -39,6 +39,8 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "trash": "bank",
     "merge": "bank",
     "suggest-merges": "search",
+    "upkeep": "upkeep",
+    "undo": "undo",
     "promote": "upkeep",
     "prune": "upkeep",
     "stale": "upkeep",

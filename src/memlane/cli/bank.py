@@ -357,10 +357,15 @@ def problems(bank: Bank, as_json: bool) -> None:
 @as_json
 @with_bank
 def merge(bank: Bank, sources: tuple[str, ...], into: str, text: str | None, as_json: bool) -> None:
-    """Replace several notes by one; the old ones go to the trash.
+    """Replace several notes by one; the old ones go to the trash, and `memlane undo` takes it back.
 
     \b
     $ memlane merge auth-1 auth-2 --into auth --text "What both say: …"
     """
+    from memlane.undo import recording
+
     names = [source.removeprefix("notes:") for source in sources]
-    print_written(bank.notes.merge(names, into, take_text(text)), as_json, "merged into")
+    content = take_text(text)
+    with recording(bank, "merge"):
+        merged = bank.notes.merge(names, into, content)
+    print_written(merged, as_json, "merged into")

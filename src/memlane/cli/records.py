@@ -122,15 +122,19 @@ def validate(bank: Bank, as_json: bool) -> None:
 def retain(bank: Bank, days: int | None, count: int | None, applied: bool, as_json: bool) -> None:
     """Show which records are too old or too many to keep; with --apply, move them to the archive.
 
-    Both limits are off (0) unless configured. `memlane restore` brings a record back from the archive.
+    Both limits are off (0) unless configured. `memlane restore` brings a record back from the archive, `memlane undo`
+    all of them.
 
     \b
     $ memlane records retain --days 365
     $ memlane records retain --days 365 --apply
     """
+    from memlane.undo import recording
+
     days = bank.config["capture.keep_days"] if days is None else days
     count = bank.config["capture.keep_count"] if count is None else count
-    found = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
+    with recording(bank, "records retain"):
+        found = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
     plan = Plan(tuple(Step(f"records:{record.id}", "archive", why, record.subject) for record, why in found))
     if as_json:
         print_json({"applied": applied, **plan.to_dict()})

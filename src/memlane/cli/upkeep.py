@@ -1,7 +1,8 @@
-"""`memlane promote`, `prune`, `stale` and `validate`: keeping a bank in good order."""
+"""`memlane upkeep`, `promote`, `prune`, `stale` and `validate`: keeping a bank in good order."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import click
@@ -9,11 +10,14 @@ import click
 from memlane.bank import Bank
 from memlane.cli.output import (
     as_json,
+    complete_id,
     id_argument,
     ids_argument,
+    open_bank,
     print_json,
     print_problems,
     print_rows,
+    print_text,
     print_written,
     progress,
     say,
@@ -23,7 +27,98 @@ from memlane.cli.output import (
 )
 from memlane.errors import InvalidInput
 from memlane.lanes import NAMES
+from memlane.model import Plan, Step, iso
 from memlane.prune import LANES
+
+
+@click.command()
+@click.argument("items", nargs=-1, metavar="[ITEM]...", shell_complete=complete_id)
+@click.option("--only", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be repeated.")
+@click.option("--lane", "lanes", type=click.Choice(NAMES), multiple=True, help="Only this lane; may be repeated.")
+@click.option("--apply", "apply_", is_flag=True, help="Do what needs no decision. Without this, it is only shown.")
+@click.option("--show", is_flag=True, help="Show the memories that each item is about, side by side.")
+@click.option("--check", is_flag=True, help="End with exit code 6 when there is something to do.")
+@as_json
+@click.pass_context
+def upkeep(
+    ctx: click.Context,
+    items: tuple[str, ...],
+    kinds: tuple[str, ...],
+    lanes: tuple[str, ...],
+    apply_: bool,
+    show: bool,
+    check: bool,
+    as_json: bool,
+) -> None:
+    """Show what the bank needs, as one plan over all lanes; with --apply, do what needs no decision.
+
+    Kinds: prune, retention, duplicate, superseded, link, stale, drifted, size, register, empty, suspicious. An ITEM is
+    an id, or a number of the list. Each line ends with the command that does this item alone, or that shows what has
+    to be decided; such items are never applied. `memlane undo` takes back what was applied.
+
+    \b
+    $ memlane upkeep
+    $ memlane upkeep --only duplicate --show
+    $ memlane upkeep --apply
+    """
+    from memlane import upkeep as keeping
+
+    if apply_ and (show or check):
+        raise click.UsageError("--apply excludes --show and --check.")
+    with open_bank(ctx) as bank:
+        folder, _ = ctx.find_root().obj
+        plan = keeping.plan(bank, only=kinds, lanes=lanes, items=items, folder=folder, progress=progress)
+        if show:
+            _print_sides(bank, plan, as_json)
+            return
+        left = [step for step in plan.steps if isinstance(step, keeping.Item) and not step.safe]
+        if apply_:
+            plan = bank.apply(plan)
+    if as_json:
+        print_json({"applied": apply_, **plan.to_dict()})
+    else:
+        for remark in plan.remarks:
+            say(f"note: {remark}")
+        print_rows(_rows(plan, numbered=not items))
+        _say_next(plan, left, apply_)
+    if check and plan.steps:
+        ctx.exit(6)
+
+
+def _rows(plan: Plan, numbered: bool) -> Iterator[tuple[str, ...]]:
+    for number, step in enumerate(plan.steps, 1):
+        own = step.to_dict()
+        first = (str(number),) if numbered else ()
+        yield (*first, own.get("kind", ""), step.action, step.id, step.reason, own.get("command", ""))
+
+
+def _say_next(plan: Plan, left: Sequence[Step], applied: bool) -> None:
+    if applied:
+        say(f"done: {len(plan.steps):,}; `memlane undo` takes it back" if plan.steps else "nothing was done")
+    elif not plan.steps:
+        say("nothing to do")
+    else:
+        safe = len(plan.steps) - len(left)
+        say(f"nothing was changed; `memlane upkeep --apply` does what needs no decision: {safe:,}")
+    if left:
+        say(f"to be decided: {len(left):,}; the command at the end of each line shows what about")
+
+
+def _print_sides(bank: Bank, plan: Plan, as_json: bool) -> None:
+    """Each item with the memories it is about, and the commands to decide with."""
+    from memlane.upkeep import Item, sides, summary
+
+    steps = [step for step in plan.steps if isinstance(step, Item)]
+    if as_json:
+        print_json([{**step.to_dict(), "memories": [side.to_dict() for side in sides(bank, step)]} for step in steps])
+        return
+    for step in steps:
+        print_rows([(step.id, step.reason)])
+        for side in sides(bank, step):
+            print_rows([(f"== {side.id}", iso(side.updated_at or side.created_at) or "no date", side.title)])
+            print_text(summary(side))
+        for option in step.options if not step.safe else (step.command,):
+            say(f"next: {option}")
 
 
 @click.command()
@@ -56,8 +151,8 @@ def prune(bank: Bank, lanes: tuple[str, ...], apply_: bool, dry_run: bool, as_js
     """Show what the lanes' own rules would archive or delete; with --apply, do it.
 
     The vault's duplicates, noise and forgotten registers; what is too much for a topic file; a layer's old reviews,
-    sessions and resolved issues. Notes and records have no such rule. Nothing is lost: `memlane restore` and the
-    archives bring it back. To delete only some of what is shown, use `memlane rm`.
+    sessions and resolved issues. Notes and records have no such rule. Nothing is lost: `memlane undo` takes it back.
+    To delete only some of what is shown, use `memlane rm`.
 
     \b
     $ memlane prune
@@ -79,7 +174,7 @@ def prune(bank: Bank, lanes: tuple[str, ...], apply_: bool, dry_run: bool, as_js
     if not plan.steps:
         say("nothing to prune")
     elif apply_:
-        say("done")
+        say("done; `memlane undo` takes it back")
     else:
         say("nothing was changed; `memlane prune --apply` does this")
 

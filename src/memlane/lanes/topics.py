@@ -17,7 +17,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -209,14 +209,14 @@ class TopicLane:
         with self._folder.locked():
             topic_index.write(self._folder, everything=True)
 
-    def prune(self, *, dry_run: bool = False) -> list[Entry]:
-        """Move what is too many or too much for a topic file to its archive, as the next `store` there would.
+    def prune(self, *, dry_run: bool = False, paths: Collection[str] | None = None) -> list[Entry]:
+        """Move what is too many or too much for a topic file (or for these) to its archive, as the next `store` would.
 
         Returns the entries that were (or would be) moved, under the ids they had. A file with merge-conflict markers
         is left alone. Raises StorageError.
         """
         moved: list[Entry] = []
-        for path in self.files():
+        for path in self.files() if paths is None else paths:
             if isinstance(path, str) and (found := self._surplus(path)):
                 if not dry_run:
                     with self._folder.locked():
