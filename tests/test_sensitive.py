@@ -122,6 +122,8 @@ FOUND = {
 }
 
 CLEAN = [
+    "The login: src/auth.py:login handles it.",
+    "The login is lib/session.rb, see there.",
     "Deployed commit 3f786850e387550fdab836ed7e6dc881de23001b to production.",
     "Request 123e4567-e89b-12d3-a456-426614174000 failed twice.",
     "image: repo/app@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",

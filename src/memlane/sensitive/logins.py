@@ -74,7 +74,8 @@ FILES: tuple[Rule, ...] = wide(
          r"proceed to installation:\s{1,12}([0-9a-f]{32})(?![0-9a-f])", group=1),
     form("login-pair", "user and password", "cred login wifi wlan",
          r"(?:creds?|credentials|logins?|wi-?fi|wlan)(?:\s{0,2}[:=]|\s(?:is|are))\s{0,3}[\"'`]?[\w.@-]{2,40}"
-         r"(?::|\s?/\s?)([^\s\"'`/:][^\s\"'`]{5,60}+)", group=1, ignore_case=True, check=proofs.cli_password),
+         r"(?::|\s?/\s?(?![\w./-]{0,60}\.[a-z]{1,5}(?!\w)))"  # "login: src/auth.py" is a file
+         r"([^\s\"'`/:][^\s\"'`]{5,60}+)", group=1, ignore_case=True, check=proofs.cli_password),
 )
 
 CODE: tuple[Rule, ...] = wide(
