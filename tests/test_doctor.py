@@ -25,6 +25,7 @@ from commands import CANARY, Run
 from conftest import tree
 from memlane import Bank
 from memlane.doctor import CHECKS, DEEP, SEVERITIES, Finding, examine, treat
+from memlane.model import utc_now
 from samples import LANES, draft
 
 DOCS = Path(__file__).parent.parent / "docs" / "doctor.md"
@@ -189,6 +190,16 @@ def suspicious(site: Site) -> Planted:
 def duplicates(site: Site) -> Planted:
     site.write("twin.md", "Deploys go out on Tuesdays.")
     return [("notes:twin", "has the same text as notes:deploys", "memlane rm notes:twin")]
+
+
+def came_back(site: Site) -> Planted:
+    path = site.root / "deploys.md"
+    before = path.read_bytes()
+    site.bank.delete("notes:deploys")
+    path.write_bytes(before)
+    day = utc_now().date()
+    fix = "memlane rm notes:deploys  # or, to keep it: memlane restore notes:deploys"
+    return [("notes:deploys", f"was deleted on {day}, came back unchanged, and is held back", fix)]
 
 
 def empty(site: Site) -> Planted:

@@ -377,6 +377,14 @@ def duplicates(seen: Survey) -> Iterator[Sign]:
             yield item.memory.id, f"has the same text as {other}", seen.command("rm", item.memory.id)
 
 
+def came_back(seen: Survey) -> Iterator[Sign]:
+    for item in seen.memories:
+        if item.deleted:
+            id = item.memory.id
+            why = f"was deleted on {item.deleted}, came back unchanged, and is held back"
+            yield id, why, f"{seen.command('rm', id)}  # or, to keep it: {seen.command('restore', id)}"
+
+
 def empty(seen: Survey) -> Iterator[Sign]:
     for item in seen.memories:
         if item.words is None:
@@ -684,6 +692,7 @@ CHECKS = (
     Check("secrets", "error", "a file holds a secret or personal data (`memlane audit`)", secrets),
     Check("suspicious", "warning", "a memory reads like instructions to the model", suspicious),
     Check("duplicates", "info", "two memories have the same text", duplicates),
+    Check("came-back", "warning", "a deleted memory is there again and held back", came_back),
     Check("empty", "info", "a memory has no text", empty),
     Check("future", "warning", "a memory is dated in the future", future),
     Check("stale", "info", "a memory was not updated for long (`memlane stale`)", stale),

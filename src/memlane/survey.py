@@ -72,6 +72,7 @@ class Seen:
     words: bytes | None  # None when there are none
     links: tuple[str, ...]
     suspicious: tuple[str, ...]
+    deleted: str | None = None  # the day, when it came back since and is held back
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,10 @@ def survey(
                 if isinstance(item, Problem):
                     problems.append(item)
                 else:
-                    memories.append(_seen(item))
+                    memories.append(replace(_seen(item), deleted=bank.tombstones.held(item)))
         except (MemlaneError, OSError) as error:
             problems.append(Problem(settings.lane_root(name), f"cannot be read: {error}"))
+    problems += bank.tombstones.problems()
     found = [file for place in places(bank) for file in _walk(os.fspath(place))]
     found = [_read(file, bank.guard) for file in progress(found, "auditing")]
     one = ("notes", "records", "layers")
