@@ -1,4 +1,4 @@
-"""What is said in the two sessions that real clients are taken through, and that their recorded payloads replay."""
+"""What is said in the sessions that real clients are taken through, and that their recorded payloads replay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ RELEVANT = "Deploys go out on Tuesdays, after standup."  # too old for the start
 FACT = "The staging database is called Heron."  # what the model remembers through the tool
 ANSWER = "The next release waits until Imke has tagged the build.\n\nThe rollback script moved to tools/rollback.sh."
 SECOND_ANSWER = "Imke tags it; ask her before noon.\n\nThe script needs the name of the release as its only argument."
-PROMPTS = ("When do deploys go out?", "Who tags the build, and where is the rollback script?")
+THIRD_ANSWER = "With two releases on one day, the later one wins.\n\nHer changelog says which one that was."
+ANSWERS = (ANSWER, SECOND_ANSWER, THIRD_ANSWER)
+PROMPTS = (
+    "When do deploys go out?",
+    "Who tags the build, and where is the rollback script?",
+    "And if there are two releases on one day?",  # asked in the second session, resumed by a new process
+)
 
 
 def fill(bank: Bank) -> None:

@@ -24,7 +24,7 @@ STEPS = {
     "test_the_tool_is_called_and_its_result_reaches_the_model": "tool called, result seen",
     "test_the_session_starts_with_the_snapshot": "snapshot in the request",
     "test_the_prompt_brings_what_is_relevant": "relevant memory in the request",
-    "test_the_answer_is_captured_once": "answer captured",
+    "test_every_answer_is_captured_once": "answers captured once",
     "test_the_next_session_recalls_it": "next session recalls",
     "test_disconnecting_brings_the_settings_back": "settings restored",
 }

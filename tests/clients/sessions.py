@@ -22,7 +22,7 @@ from recording import record
 from scripted import Model, Script, serve
 
 from memlane import Bank
-from story import ANSWER, FACT, HOUSE_RULE, PROMPTS, RELEVANT, SECOND_ANSWER, fill
+from story import ANSWER, ANSWERS, FACT, HOUSE_RULE, PROMPTS, RELEVANT, SECOND_ANSWER, THIRD_ANSWER, fill
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -75,10 +75,17 @@ class Place:
         assert process.returncode == 0, f"{program} ended with {process.returncode}:\n{out[-2000:]}\n{err[-2000:]}"
         return out
 
-    def ask(self, model: Model, prompt: str) -> None:
-        """One session of the client: a prompt, and what comes of it."""
-        words = [word.replace("{url}", model.url).replace("{prompt}", prompt) for word in self.agent.arguments]
-        self.run(self.agent.program, *words, url=model.url)
+    def ask(self, prompt: str, script: Script, *, resume: bool = False) -> Model:
+        """One run of the client: a prompt, and what comes of it; in a new session, or in the last one."""
+        words = self.agent.arguments
+        if resume:
+            *words, last = words
+            at = -1 if words[-1] == "-p" else len(words)
+            words = (*words[:at], *self.agent.resume, *words[at:], last)
+        with serve(self.agent.wire, script) as model:
+            given = [word.replace("{url}", model.url).replace("{prompt}", prompt) for word in words]
+            self.run(self.agent.program, *given, url=model.url)
+        return model
 
     @property
     def settings(self) -> Path:
@@ -91,7 +98,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Story:
-    """Two sessions of a client, one after the other, and what was left behind."""
+    """Two sessions of a client, the second of them resumed, and what was left behind."""
 
     place: Place
     first: Model
@@ -121,12 +128,13 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     memlane.chmod(0o755)
 
     place.run("memlane", "init")
+    with open(place.project / "memlane.toml", "a") as file:
+        file.write("\n[hook]\ndeadline = 30.0\n")  # this is not about speed
     fill(Bank.open(place.project))
     place.run("memlane", "connect", agent.client)
-    with serve(agent.wire, Script(ANSWER, tool="remember", arguments={"text": FACT})) as first:
-        place.ask(first, PROMPTS[0])
-    with serve(agent.wire, Script(SECOND_ANSWER)) as second:
-        place.ask(second, PROMPTS[1])
+    first = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    second = place.ask(PROMPTS[1], Script(SECOND_ANSWER))
+    place.ask(PROMPTS[2], Script(THIRD_ANSWER), resume=True)
     return Story(place, first, second)
 
 
@@ -146,9 +154,9 @@ def test_the_prompt_brings_what_is_relevant(story: Story) -> None:
     assert RELEVANT in story.first.turns[0].text
 
 
-def test_the_answer_is_captured_once(story: Story) -> None:
-    assert "stop" in story.fired()
-    assert [memory.text for memory in story.bank.list(lane="records", limit=100)] == [SECOND_ANSWER, ANSWER]
+def test_every_answer_is_captured_once(story: Story) -> None:
+    assert {"stop", "session-end"} & set(story.fired())
+    assert sorted(memory.text for memory in story.bank.list(lane="records", limit=100)) == sorted(ANSWERS)
 
 
 def test_the_next_session_recalls_it(story: Story) -> None:

@@ -21,6 +21,7 @@ class Agent:
     program: str
     wire: Wire
     arguments: tuple[str, ...]  # with {prompt}
+    resume: tuple[str, ...]  # as well, before the prompt, to go on with the last session
     variables: Mapping[str, str]
     settings: tuple[str, str]  # a file in the home folder, and what the user has in it before
 
@@ -41,6 +42,14 @@ _OPENCODE = {
         }
     },
 }
+
+_MINE = """\
+{
+  "$schema": "https://opencode.ai/config.json",
+  // mine
+  "share": "disabled"
+}
+"""
 
 _CODEX = """\
 model = "scripted"  # on this machine
@@ -68,7 +77,8 @@ AGENTS = (
         package="@anthropic-ai/claude-code",
         program="claude",
         wire=messages,
-        arguments=("-p", "{prompt}", "--allowedTools", "mcp__memlane__remember", "--output-format", "json"),
+        arguments=("--allowedTools", "mcp__memlane__remember", "--output-format", "json", "-p", "{prompt}"),
+        resume=("--continue",),
         variables={
             "ANTHROPIC_BASE_URL": "{url}",
             "ANTHROPIC_API_KEY": "none",
@@ -76,6 +86,7 @@ AGENTS = (
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
             "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS": "30000",  # 1500 without it; this machine may be a slow one
             "ENABLE_TOOL_SEARCH": "false",  # the tools are in the first request, not looked up
         },
         settings=(".claude/settings.json", _json({"cleanupPeriodDays": 30})),
@@ -97,6 +108,7 @@ AGENTS = (
             'model_providers.local.base_url="{url}/v1"',
             "{prompt}",
         ),
+        resume=("resume", "--last"),
         variables={"LOCAL_KEY": "none"},
         settings=(".codex/config.toml", _CODEX),
     ),
@@ -106,6 +118,7 @@ AGENTS = (
         program="opencode",
         wire=completions,
         arguments=("run", "--format", "json", "{prompt}"),
+        resume=("--continue",),
         variables={
             "OPENCODE_CONFIG_CONTENT": json.dumps(_OPENCODE),
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -113,17 +126,15 @@ AGENTS = (
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         },
-        settings=(
-            ".config/opencode/opencode.jsonc",
-            '{\n  // mine\n  "autoupdate": false,\n  "share": "disabled"\n}\n',
-        ),
+        settings=(".config/opencode/opencode.jsonc", _MINE),
     ),
     Agent(
         client="gemini",
         package="@google/gemini-cli",
         program="gemini",
         wire=gemini,
-        arguments=("-p", "{prompt}", "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json"),
+        arguments=("-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json", "-p", "{prompt}"),
+        resume=("--resume", "latest"),
         variables={"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": "{url}"},
         settings=(".gemini/settings.json", _json(_GEMINI)),
     ),
