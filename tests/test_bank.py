@@ -248,3 +248,8 @@ def test_secrets_can_be_redacted_instead(tmp_path: Path) -> None:
 def test_a_bank_is_a_context_manager(tmp_path: Path) -> None:
     with Bank.init(tmp_path) as bank:
         assert repr(bank) == f"Bank({str(tmp_path / '.memories')!r})"
+
+
+def test_a_very_long_word_is_but_a_word(bank: Bank) -> None:
+    """Stored at once: a search for file names in it must not begin anew at each of its characters."""
+    assert len(bank.add("See src/auth.py. " + "x" * 3_000_000, title="Blob").text) == 3_000_017

@@ -19,7 +19,7 @@ from memlane.model import Memory
 from memlane.text import lines_with_code
 
 MOST = 50  # that one memory can have
-_TOKEN = re.compile(r"[A-Za-z0-9_@+$./:#-]*[./][A-Za-z0-9_@+$./:#-]*")
+_TOKEN = re.compile(r"[A-Za-z0-9_@+$./:#-]+")  # whole words: a search for the dot inside would be quadratic
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 _BARE = frozenset({"Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Justfile", "Rakefile", "Gemfile"})
 _SPLIT = re.compile(r"::|[:#]")
@@ -61,7 +61,8 @@ def _found(memory: Memory) -> Iterator[Mention]:
         if span in _BARE or (("." in span or "/" in span) and " " not in span):
             yield from _parsed(span, sure=True)
     for match in _TOKEN.finditer(plain):
-        yield from _parsed(match[0].rstrip(".:#/-"), sure=False)
+        if "." in match[0] or "/" in match[0]:
+            yield from _parsed(match[0].rstrip(".:#/-"), sure=False)
 
 
 def _parsed(written: str, *, sure: bool) -> Iterator[Mention]:
