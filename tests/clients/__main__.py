@@ -40,7 +40,7 @@ class Table:
         parser.addoption("--record", action="store_true")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        step, client = report.nodeid.partition("::")[2].rstrip("]").split("[")
+        step, _, client = report.nodeid.partition("::")[2].rstrip("]").partition("[")
         if report.when == "call" or report.outcome != "passed":
             self.results[client, step] = {"passed": "yes", "skipped": "not installed"}.get(report.outcome, "**no**")
 

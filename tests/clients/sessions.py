@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,13 +112,11 @@ class Story:
         return [call["arguments"][1] for call in self.place.hooks()]
 
 
-@pytest.fixture(scope="module", params=AGENTS, ids=lambda agent: agent.client)
-def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """The whole story of a client; it ends connected."""
-    agent: Agent = request.param
+def connected(agent: Agent, folder: Path) -> Place:
+    """A client with settings of its own, in a project with memories, connected by memlane's own command."""
     if not (MODULES / ".bin" / agent.program).exists():
         pytest.skip(f"{agent.package} is not installed")
-    place = Place(agent, tmp_path_factory.mktemp(agent.client))
+    place = Place(agent, folder)
     place.settings.parent.mkdir(parents=True)
     place.settings.write_text(agent.settings[1])
     place.project.mkdir()
@@ -126,12 +124,18 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     memlane.parent.mkdir()
     memlane.write_text(f"#!{sys.executable}\n{(HERE / 'recorder.py').read_text()}")
     memlane.chmod(0o755)
-
     place.run("memlane", "init")
     with open(place.project / "memlane.toml", "a") as file:
         file.write("\n[hook]\ndeadline = 30.0\n")  # this is not about speed
     fill(Bank.open(place.project))
     place.run("memlane", "connect", agent.client)
+    return place
+
+
+@pytest.fixture(scope="module", params=AGENTS, ids=lambda agent: agent.client)
+def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """The whole story of a client; it ends connected."""
+    place = connected(request.param, tmp_path_factory.mktemp(request.param.client))
     first = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
     second = place.ask(PROMPTS[1], Script(SECOND_ANSWER))
     place.ask(PROMPTS[2], Script(THIRD_ANSWER), resume=True)
@@ -172,9 +176,35 @@ def test_disconnecting_brings_the_settings_back(story: Story, request: pytest.Fi
     """The last one: it ends the story."""
     if request.config.getoption("record", False):
         record(story.place.agent.client, story.place.home, story.place.project, story.place.hooks())
-    settings = story.place.settings
-    assert "memlane" in settings.read_text()
-    story.place.run("memlane", "disconnect", story.place.agent.client)
-    assert settings.read_text() == story.place.agent.settings[1]
-    left = [path for path in story.place.home.glob(".*") if path.is_file() and b"/bin/memlane" in path.read_bytes()]
-    assert left == []
+    place = story.place
+    listed = json.loads(place.run("memlane", "connect", place.agent.client, "--print", "--json"))
+    written = [Path(file["path"]) for file in listed[0]["files"]]
+    assert [path.read_text().count("/bin/memlane") > 0 for path in written] == [True] * len(written)
+    place.run("memlane", "disconnect", place.agent.client)
+    assert place.settings.read_text() == place.agent.settings[1]
+    assert [path for path in written if path.exists() and "/bin/memlane" in path.read_text()] == []
+
+
+# -- what one client alone does
+
+
+def test_claude_code_is_reminded_after_compaction(tmp_path: Path) -> None:
+    """The summary that Claude Code writes is not captured: it is not what was said to the user."""
+    place = connected(AGENTS[0], tmp_path)
+    place.ask(PROMPTS[0], Script(ANSWER))
+    place.ask("/compact", Script("A summary of what was said.\n\nOf more than one line."), resume=True)
+    after = place.ask(PROMPTS[1], Script(SECOND_ANSWER), resume=True)
+    fired = [(call["arguments"][1], call["payload"].get("source")) for call in place.hooks()]
+    assert ("pre-compact", None) in fired
+    assert ("session-start", "compact") in fired
+    assert HOUSE_RULE in after.turns[0].text
+    records = Bank.open(place.project).list(lane="records", limit=100)
+    assert sorted(memory.text for memory in records) == sorted([ANSWER, SECOND_ANSWER])
+
+
+def test_codex_runs_no_hook_that_it_does_not_trust(tmp_path: Path) -> None:
+    agent = replace(AGENTS[1], arguments=tuple(word for word in AGENTS[1].arguments if "hook-trust" not in word))
+    place = connected(agent, tmp_path)
+    model = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    assert [turn.result for turn in model.turns] == [False, True]  # the tools are there
+    assert place.hooks() == []
