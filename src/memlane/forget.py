@@ -535,7 +535,11 @@ def _in_git(bank: Bank, target: _Target) -> Iterator[Left]:
         yield Left("git", f"could not be asked: {error}")
         return
     shown = shlex.quote(path) if gate.redacted(path) == path else "<its path>"
-    yield Left("git history", f"{target.id} is in commits of this repository", _recipe(target, shown))
+    yield Left(
+        "git history",
+        f"{target.id} is in commits of this repository; to rewrite them, in a fresh clone",
+        _recipe(target, shown),
+    )
     yield Left(
         "other clones",
         "whoever has cloned or fetched it has it, too, and so has the server; what was a secret is to be changed",

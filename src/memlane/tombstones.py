@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlane import files
+from memlane.errors import StorageError
 from memlane.lanes import log
 from memlane.model import Memory, Problem, iso, utc_now
 
@@ -107,10 +108,18 @@ class Tombstones:
         """
         if self.path is None or not any(plain(text) for _, text in memories):
             return
+        try:
+            self._bury(self.path, memories)
+        except StorageError as error:
+            raise StorageError(
+                f"It is deleted, but capture or import may bring it back: {error}", hint=error.hint, code=error.code
+            ) from error
+
+    def _bury(self, path: str, memories: Sequence[tuple[str, str]]) -> None:
         self._read()
         if not self._keys:
             key = os.urandom(32)
-            files.append_lines(self.path, b'{"key":"%s"}\n' % key.hex().encode())
+            files.append_lines(path, b'{"key":"%s"}\n' % key.hex().encode())
             self._read()
         data = b""
         for id, text in dict.fromkeys((id, plain(text)) for id, text in memories):
@@ -122,7 +131,7 @@ class Tombstones:
                     hash, mark, self._now(), self._kept(hash) + 1,
                 )  # fmt: skip
         if data:
-            files.append_lines(self.path, data)
+            files.append_lines(path, data)
 
     def lift(self, text: str) -> tuple[str, ...]:
         """Let a text count as wanted again; what a person should hear of it: () when it was not deleted."""
