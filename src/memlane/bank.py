@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -47,6 +48,7 @@ class Bank:
         config.require_enabled(settings)
         self.config = settings
         self.root = settings.root
+        self._opening = RLock()  # two threads must not open the same thing twice
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
         self.tombstones = Tombstones(settings.root / tombstones.FILE)
@@ -155,12 +157,13 @@ class Bank:
 
     def lane(self, name: str) -> Lane:
         """The lane of this name, opened when it is first asked for."""
-        if name not in self._lanes:
-            if name not in NAMES:
-                raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
-            lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
-            self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
-        return self._lanes[name]
+        with self._opening:
+            if name not in self._lanes:
+                if name not in NAMES:
+                    raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
+                lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
+                self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
+            return self._lanes[name]
 
     @property
     def guard(self) -> gate.Guard:
@@ -509,11 +512,12 @@ class Bank:
     @property
     def index(self) -> Index:
         """The bank's index, opened when it is first needed. Deleting `indices/` loses nothing."""
-        if self._index is None:
-            from memlane.index.store import Index
+        with self._opening:
+            if self._index is None:
+                from memlane.index.store import Index
 
-            self._index = Index(self._index_file.parent, self._present, self.config["search.encoder"])
-        return self._index
+                self._index = Index(self._index_file.parent, self._present, self.config["search.encoder"])
+            return self._index
 
     @property
     def _index_file(self) -> Path:
@@ -625,9 +629,10 @@ class Bank:
 
     def memories(self, lane: str | None = None) -> Iterator[Memory]:
         """Every memory, lane by lane, in the order of the files; not those that are held back."""
+        looked = self.tombstones.any()  # once: most banks have none
         for name in (lane,) if lane else NAMES:
             for item in lanes.scan(self.lane(name)):
-                if isinstance(item, Memory) and not self.tombstones.held(item):
+                if isinstance(item, Memory) and not (looked and self.tombstones.held(item)):
                     yield item
 
     def held(self, memory: Memory) -> str | None:
