@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from commands import Run
 from conftest import Clock, tree
-from memlane import Bank, Memory, NotFound
+from memlane import Bank, Memory, NotFound, edit
 from memlane.capture import capture
 from memlane.exchange import import_from
 from memlane.export import lines
@@ -215,6 +215,15 @@ def test_the_command_line_says_so(run: Run, bank: Bank) -> None:
     assert f"note: deleted before, on {today()}; kept because you added it on purpose" in result.err
 
 
+@pytest.mark.parametrize("lane", NAMES)
+def test_an_edit_is_on_purpose_too(bank: Bank, lane: str) -> None:
+    memory = come_back(bank, lane)
+    opened = edit.opened(bank, memory.id)
+    edit.save(bank, opened, opened.text)
+    assert [found.id for found in bank.list()] == [memory.id]
+    assert bank.problems() == []
+
+
 def native_notes(bank: Bank) -> list[dict[str, Any]]:
     bank.notes.create_memory("plan.md", TEXT)
     bank.notes.delete_memory("plan.md")
@@ -272,6 +281,16 @@ def test_capture_does_not_bring_it_back(bank: Bank, tmp_path: Path, lane: str) -
 def test_capture_honours_it_when_the_trash_is_emptied(bank: Bank, tmp_path: Path) -> None:
     path = transcript(tmp_path, TEXT)
     (id,) = capture(bank, path).ids
+    bank.delete(id)
+    shutil.rmtree(bank.root / "records" / ".trash")
+    shutil.rmtree(bank.root / "indices")
+    assert capture(bank, path).captured == 0
+
+
+def test_capture_knows_a_deleted_record_that_was_edited(bank: Bank, tmp_path: Path) -> None:
+    path = transcript(tmp_path, TEXT)
+    (id,) = capture(bank, path).ids
+    bank.update(id, text="Other words than those that were said.")
     bank.delete(id)
     shutil.rmtree(bank.root / "records" / ".trash")
     shutil.rmtree(bank.root / "indices")

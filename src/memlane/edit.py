@@ -69,7 +69,8 @@ def save(bank: Bank, opened: Opened, text: str) -> Memory:
             files.replace(path, files.encoded(text))
     except NotFound:
         raise _changed(opened) from None
-    return replace(bank.get(opened.id), remarks=draft.remarks)
+    memory = bank.get(opened.id)
+    return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text)))
 
 
 def _current(bank: Bank, place: Place) -> str:

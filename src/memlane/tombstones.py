@@ -81,7 +81,7 @@ class Tombstones:
         """Whether a memory of this id was deleted and not kept since."""
         asked = self._of_id(id)
         ids = self._ids.intersection(asked)
-        hashes = {line[_HASH] for line in self._lines if line[_ID] in ids}
+        hashes = {line[_HASH] for line in self._lines if line[_ID] in ids} if ids else set()
         return any(stone.id in ids for hash in hashes for stone in self._standing(hash))
 
     def was(self, id: str, text: str) -> bool:

@@ -162,8 +162,8 @@ class RecordLane:
         record, _ = self._drafted(draft, derive=True)
         if self._holder(record) or os.path.basename(record.path) in self._gone_names():
             return record, False
-        if self.tombstones.deleted(record.content):
-            return record, False
+        if self.tombstones.deleted(record.content) or self.tombstones.knows(f"records:{record.id}"):
+            return record, False  # the id stands for the message, should the record have been edited
         return record, dry_run or self._write(record) is None
 
     def get(self, id: str) -> Record | None:
