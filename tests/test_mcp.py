@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
@@ -271,6 +272,29 @@ def test_a_search_sees_what_was_just_written_and_nothing_that_is_gone(folder: Pa
         "sources_merged": "1",
         "target_path": str(folder / ".memories/b.md"),
     }
+
+
+def test_what_a_tool_has_told_the_index_need_not_be_looked_for(folder: Path) -> None:
+    """In a large bank it is a comparison of all files that a search is spared."""
+    given: dict[str, dict[str, Any]] = {
+        "create_memory": {"filename": "a.md", "content": "About quicksilver.", "tags": []},
+        "update_memory": {"filename": "a.md", "content": "About gold."},
+        "append_memory": {"filename": "a.md", "content": "And quicksilver."},
+        "delete_memory": {"filename": "a.md"},
+        "remember": {"text": "Quicksilver again.", "title": "Again"},
+    }
+    tools = {tool.name: tool for tool in toolsets.tools(toolsets.NAMES)}
+    assert {name for name, tool in tools.items() if tool.told} == set(given)
+    found = []
+    with Bank.open(folder) as bank:
+        bank.search("quicksilver")
+        bank.index._checked = (time.monotonic(), 1000.0)  # as if a comparison took that long
+        for name, arguments in given.items():
+            tools[name].run(bank, **arguments)
+            found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
+        (folder / ".memories/hand.md").write_text("Quicksilver by hand.\n")
+        found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
+    assert found == [["notes:a"], [], ["notes:a"], [], ["notes:again"], ["notes:again"]]
 
 
 def test_stats_and_suggestions_answer_as_the_seed_says(folder: Path) -> None:

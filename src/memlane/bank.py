@@ -504,6 +504,15 @@ class Bank:
         self._look_again()
         return done
 
+    def wrote(self, lane: str, path: str) -> None:
+        """Tell the index of a file that one of a lane's own verbs has written or removed. Never fails a write.
+
+        The bank's verbs do it by themselves. Nobody has to: what the index was not told of, it finds by comparing all
+        files with what it knows, which takes time in a large bank. An index that is not open looks when it is opened.
+        """
+        if self._index is not None:
+            self._index.note(self.lane(lane), path)
+
     def _look_again(self) -> None:
         """Let an open index know of many writes at once."""
         if self._index is not None:
@@ -557,8 +566,7 @@ class Bank:
         lane, native = self._locate(id)
         file = lane.fetch(native).file
         removed = lane.drop(native)
-        if self._index is not None:
-            self._index.note(lane, file)
+        self.wrote(lane.name, file)
         return removed
 
     def restore(self, id: str) -> Memory:
@@ -650,9 +658,7 @@ class Bank:
         )
 
     def _indexed(self, memory: Memory) -> Memory:
-        """Let the index know of a write, if it is open; if not, the next search finds out by itself."""
-        if self._index is not None:
-            self._index.note(self.lane(memory.lane), memory.file)
+        self.wrote(memory.lane, memory.file)
         return memory
 
     def _anchored(self, memory: Memory) -> Memory:

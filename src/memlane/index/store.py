@@ -303,21 +303,27 @@ class Index:
 
         The write itself is done and acknowledged: what goes wrong here is found and mended by the next `refresh`.
         """
-        with self._lock, suppress(sqlite3.Error, OSError):
-            self._db.execute("PRAGMA busy_timeout = 1000")
+        with self._lock:
             try:
-                info = os.stat(path) if os.path.exists(path) else None
-                if info is None:
-                    with self._writing() as db:
-                        self._forget_file(db, path)
-                else:
-                    self._index_files([(lane, path, info)])
-                self._noted += 1
-                if self._noted % 100 == 0:
-                    self._tune_encoder()
-                    self._pack()
-            finally:
-                self._db.execute("PRAGMA busy_timeout = 60000")
+                self._take_in(lane, path)
+            except (sqlite3.Error, OSError):
+                self._checked = (float("-inf"), 0.0)  # look at the next occasion
+
+    def _take_in(self, lane: Lane, path: str) -> None:
+        self._db.execute("PRAGMA busy_timeout = 1000")
+        try:
+            info = os.stat(path) if os.path.exists(path) else None
+            if info is None:
+                with self._writing() as db:
+                    self._forget_file(db, path)
+            else:
+                self._index_files([(lane, path, info)])
+            self._noted += 1
+            if self._noted % 100 == 0:
+                self._tune_encoder()
+                self._pack()
+        finally:
+            self._db.execute("PRAGMA busy_timeout = 60000")
 
     def _index_files(self, entries: Sequence[tuple[Lane, str, os.stat_result]]) -> None:
         read = []

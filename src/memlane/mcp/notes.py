@@ -5,6 +5,7 @@ A `memory_id` is `memory:` and the file's name without `.md`.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeVar, cast
 
 from pydantic import Field
@@ -91,7 +92,7 @@ class Group(TypedDict):
     memories: list[Member]
 
 
-@tool(ADDS)
+@tool(ADDS, told=True)
 def create_memory(
     bank: Bank,
     filename: Filename,
@@ -109,22 +110,24 @@ def read_memory(bank: Bank, filename: Filename) -> Read:
     return _answer(Read, bank.notes.read_memory(filename))
 
 
-@tool(CHANGES)
+@tool(CHANGES, told=True)
 def update_memory(bank: Bank, filename: Filename, content: str) -> Written:
     """Replace a note entirely. Include the front matter in the content to keep its tags and type."""
     return _written(bank, bank.notes.update_memory(filename, content))
 
 
-@tool(ADDS)
+@tool(ADDS, told=True)
 def append_memory(bank: Bank, filename: Filename, content: str) -> Written:
     """Add content to the end of a note."""
     return _written(bank, bank.notes.append_memory(filename, content))
 
 
-@tool(CHANGES)
+@tool(CHANGES, told=True)
 def delete_memory(bank: Bank, filename: Filename) -> Deleted:
     """Move a note to the trash."""
-    return _answer(Deleted, bank.notes.delete_memory(filename))
+    done = _answer(Deleted, bank.notes.delete_memory(filename))
+    bank.wrote("notes", os.path.join(bank.notes.root, done["filename"]))
+    return done
 
 
 @tool(READS, indexed=True)
@@ -204,8 +207,9 @@ def _answer(shape: type[T], answer: dict[str, Any]) -> T:
 
 
 def _written(bank: Bank, answer: dict[str, Any]) -> Written:
-    """The lane's answer to a write, once the code that the note names is noted."""
+    """The lane's answer to a write, once the index and the note's anchors know of it."""
     done = _answer(Written, answer)
+    bank.wrote("notes", done["path"])
     bank.anchor(f"notes:{done['filename']}")
     return done
 

@@ -139,7 +139,7 @@ class _Handlers:
             arguments = tool.checked(params.arguments)
             if tool.indexed:
                 await self.bank.catch_up(_report(ctx))
-            result = await self.bank.run(lambda bank: tool.run(bank, **arguments), writes=tool.writes)
+            result = await self.bank.run(lambda bank: tool.run(bank, **arguments), behind=tool.behind)
         except Exception as error:
             return CallToolResult(content=[_text(_sentence(error, tool.name))], is_error=True)
         return CallToolResult(

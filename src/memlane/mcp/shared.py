@@ -36,17 +36,18 @@ class SharedBank:
         self.flags = dict(flags or {})
         self._bank: Bank | None = None
         self._turn = CapacityLimiter(1)
-        self._written = True  # whether the index may have missed something
+        self._behind = True  # whether the index may have missed something
 
-    async def run(self, work: Callable[[Bank], T], *, writes: bool = False) -> T:
-        """What `work` makes of the bank. Raises NotEnabled, ConfigError, and whatever `work` raises.
+    async def run(self, work: Callable[[Bank], T], *, behind: bool = False) -> T:
+        """What `work` makes of the bank; `behind` says that it writes what the index is not told of.
 
-        Once begun, it is finished even when the caller goes away: a write is never left half-done.
+        Raises NotEnabled, ConfigError, and whatever `work` raises. Once begun, it is finished even when the caller goes
+        away: a write is never left half-done.
         """
 
         def turn() -> T:
             bank = self._open()
-            self._written = self._written or writes
+            self._behind = self._behind or behind
             return work(bank)
 
         return await to_thread.run_sync(turn, limiter=self._turn)
@@ -95,10 +96,10 @@ class SharedBank:
             nonlocal at
             at = (done, total)
 
-        # A lane's own verbs write without telling the index; it need not look where nothing was written.
-        force = self._written
+        # Most of the lanes' own verbs write without telling the index; it need not look where none of them did.
+        force = self._behind
         with suppress(sqlite3.Error, ValueError, IndexError):  # a damaged index is mended by whoever asks it next
             bank.index.refresh(force=force, wait=wait, progress=note)
-            self._written = False
+            self._behind = False
             return at
         return 0, 0

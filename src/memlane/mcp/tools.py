@@ -31,7 +31,7 @@ def _listed(value: Any) -> Any:
         return value
     try:
         read = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         read = None
     return read if isinstance(read, list) else [word.strip() for word in value.split(",") if word.strip()]
 
@@ -42,7 +42,9 @@ Limit = Annotated[int, Field(ge=0, le=100)]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `indexed` says that it asks the index, which is brought up to date before."""
+    """One tool. `indexed` says that it asks the index, which is brought up to date before; `told`, that what it writes
+    is told to the index at once.
+    """
 
     name: str
     title: str
@@ -50,14 +52,16 @@ class Tool:
     run: Callable[..., Any]
     annotations: ToolAnnotations
     indexed: bool
+    told: bool
     arguments: type[BaseModel]
     input_schema: dict[str, Any]
     output_schema: dict[str, Any]
     listing: bool  # its result is a list: structured content must be an object, so that it stands under "result"
 
     @property
-    def writes(self) -> bool:
-        return not self.annotations.read_only_hint
+    def behind(self) -> bool:
+        """Whether the index may not know what it has written."""
+        return not self.annotations.read_only_hint and not self.told
 
     def checked(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments as the function takes them. Raises InvalidInput, which repeats nothing of what was given."""
@@ -83,7 +87,7 @@ class Tool:
 
 
 def tool(
-    annotations: ToolAnnotations, *, indexed: bool = False, name: str = ""
+    annotations: ToolAnnotations, *, indexed: bool = False, told: bool = False, name: str = ""
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Make a function a tool. Its first parameter is the bank; the others are what a client may send."""
 
@@ -107,6 +111,7 @@ def tool(
             run=function,
             annotations=annotations,
             indexed=indexed,
+            told=told,
             arguments=model,
             input_schema=compact(model.model_json_schema(), nullable=False),
             output_schema=output,

@@ -26,7 +26,7 @@ class Recalled(TypedDict):
     left_out: int
 
 
-@tool(ADDS)
+@tool(ADDS, told=True)
 def remember(
     bank: Bank,
     text: str,
