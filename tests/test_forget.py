@@ -284,6 +284,34 @@ def test_text_outside_of_our_block_is_told(open_bank: Bank, folder: Path) -> Non
     assert done.left[0] == Left(str(folder / "CLAUDE.md"), "has it outside of our block; take it out in an editor")
 
 
+def test_a_short_text_leaves_a_block_too(open_bank: Bank, folder: Path) -> None:
+    open_bank.add("Go.", title="Signal", tags=["pinned"])
+    write_block(open_bank, folder / "AGENTS.md")
+    assert "Signal" in (folder / "AGENTS.md").read_text()
+    forget(open_bank, ["notes:signal"])
+    assert "Signal" not in (folder / "AGENTS.md").read_text()
+    assert "Tuesdays" in (folder / "AGENTS.md").read_text()
+
+
+def test_what_lies_in_our_own_folder_of_the_machine_is_told(open_bank: Bank) -> None:
+    backup = state() / "connect" / "CLAUDE.md"
+    backup.parent.mkdir(parents=True)
+    backup.write_text("Deploys go out on Tuesdays.\n")
+    told = plan(open_bank, ["notes:deploys"]).left
+    assert Left(str(backup), "has words of notes:deploys", f"rm {backup}") in told
+
+
+def test_a_topic_entry_among_namesakes_is_found_by_its_words(open_bank: Bank, folder: Path) -> None:
+    bank = open_bank
+    ids = [bank.add(words(seed), lane="topics", title="Same", **FIELDS["topics"]).id for seed in "abc"]
+    forget(bank, [ids[1]])
+    assert [memory.text.count(words(seed)) for seed in "ca" for memory in bank.list(lane="topics")] in (
+        [1, 0, 0, 1],
+        [0, 1, 1, 0],
+    )
+    assert words("b") not in (folder / ".memories/topics/auth/login.md").read_text()
+
+
 # -- git
 
 

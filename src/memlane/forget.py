@@ -33,7 +33,7 @@ from memlane.lanes.records import ARCHIVE
 from memlane.lanes.topic_drafts import memory_of
 from memlane.lanes.vault_records import Record, read_line
 from memlane.place import named
-from memlane.text import find_front
+from memlane.text import FrontMatterError, find_front, load_front
 from memlane.tombstones import plain
 
 TRANSCRIPTS = (".claude/projects", ".codex/sessions", ".gemini/tmp", ".cursor/projects")
@@ -82,12 +82,16 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One piece, the texts in it that are the memory's, and how it is removed; doing it twice does no harm."""
+    """One piece, the texts in it that are the memory's, and how it is removed; doing it twice does no harm.
+
+    `marks` are lines that are the memory's, but not of its text: its title, the heading of an entry.
+    """
 
     what: str
     path: str
     texts: tuple[str, ...]
     remove: Callable[[], object]
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,11 @@ class _Target:
     def texts(self) -> tuple[str, ...]:
         """What it says and has said, each once."""
         return tuple(dict.fromkeys(text for step in self.steps for text in step.texts if plain(text)))
+
+    def needles(self, *, every: bool = False, least: int = _TELLING) -> set[bytes]:
+        """What tells that bytes hold one of its texts."""
+        marks = [mark for step in self.steps for mark in step.marks]
+        return {needle for text in (*self.texts, *marks) for needle in _needles(text, every=every, least=least)}
 
 
 def plan(bank: Bank, ids: Sequence[str]) -> Forgotten:
@@ -135,7 +144,7 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     _remove_index(bank)  # somebody may have searched meanwhile
     for piece in done.removed:
         _remove_empty(bank, piece.path)
-    still = [path for target in targets for path in _exported(bank, target)]
+    still = [path for target in targets for path in _exported(bank, target, _TELLING)]
     why = "has it outside of our block; take it out in an editor"
     return replace(done, left=(*(Left(os.fspath(path), why) for path in still), *done.left))
 
@@ -156,6 +165,7 @@ def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
     for target in targets:
         left += _in_git(bank, target)
         left += _elsewhere(bank, target, targets)
+        left += _in_state(target)
     left += _outside()
     return Forgotten(tuple(target.id for target in targets), tuple(dict.fromkeys(pieces)), tuple(dict.fromkeys(left)))
 
@@ -202,8 +212,18 @@ def _inside(root: Path, name: str) -> str:
 
 
 def _file(what: str, path: str, lane: str) -> Iterator[_Step]:
+    """A file that is the memory's alone."""
     if os.path.lexists(path):
-        yield _Step(what, path, tuple(_says(path, lane)), partial(files.remove, path))
+        yield _Step(what, path, tuple(_says(path, lane)), partial(files.remove, path), tuple(_titles(path)))
+
+
+def _titles(path: str) -> Iterator[str]:
+    text = read_file(path)
+    front = find_front(text) if isinstance(text, str) else None
+    if isinstance(text, str) and front:
+        with suppress(FrontMatterError):
+            values = load_front(text[front.start : front.end])
+            yield from (str(values[key]) for key in ("title", "subject") if values.get(key))
 
 
 def _says(path: str, lane: str) -> list[str]:
@@ -289,10 +309,12 @@ def _topics(bank: Bank, native: str) -> Iterator[_Step]:
 
     for raw in filter(is_its, raws):
         text = memory_of(text_of.parse(raw)).text
-        yield _Step("archive", archive, (text,), partial(_unarchive, bank, archive, subtopic, raw))
+        remove = partial(_unarchive, bank, archive, subtopic, raw)
+        yield _Step("archive", archive, (text,), remove, (raw.partition("\n")[0], text_of.parse(raw).title))
     for raw in filter(is_its, (entry.raw for entry in entries)):
         text = memory_of(text_of.parse(raw)).text
-        yield _Step("entry", path, (text,), partial(_take_out, bank, path, raw))
+        remove = partial(_take_out, bank, path, raw)
+        yield _Step("entry", path, (text,), remove, (raw.partition("\n")[0], text_of.parse(raw).title))
 
 
 def _take_out(bank: Bank, path: str, raw: str) -> None:
@@ -397,12 +419,12 @@ def _roots(bank: Bank) -> list[Path]:
     return list(dict.fromkeys((bank.root, *(bank.lane(name).root for name in _FOLDERS))))
 
 
-def _needles(text: str, *, every: bool = False) -> set[bytes]:
+def _needles(text: str, *, every: bool = False, least: int = _TELLING) -> set[bytes]:
     """What tells that bytes hold a text: its longest line, or every one, as it is and as JSON writes it."""
     lines = sorted((line.strip() for line in text.splitlines()), key=len, reverse=True)
     found = set()
     for line in lines if every else lines[:1]:
-        if len(line) >= _TELLING:
+        if len(line) >= least:
             found |= {line, json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]}
     return {said.encode(errors="replace") for said in found}
 
@@ -412,15 +434,17 @@ def _holding(bank: Bank, target: _Target) -> list[str]:
 
     Of what `undo` keeps, all of a run goes: its journal names what it changed.
     """
-    needles = {needle for text in target.texts for needle in _needles(text)}
+    needles = target.needles()
     ids = {target.id, target.native}
+    if target.lane == "layers":
+        ids.add(type_of(target.native))  # as the side files name it
     if target.lane not in ("vault", "topics") and (place := named(bank, target.id)):
         ids.add(os.path.relpath(place.path, bank.root))
     quoted = {json.dumps(id, ensure_ascii=way).encode() for id in ids for way in (False, True)}
     runs = os.path.join(bank.root, *undo.FOLDER)
     found: dict[str, None] = {}
     for root in _roots(bank):
-        memories = {lies for _, lies, _ in files.trashed(root)}
+        memories = {lies for _, lies, _ in files.trashed(root) if lies.endswith(".md")}
         for path in _walk(os.path.join(root, files.TRASH)):
             if path in memories or not any(needle in _all(path) for needle in needles | quoted):
                 continue
@@ -469,10 +493,10 @@ def _remove_index(bank: Bank) -> None:
         files.remove(path)
 
 
-def _exported(bank: Bank, target: _Target) -> list[Path]:
-    """Files of the project whose block has a line of this memory."""
+def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
+    """Files of the project that have a block of ours, and a line of this memory; the shorter, the less that tells."""
     project = bank.config.project
-    needles = {needle for text in target.texts for needle in _needles(text, every=True)}
+    needles = target.needles(every=True, least=least)
     found = []
     for pattern in EXPORTS if project and needles else ():
         for path in sorted((project or Path()).glob(pattern)):
@@ -525,11 +549,9 @@ def _in_git(bank: Bank, target: _Target) -> Iterator[Left]:
         path = git.relative(top, place.path) if top else None
         if top is None or path is None:
             return
-        needles = {needle for text in target.texts for needle in _needles(text)}
-        if target.lane == "vault":
-            needles = {f'"{target.native}"'.encode()}
-        own = target.lane not in ("vault", "topics")
-        if not _has_history(top, path, None if own else needles):
+        needles = {f'"{target.native}"'.encode()} if target.lane == "vault" else target.needles()
+        shared = target.lane in ("vault", "topics") and needles
+        if not _has_history(top, path, needles if shared else None):
             return
     except MemlaneError as error:
         yield Left("git", f"could not be asked: {error}")
@@ -592,6 +614,15 @@ def _elsewhere(bank: Bank, target: _Target, targets: Iterable[_Target]) -> Itera
             if any(one != text and one in text for text in texts for one in said):
                 why = f"was deleted, and says what {target.id} says"
                 yield Left(removed.id, why, f"memlane forget {shlex.quote(removed.id)}")
+
+
+def _in_state(target: _Target) -> Iterator[Left]:
+    """What lies in our own folder of this machine, backups of clients' files for one."""
+    needles = target.needles()
+    for path in _walk(os.fspath(config.user_state())) if needles else ():
+        with suppress(OSError):
+            if any(needle in _all(path) for needle in needles):
+                yield Left(path, f"has words of {target.id}", f"rm {shlex.quote(path)}")
 
 
 def _outside() -> Iterator[Left]:
