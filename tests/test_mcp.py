@@ -378,6 +378,7 @@ def test_lists_are_understood_as_clients_send_them(folder: Path) -> None:
     found = call(folder, "search_memories", query="words", filter_tags='["one"]', filter_type=None, limit="3")
     assert [(hit["memory_id"], hit["tags"]) for hit in found] == [("memory:a", ["one", "two"])]
     assert call(folder, "get_memory_stats")["tags"] == {"two": 2, "one": 1, "three": 1}
+    assert call(folder, "search_memories", query="words", filter_tags="[" * 10_000) == []
 
 
 # -- remember and recall
@@ -531,6 +532,11 @@ def test_wrong_arguments_are_named_but_not_repeated(folder: Path, arguments: dic
     takes = "It takes: query, limit (optional), filter_tags (optional), filter_type (optional)."
     answer = calls(folder, ("search_memories", arguments))[0]
     assert answer == f"search_memories cannot be called like that; {expected}. {takes}"
+
+
+def test_an_id_that_is_not_there_is_repeated_without_its_secrets(folder: Path) -> None:
+    gone = call(folder, "vault_bulk_delete", ids=["0123456789ab", SECRET], more=("vault",))
+    assert gone == {"deleted": [], "not_found": ["0123456789ab", "[REDACTED:github-token]"]}
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from memlane import gate
 from memlane.bank import Bank
 from memlane.lanes.vault_records import Record
 from memlane.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
@@ -138,7 +139,8 @@ def delete_memory(bank: Bank, id: str) -> Gone:
 @tool(CHANGES, name="vault_bulk_delete")
 def bulk_delete(bank: Bank, ids: Words) -> AllGone:
     """Mark many memories as deleted."""
-    return cast("AllGone", bank.vault.bulk_delete(map(_native, ids)))
+    done = bank.vault.bulk_delete(map(_native, ids))
+    return {"deleted": done["deleted"], "not_found": [gate.shown(id) for id in done["not_found"]]}
 
 
 @tool(READS, name="vault_recall_memories")
