@@ -8,14 +8,13 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from memlane import anchors, config, files, tombstones
 from memlane.errors import ConfigError, InvalidInput
 from memlane.lanes import NAMES
-from memlane.text import newline_of
+from memlane.text import load_toml, newline_of
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
 _CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
@@ -75,7 +74,8 @@ def _has_topics(root: Path) -> bool:
 def init(folder: Path, *, user: bool = False) -> Path:
     """Write (or complete) the configuration that makes this folder a bank; return the file. Safe to repeat.
 
-    With `user`, the user's own config.toml is written and the bank is shared by all projects that have none.
+    With `user`, the user's own config.toml is written and the bank is shared by all projects that have none; its
+    folder is closed to other users of the machine.
     A seed-003 config.toml is completed where it is. Other keys and comments of an existing file stay as they are.
     """
     path = _config_file(folder, user)
@@ -90,7 +90,7 @@ def init(folder: Path, *, user: bool = False) -> Path:
                 text = set_key(text, table, key, value, path)
     if text.encode() != before:
         files.replace(os.fspath(path), text.encode())
-    files.make_folder(os.fspath(config.load(None if user else folder).root))
+    files.make_folder(os.fspath(config.load(None if user else folder).root), private=user)
     return path
 
 
@@ -210,8 +210,8 @@ def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
         after = (head if head.endswith("\n") else head + end_of_line) + section + text[end:]
     expected = {**before, table: {**before.get(table, {}), key: value}}
     try:
-        done = tomllib.loads(after) == expected
-    except tomllib.TOMLDecodeError:
+        done = load_toml(after) == expected
+    except (ValueError, RecursionError):  # two deep values are not even compared
         done = False
     if not done:
         raise ConfigError(
@@ -222,6 +222,6 @@ def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
 
 def _toml(text: str, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return load_toml(text)
+    except ValueError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None

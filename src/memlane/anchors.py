@@ -79,7 +79,7 @@ def _parsed(data: bytes) -> tuple[Anchors, int]:
         rows = json.loads(b"[" + b",".join(lines) + b"]")
         if len(rows) != len(lines):
             raise ValueError
-    except ValueError:
+    except (ValueError, RecursionError):
         rows = [_row(line) for line in lines]
     found: Anchors = {}
     damaged = 0
@@ -108,7 +108,7 @@ def _parsed(data: bytes) -> tuple[Anchors, int]:
 def _row(line: bytes) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -7,7 +7,6 @@ config.toml, the defaults. Every value remembers where it came from.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from memlane.errors import ConfigError, NotEnabled
 from memlane.gate import shown
 from memlane.lanes import NAMES
+from memlane.text import load_toml
 
 PROJECT_FILE = "memlane.toml"
 SEED_FILE = "config.toml"  # seed 003's own name for it; read where it has a [memory] table
@@ -292,11 +292,13 @@ def _here(path: str | Path) -> Path:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
+    try:
+        return load_toml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None
 
 
 def _flatten(table: Mapping[str, Any], path: Path) -> dict[str, Any]:

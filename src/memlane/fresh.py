@@ -470,7 +470,7 @@ def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
 def _kept(path: Path, about: str) -> dict[str, Any]:
     try:
         kept = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(kept, dict) or (kept.get("version"), kept.get("about")) != (_VERSION, about):
         return {}

@@ -82,7 +82,7 @@ def _asked(arguments: Sequence[str], data: bytes) -> tuple[str, str, Payload]:
         raise InvalidInput("The client's message is too long.", hint="Nothing to do.")
     try:
         payload = json.loads(data or b"{}")
-    except ValueError:  # also for bytes that are no text
+    except (ValueError, RecursionError):  # also for bytes that are no text
         raise InvalidInput("The client's message is not JSON.", hint="Nothing to do.") from None
     if not isinstance(payload, dict):
         raise InvalidInput("The client's message is not a JSON object.", hint="Nothing to do.")
@@ -211,7 +211,7 @@ class _Seen:
             return []
         try:
             ids = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return []
         return [id for id in ids if isinstance(id, str)] if isinstance(ids, list) else []
 

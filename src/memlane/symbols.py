@@ -395,7 +395,7 @@ def _ends_with_line(
     start, at, end = place
     first = _VISIBLE.search(masked, start, at)
     if first is None:
-        return False, at + 1
+        return True, at + 1  # an empty line: what comes begins after it
     before = masked[max(first.start(), at - 80) : at].rstrip()
     if language == "go":
         return _GO_GOES_ON.search(before) is None, at + 1

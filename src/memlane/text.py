@@ -15,6 +15,8 @@ MAX_FRONT = 64 * 1024  # bytes of YAML; more is data, not front matter
 MAX_FRONT_DEPTH = 50
 TWICE = "has a key twice"
 MAX_FRONT_VALUES = 10_000  # after aliases are followed: a "billion laughs" stops here
+MAX_TOML = 256 * 1024  # characters of a configuration file
+MAX_DOTS = 1000  # in one line of it: Python's parser takes minutes for a key of many parts
 
 
 class FrontMatterError(ValueError):
@@ -107,16 +109,16 @@ def edit_front(text: str, changes: Mapping[str, Any]) -> str:
     source = text[front.start : front.end]
     expected = {key: value for key, value in {**load_front(source), **changes}.items() if value is not None}
     newline = newline_of(text)
-    for key, value in changes.items():
-        span = _key_span(source, key)
-        line = "" if value is None else f"{_key(key)}: {_flow(value)}{newline}"
-        if span:
-            source = source[: span[0]] + line + source[span[1] :]
-        elif line:
-            if source and not source.endswith("\n"):
-                source += newline
-            source += line
     try:
+        for key, value in changes.items():
+            span = _key_span(source, key)
+            line = "" if value is None else f"{_key(key)}: {_flow(value)}{newline}"
+            if span:
+                source = source[: span[0]] + line + source[span[1] :]
+            elif line:
+                if source and not source.endswith("\n"):
+                    source += newline
+                source += line
         unharmed = {k: v for k, v in load_front(source).items() if v is not None} == expected
     except FrontMatterError:
         unharmed = False
@@ -249,10 +251,16 @@ def _key(name: str) -> str:
 
 
 def _key_span(source: str, key: str) -> tuple[int, int] | None:
-    """The lines of one top-level key: from its own line to the line of the next key, comments before that excluded."""
+    """The lines of one top-level key: from its own line to the line of the next key, comments before that excluded.
+
+    Raises FrontMatterError for what an edit of another key has made no YAML any more.
+    """
     import yaml
 
-    root = yaml.compose(source, Loader=_loader())
+    try:
+        root = yaml.compose(source, Loader=_loader())
+    except yaml.YAMLError as error:
+        raise FrontMatterError(f"is not valid YAML ({type(error).__name__})") from None
     if not isinstance(root, yaml.MappingNode):
         return None
     starts = [name.start_mark.line for name, _ in root.value]
@@ -264,6 +272,23 @@ def _key_span(source: str, key: str) -> tuple[int, int] | None:
                 end -= 1
             return sum(map(len, lines[:line])), sum(map(len, lines[:end]))
     return None
+
+
+# -- TOML
+
+
+def load_toml(source: str) -> dict[str, Any]:
+    """Parse a configuration. Raises ValueError, also for what is no configuration but made to keep a parser busy."""
+    import tomllib
+
+    if len(source) > MAX_TOML:
+        raise ValueError(f"it is larger than {MAX_TOML // 1024} KiB")
+    if any(line.count(".") > MAX_DOTS for line in source.split("\n")):
+        raise ValueError(f"a line has more than {MAX_DOTS:,} dots")
+    try:
+        return tomllib.loads(source)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 # -- lines, code and headings

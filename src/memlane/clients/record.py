@@ -53,7 +53,7 @@ def load(folder: Path, name: str) -> Record | None:
         return Record(bool(found["hooks"]), tuple(kept))
     except FileNotFoundError:
         return None
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise StorageError(
             f"{path} is damaged.", hint="Move it away; disconnecting then takes out memlane's entries only."
         ) from None

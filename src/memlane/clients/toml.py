@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memlane.clients.jsonc import Damaged, newline_of
+from memlane.text import load_toml
 
 
 def value(text: str) -> dict[str, Any]:
     """What the text says. Raises Damaged."""
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return load_toml(text.removeprefix("\ufeff"))
+    except ValueError as error:
         raise Damaged(None, f"it is not valid TOML: {error}") from None
 
 
@@ -53,7 +53,8 @@ def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     starts: list[tuple[int, tuple[str, ...]]] = []
     at = 0
     for line in _lines(text):
-        if line.lstrip(" \t").startswith("[") and (name := _header(text[:at], line)):
+        since = starts[-1][0] if starts else 0
+        if line.lstrip(" \t").startswith("[") and (name := _header(text[since:at], line)):
             starts.append((at, name))
         at += len(line)
     for (start, name), (stop, _) in zip(starts, [*starts[1:], (len(text), ())], strict=True):
@@ -68,11 +69,14 @@ def _lines(text: str) -> list[str]:
 
 
 def _header(before: str, line: str) -> tuple[str, ...]:
-    """The name in a line that is the head of a table; () when it is part of a string or of a list."""
+    """The name in a line that is the head of a table; () when it is part of a string or of a list.
+
+    `before` is what stands between the head of the last table and this line.
+    """
     try:
-        tomllib.loads(before.removeprefix("\ufeff"))
-        table: Any = tomllib.loads(line)
-    except tomllib.TOMLDecodeError:
+        load_toml(before.removeprefix("\ufeff"))
+        table: Any = load_toml(line)
+    except ValueError:
         return ()
     name = []
     while table:

@@ -49,7 +49,7 @@ def jwt(value: str) -> bool:
     head = value.partition(".")[0]
     try:
         header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     parts = value.split(".")
     if len(parts) == 3 and 0 < len(parts[2]) < 12:  # `….signature` shows the form; no algorithm signs in so little

@@ -1,0 +1,512 @@
+"""Every parser, and texts that are made to hurt one.
+
+    python tests/hostile.py [--bytes 1000000] [--only PARSER] [--all]
+
+prints the CPU seconds of each parser for the worst of the hostile texts. A parser takes any text and either reads it or
+raises MemlaneError (or the error that its module names for this). test_fuzz.py uses the same two tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from memlane import MemlaneError, Memory
+from memlane.lanes import NAMES, open_lane
+
+NOW = datetime(2025, 1, 10, 14, 30, 22, tzinfo=UTC)
+TODAY = NOW.date()
+Parser = Callable[[str], Any]
+
+
+# -- parsers
+
+
+@cache
+def _place() -> Path:
+    """A folder for the parsers that read files; gone when the program ends."""
+    import atexit
+    import shutil
+
+    folder = Path(tempfile.mkdtemp(prefix="memlane-hostile-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _lane(name: str) -> Parser:
+    """Parse a file of a lane, and fetch what is in it as the index does."""
+    places = {
+        "notes": "a.md",
+        "vault": "",
+        "topics": "area/part.md",
+        "records": "0b9e4a3c-1f6d-4c7a-9a55-2f0f6a9f1c11.md",
+        "layers": "projects/app/known_issues.md",
+    }
+
+    def parse(text: str) -> None:
+        root = _place() / (f"{name}.jsonl" if name == "vault" else name)
+        file = root / places[name] if places[name] else root
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode(errors="surrogatepass"))
+        lane = open_lane(name, root)
+        for item in lane.parse(os.fspath(file)):
+            if isinstance(item, Memory):
+                item.to_dict()
+
+    return parse
+
+
+def _file(suffix: str, read: Callable[[Path], Any]) -> Parser:
+    """Let something read the text as a file."""
+
+    def parse(text: str) -> None:
+        path = _place() / f"file{suffix}"
+        path.write_bytes(text.encode(errors="surrogatepass"))
+        read(path)
+
+    return parse
+
+
+def _front(text: str) -> None:
+    from memlane import text as t
+
+    front = t.find_front(f"---\n{text}\n---\nbody\n")
+    assert front
+    t.load_front(text)
+    t.edit_front(f"---\n{text}\n---\nbody\n", {"tags": ["a"], "title": "b", "status": None})
+
+
+def _body(text: str) -> None:
+    from memlane import text as t
+
+    assert t.with_body("---\na: 1\n---\n", text).endswith(text)
+    assert t.with_body("", text).endswith(text)
+    for line, _ in t.lines_with_code(text):
+        t.heading(line)
+    t.first_heading(text), t.first_line(text), t.keywords(text), t.slug(text), t.estimate(text), t.moment(text)
+
+
+def _index(text: str) -> None:
+    from memlane.index import chunks, links, words
+
+    for chunk in chunks.chunks(text):
+        words.terms(chunk.text)
+    list(links.links_in(text))
+
+
+def _query(text: str) -> None:
+    from memlane.index import dates, words
+    from memlane.lanes import topic_search
+    from memlane.search import parse
+
+    parse(text), dates.spans(text, NOW), topic_search.asked(text), words.query_terms(text), words.plain_parts(text)
+
+
+def _gate(text: str) -> None:
+    from memlane.sensitive.scanner import redact, scan
+
+    redact(text, scan(text, email=True, phone=True))
+
+
+def _hygiene(text: str) -> None:
+    from memlane import gate, hygiene, inject
+
+    hygiene.visible(text), hygiene.suspicious(text), inject.escaped(text), inject.without_blocks(text), gate.shown(text)
+
+
+def _entries(text: str) -> None:
+    from memlane.lanes import topic_entries as t
+
+    for raw in t.split(text).raws:
+        t.render(t.parse(raw))
+    t.fields(text), t.conflict(text), t.archived(text), t.read_index(text), t.title_of(text), t.open_fence(text)
+
+
+def _layers(text: str) -> None:
+    from memlane import lifecycle
+
+    lifecycle.updated_on(text), lifecycle.body(text), lifecycle.stamped(text, TODAY), lifecycle.sections(text, 2)
+    for kind in ("known_issues", "review_history", "common_patterns", "improvement_suggestions"):
+        lifecycle.prune(kind, text, TODAY), lifecycle.quality(kind, text, TODAY, 3, [1, 2])
+
+
+def _merge(format: str) -> Parser:
+    from memlane import merge
+
+    def parse(text: str) -> None:
+        data = text.encode(errors="surrogatepass")
+        merge.merge(format, data, data + b"\nours\n", b"theirs\n" + data)
+        merge.merge(format, b"", data, data[: len(data) // 2])
+
+    return parse
+
+
+def _jsonc(text: str) -> None:
+    from memlane.clients import jsonc
+
+    jsonc.value(text)
+    jsonc.put(text, ["mcpServers", "memlane"], {"command": "memlane"})
+    jsonc.drop(text, ["mcpServers", "memlane"])
+
+
+def _toml(text: str) -> None:
+    from memlane import adopt
+    from memlane.clients import toml
+
+    adopt.set_key(text, "memory", "enabled", True, Path("memlane.toml"))
+    toml.drop(toml.put(text, ["mcp_servers", "memlane"], {"command": "memlane"}), ["mcp_servers", "memlane"])
+
+
+def _config(path: Path) -> None:
+    from memlane import config
+
+    folder = path.parent / "configured"
+    folder.mkdir(exist_ok=True)
+    os.replace(path, folder / config.PROJECT_FILE)
+    config.load(folder)
+
+
+def _profile(path: Path) -> None:
+    from memlane import config
+
+    config.load_profile(path)
+
+
+def _transcript(kind: str) -> Callable[[Path], Any]:
+    def read(path: Path) -> None:
+        from memlane import RecordLane
+        from memlane.capture import capture_into
+
+        capture_into(RecordLane(path.parent / "captured"), path, kind=kind, dry_run=True)
+
+    return read
+
+
+def _importer(kind: str) -> Callable[[Path], Any]:
+    def read(path: Path) -> None:
+        from memlane import importers
+
+        for _ in importers.read(kind, path):
+            pass
+
+    return read
+
+
+def _detect(path: Path) -> None:
+    from memlane import importers
+
+    importers.detect(path)
+
+
+def _symbols(text: str) -> None:
+    from memlane import symbols
+
+    for suffix in (".py", ".js", ".ts", ".go", ".rs", ".java"):
+        with suppress(symbols.Unparsable):
+            symbols.find(suffix, text, "main")
+
+
+def _mentions(text: str) -> None:
+    from memlane.capture import scope_of
+    from memlane.mentions import mentions
+
+    mentions(Memory("notes:a", "notes", text, "a", "a.md"))
+    scope_of(text)
+
+
+def _similar(text: str) -> None:
+    from memlane import similar
+    from memlane.tombstones import plain
+
+    similar.overlap(similar.tokens(text), similar.tokens(text[::2]))
+    plain(text)
+
+
+def _marked(text: str) -> None:
+    from memlane import marked
+
+    marked.without_block(marked.with_block(text.encode(errors="surrogatepass"), "block"))
+
+
+def _hook(text: str) -> None:
+    from memlane.hook import _asked, substantial
+
+    substantial(text)
+    _asked(["claude-code"], text.encode(errors="surrogatepass"))
+
+
+def _arguments(text: str) -> None:
+    from memlane.mcp import toolsets
+
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        given = None
+    for tool in toolsets.tools(("vault", "topics", "records", "layers")):
+        for arguments in ({"text": text, "query": text, "tags": text, "id": text}, given, {text: text}):
+            with suppress(MemlaneError):
+                tool.checked(arguments if isinstance(arguments, dict) else {"text": arguments})
+
+
+def _anchors(path: Path) -> None:
+    from memlane import anchors
+
+    anchors.load(os.fspath(path))
+
+
+def _tombstones(path: Path) -> None:
+    from memlane.tombstones import Tombstones
+
+    stones = Tombstones(path)
+    stones.deleted("text"), list(stones.problems())
+
+
+PARSERS: dict[str, Parser] = {
+    "front matter": _front,
+    "body": _body,
+    **{f"{name} file": _lane(name) for name in NAMES},
+    "topic entries": _entries,
+    "layer sections": _layers,
+    "chunks and links": _index,
+    "query": _query,
+    "secret scanner": _gate,
+    "hygiene": _hygiene,
+    "mentions of code": _mentions,
+    "symbols in code": _symbols,
+    "likeness": _similar,
+    **{f"merge {name}": _merge(name) for name in ("vault", "note", "record", "layer", "topic", "archive", "index")},
+    "JSONC editor": _jsonc,
+    "TOML editor": _toml,
+    "memlane.toml": _file(".toml", _config),
+    "YAML profile": _file(".yaml", _profile),
+    "block markers": _marked,
+    "hook payload": _hook,
+    "MCP arguments": _arguments,
+    "anchors": _file(".anchors", _anchors),
+    "tombstones": _file(".stones", _tombstones),
+    **{
+        f"{kind} transcript": _file(".jsonl", _transcript(kind)) for kind in ("claude-code", "codex", "gemini", "plain")
+    },
+    **{f"import {kind}": _file(".md", _importer(kind)) for kind in ("markdown", "obsidian")},
+    **{f"import {kind}": _file(".json", _importer(kind)) for kind in ("mem0", "memory-json", "jsonl")},
+    "import detection": _file(".json", _detect),
+}
+
+
+def expected(error: BaseException) -> bool:
+    """Whether a parser may end like that: with an error of memlane's own, or the one its module is there for."""
+    from memlane.clients.jsonc import Damaged
+    from memlane.text import FrontMatterError
+
+    return isinstance(error, MemlaneError | FrontMatterError | Damaged)
+
+
+# -- hostile texts: each makes a text of about so many characters
+
+
+def _filled(piece: str) -> Callable[[int], str]:
+    return lambda size: (piece * (size // len(piece) + 1))[:size]
+
+
+def _numbered(line: str) -> Callable[[int], str]:
+    """Many lines that differ."""
+
+    def fill(size: int) -> str:
+        count = size // (len(line) + 4) + 1
+        return "".join(line.replace("%", str(n)) + "\n" for n in range(count))[:size]
+
+    return fill
+
+
+def _nested(opening: str, closing: str) -> Callable[[int], str]:
+    def fill(size: int) -> str:
+        depth = size // (len(opening) + len(closing))
+        return opening * depth + closing * depth
+
+    return fill
+
+
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "open links": _filled("[["),
+    "links": _numbered("[[a%|b]] supersedes [[memory:c%]]"),
+    "unclosed links": _filled("[[a](b "),
+    "backticks": _filled("`"),
+    "backtick runs": lambda size: " ".join("`" * (n % 40 + 1) for n in range(size // 21)),
+    "open fences": _filled("```\n"),
+    "long fences": _filled("`" * 5000 + "\n"),
+    "tildes": _filled("~~~a\n~~~~\n"),
+    "dashes": _filled("---\n"),
+    "dash line": _filled("-"),
+    "headings": _numbered("# h%"),
+    "deep headings": _filled("###### a\n# b\n"),
+    "hashes": _filled("#"),
+    "heading marks": _filled("# a ## "),
+    "comments": _filled("<!--"),
+    "closed comments": _filled("<!-- --> "),
+    "our comments": _filled("<!-- memlane:start -->\n"),
+    "stars": _filled("**"),
+    "labels": _filled("**Problem:** x\n"),
+    "dated entries": _numbered("## 2025-01-10 - Entry %\n\n**Problem:** x\n\n---"),
+    "issues": _numbered("## Issue #% - 2020-01-01\n**Status**: Resolved"),
+    "one long line": _filled("a"),
+    "long words": _filled("abcdefgh1234567890" * 20 + " "),
+    "spaces": _filled(" "),
+    "spaces and letters": _filled(" " * 400 + "a"),
+    "trailing spaces": _filled("a" + " " * 200 + "\n"),
+    "tabs": _filled("\t"),
+    "newlines": _filled("\n"),
+    "carriage returns": _filled("\r"),
+    "mixed line ends": _filled("a\r\nb\rc\n\u2028\x0c\x85"),
+    "combining marks": _filled("e\u0301\u0323\u0308"),
+    "one base": lambda size: "a" + "\u0301" * size,
+    "zero width": _filled("\u200b\u202e"),
+    "emoji": _filled("👩‍👩‍👧"),
+    "cjk": _filled("記憶喪失の猫"),
+    "lone surrogates": _filled("\ud800a"),
+    "nul": _filled("\0a"),
+    "bom": _filled("\ufeff"),
+    "digits": _filled("1234567890"),
+    "digit groups": _filled("4111 1111 1111 1111 "),
+    "huge number": lambda size: "a: " + "9" * size,
+    "exponents": _numbered("a%: 1e999999999"),
+    "colons": _filled(":"),
+    "keys": _numbered("key%: value"),
+    "same key": _filled("a: 1\n"),
+    "yaml lists": _filled("- "),
+    "yaml maps": _filled("? "),
+    "yaml flow": _nested("[", "]"),
+    "yaml flow maps": _nested("{a: ", "}"),
+    "yaml aliases": lambda size: (
+        "a: &a [x,x]\n" + "".join(f"b{n}: &b{n} [*a,*a,*{'b' + str(n - 1) if n else 'a'}]\n" for n in range(size // 22))
+    ),
+    "yaml indents": lambda size: "\n".join(" " * n + "a:" for n in range(int((2 * size) ** 0.5))),
+    "yaml quotes": _filled("'\"\\"),
+    "json arrays": _filled("["),
+    "json objects": _nested('{"a":', "}"),
+    "json": lambda size: '{"a":"' + "\\u0041" * (size // 6) + '"}',
+    "json lines": _numbered('{"id":"a%","text":"b","version":1,"created_at":"2025-01-10T00:00:00Z"}'),
+    "messages": _numbered(
+        '{"type":"assistant","uuid":"u%","message":{"role":"assistant","content":[{"type":"text","text":"a\\nb"}]}}'
+    ),
+    "json escapes": _filled('"\\"'),
+    "json comments": _filled("/* */ // \n"),
+    "slashes": _filled("/"),
+    "open comments": _filled("/*"),
+    "commas": _filled(","),
+    "toml tables": _numbered("[a.b%]"),
+    "toml nesting": lambda size: "a = " + "[" * size,
+    "toml dots": lambda size: "a" + ".a" * (size // 2) + " = 1",
+    "toml quotes": _filled('a = """"'),
+    "open braces": _filled("{"),
+    "braces": _nested("{", "}"),
+    "parentheses": _nested("(", ")"),
+    "functions": _numbered("def main%(): pass"),
+    "nested functions": lambda size: "\n".join(" " * n + "def a():" for n in range(int((2 * size) ** 0.5))),
+    "code strings": _filled("'\"`\n"),
+    "templates": _filled("`${"),
+    "regexes": _filled("=/[/"),
+    "generics": _filled("a<"),
+    "paths": _filled("a/b/c.py:d "),
+    "path chain": _filled("a/"),
+    "dots": _filled("a."),
+    "quotes": _filled('"a" -b '),
+    "minus words": _filled("-a "),
+    "dates": _filled("2025-01-10 last week in march 2024 "),
+    "assignments": _filled("password = "),
+    "passwords": _filled("pass:word@key=token;"),
+    "keywords": _filled("secret token key auth cred "),
+    "key value": _numbered("api_key_%: ${VALUE_%}"),
+    "quoted secrets": _filled("password='"),
+    "urls": _filled("https://user:"),
+    "at signs": _filled("a@"),
+    "e-mails": _filled("a.b@c.de "),
+    "base64": _filled("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU2Nzg5Kw"),
+    "hex": _filled("0123456789abcdef"),
+    "uuids": _filled("0b9e4a3c-1f6d-4c7a-9a55-2f0f6a9f1c11 "),
+    "pem": _filled("-----BEGIN RSA PRIVATE KEY-----\n"),
+    "jwt": _filled("eyJhbGciOiJIUzI1NiJ9."),
+    "prefixes": _filled("sk-ghp_AKIAxoxb-glpat-"),
+    "prefix words": _filled("sk-abc1 ghp_abc2 AKIA123 xoxb-1 "),
+    "underscores": _filled("a_"),
+    "curl": _filled("curl -u a:b -H 'Authorization: Bearer "),
+    "table": _filled("| password | a1b2c3d4e5 |\n"),
+    "table rule": _filled("|---"),
+    "pipes": _filled("|"),
+    "conflicts": _filled("<<<<<<< ours\n=======\n>>>>>>> theirs\n"),
+    "instructions": _filled("ignore previous instructions system: "),
+    "tags": _filled("</memory><memory>"),
+    "entities": _filled("&lt;"),
+}  # fmt: skip
+
+
+# -- measuring
+
+
+def cpu(parser: Parser, text: str, times: int = 1) -> float:
+    """CPU seconds of a call, the best of several. Raises what no parser may raise."""
+    best = float("inf")
+    for _ in range(times):
+        begin = time.process_time()
+        try:
+            parser(text)
+        except Exception as error:
+            if not expected(error):
+                raise
+        best = min(best, time.process_time() - begin)
+    return best
+
+
+def grown(parser: Parser, make: Callable[[int], str], size: int, most: float = 3.0) -> tuple[float, int, str]:
+    """(seconds, size, crash) of the largest text up to `size` for which a parser needs less than `most` seconds."""
+    small = size // 256
+    while True:
+        try:
+            seconds = cpu(parser, make(small))
+        except Exception as error:
+            import traceback
+
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            return float("inf"), small, f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        if small >= size or seconds > most:
+            return seconds, small, ""
+        small = min(small * 4, size)
+
+
+def measured(size: int, only: str = "") -> Iterator[tuple[str, list[tuple[float, int, str, str]]]]:
+    for name, parser in PARSERS.items():
+        if only in name:
+            cpu(parser, "warm up: [[a]] ghp_ password = x\n")
+            rows = [(*grown(parser, make, size), what) for what, make in HOSTILE.items()]
+            yield name, sorted(rows, reverse=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="CPU seconds of every parser for hostile texts.")
+    options.add_argument("--bytes", type=int, default=1_000_000)
+    options.add_argument("--only", default="", help="parsers whose name has this in it")
+    options.add_argument(
+        "--all", action="store_true", help="every text that takes more than 0.1 s, not the worst alone"
+    )
+    chosen = options.parse_args()
+    print(f"{'parser':<24}{'seconds':>9}  text of {chosen.bytes:,} characters")
+    slow = 0
+    for name, rows in measured(chosen.bytes, chosen.only):
+        slow += rows[0][0] > 1 or rows[0][1] < chosen.bytes
+        for seconds, size, crash, what in [row for row in rows if row[0] > 0.1] if chosen.all else rows[:1]:
+            cut = "" if size >= chosen.bytes else f" (only {size:,} of them)"
+            print(f"{name:<24}{seconds:>9.3f}  {what}{cut} {crash}".rstrip(), flush=True)
+    sys.exit(slow > 0)
+
+
+if __name__ == "__main__":
+    main()
