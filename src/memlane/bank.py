@@ -27,6 +27,7 @@ from memlane.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from memlane.consolidate import Cluster
+    from memlane.forget import Forgotten
     from memlane.fresh import Verdict, Watch
     from memlane.index.store import Index
     from memlane.inject import Block, Composer
@@ -583,6 +584,16 @@ class Bank:
             if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
                 return self._indexed(lane.recover(native))
         raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
+
+    def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:
+        """Remove memories for good, there or deleted: see `memlane.forget`. There is no way back.
+
+        Says what was removed, and what may be left where we do not reach. With `dry_run`, changes nothing.
+        Raises NotFound before anything is changed, StorageError.
+        """
+        from memlane import forget
+
+        return forget.plan(self, ids) if dry_run else forget.forget(self, ids)
 
     def removed(self) -> builtins.list[Removed]:
         """What `restore` can bring back, the latest deletion first."""

@@ -184,13 +184,13 @@ class Tombstones:
         if anew:
             self._clear()
         if data:
-            *lines, self._pending = (self._pending + data).replace(b"\r\n", b"\n").split(b"\n")
+            data = self._pending + data
+            *lines, self._pending = (data.replace(b"\r\n", b"\n") if b"\r" in data else data).split(b"\n")
             self._lines += lines
             self._hashes.update([line[_HASH] for line in lines])
             self._ids.update([line[_ID] for line in lines])
-            for line in lines:
-                if line.startswith(b'{"key"') and (found := _KEY.fullmatch(line)):
-                    self._keys.append(bytes.fromhex(found[1].decode()))
+            found = (bytes.fromhex(key.decode()) for key in _KEY.findall(data))
+            self._keys = list(dict.fromkeys((*self._keys, *found)))
 
 
 class _Stone(NamedTuple):

@@ -28,19 +28,17 @@ def forget(bank: Bank, ids: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
     $ memlane forget notes:deploy-day --dry-run
     $ memlane forget notes:deploy-day --yes
     """
-    from memlane import forget as forgetting
-
     if not dry_run and not yes:
         if not sys.stdin.isatty():
             raise InvalidInput(
                 "There is no way back, and no terminal to ask at. Nothing was changed.",
                 hint="Look with --dry-run, then give --yes.",
             )
-        found = forgetting.plan(bank, ids)
+        found = bank.forget(*ids, dry_run=True)
         for piece in found.removed:
             say(f"{piece.what}: {piece.path}")
         click.confirm(f"Remove {', '.join(map(shown, found.ids))} for good?", abort=True, err=True)
-    found = forgetting.plan(bank, ids) if dry_run else forgetting.forget(bank, ids)
+    found = bank.forget(*ids, dry_run=dry_run)
     if as_json:
         print_json({"applied": not dry_run, **found.to_dict()})
         return
