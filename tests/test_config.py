@@ -220,6 +220,14 @@ def test_init_of_the_users_own_bank(tmp_path: Path, home: Path) -> None:
     assert tree(tmp_path) == {}
 
 
+def test_the_users_own_bank_is_closed_to_others(tmp_path: Path, home: Path) -> None:
+    """Made in a project's folder, too, and then it is the bank that is opened."""
+    Bank.init(tmp_path)
+    bank = Bank.init(tmp_path, user=True)
+    assert bank.root == home / ".local/share/mcp-markdown-ragdocs/memories"
+    assert bank.root.stat().st_mode & 0o777 == 0o700
+
+
 def test_the_users_bank_does_not_take_over_a_project(tmp_path: Path) -> None:
     Bank.init(tmp_path).add("text", title="mine")
     Bank.init(tmp_path, user=True)

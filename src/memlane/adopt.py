@@ -90,7 +90,8 @@ def init(folder: Path, *, user: bool = False) -> Path:
                 text = set_key(text, table, key, value, path)
     if text.encode() != before:
         files.replace(os.fspath(path), text.encode())
-    files.make_folder(os.fspath(config.load(None if user else folder).root), private=user)
+    root = config.user_bank() if user else config.load(folder).root
+    files.make_folder(os.fspath(root), private=user)
     return path
 
 

@@ -66,7 +66,7 @@ class Bank:
         from memlane import adopt
 
         adopt.init(Path(folder).expanduser().absolute(), user=user)
-        bank = cls.open(folder)
+        bank = cls.open(folder, **({"memory__storage_strategy": "user"} if user else {}))
         if git:
             adopt.join_git(bank.config)
         return bank

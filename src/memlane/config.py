@@ -106,7 +106,7 @@ class Config:
         if external:
             return self._resolve(external)
         if self["memory.storage_strategy"] == "user" or self.project is None:
-            return user_data() / USER_FOLDER
+            return user_bank()
         return self.project / FOLDER
 
     def lane_root(self, lane: str) -> Path:
@@ -250,8 +250,9 @@ def mcp_token() -> str | None:
     return os.environ.get("MEMLANE_MCP_TOKEN") or None
 
 
-def user_data() -> Path:
-    return _expanded(os.environ.get("XDG_DATA_HOME") or "~/.local/share")
+def user_bank() -> Path:
+    """The user's own bank, for all projects without one."""
+    return _expanded(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / USER_FOLDER
 
 
 def user_state() -> Path:

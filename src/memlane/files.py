@@ -401,10 +401,10 @@ def remove(path: str) -> None:
         sync_folder(os.path.dirname(path))
 
 
-def make_folder(path: str) -> None:
-    """mkdir -p, on stable storage when it returns."""
+def make_folder(path: str, *, private: bool = False) -> None:
+    """mkdir -p, on stable storage when it returns. With `private`, a new folder is for its owner alone."""
     with storage(path):
-        if not os.path.isdir(_make_folders(path)):
+        if not os.path.isdir(_make_folders(path, 0o700 if private else 0o777)):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
 
 
@@ -597,13 +597,13 @@ def sync_folder(folder: str) -> None:
         os.close(fd)
 
 
-def _make_folders(folder: str) -> str:
-    """mkdir -p whose new names survive loss of power: each new folder's parent is synced."""
+def _make_folders(folder: str, mode: int = 0o777) -> str:
+    """mkdir -p whose new names survive loss of power: each new folder's parent is synced. `mode` is the last one's."""
     if not os.path.isdir(folder):
         parent = os.path.dirname(folder)
         if parent != folder:
             _make_folders(parent)
         with suppress(FileExistsError):
-            os.mkdir(folder)
+            os.mkdir(folder, mode)
             sync_folder(parent)
     return folder
