@@ -112,8 +112,8 @@ class Story:
         return [call["arguments"][1] for call in self.place.hooks()]
 
 
-def connected(agent: Agent, folder: Path) -> Place:
-    """A client with settings of its own, in a project with memories, connected by memlane's own command."""
+def installed(agent: Agent, folder: Path) -> Place:
+    """A client with settings of its own, in a project with memories."""
     if not (MODULES / ".bin" / agent.program).exists():
         pytest.skip(f"{agent.package} is not installed")
     place = Place(agent, folder)
@@ -128,6 +128,12 @@ def connected(agent: Agent, folder: Path) -> Place:
     with open(place.project / "memlane.toml", "a") as file:
         file.write("\n[hook]\ndeadline = 30.0\n")  # this is not about speed
     fill(Bank.open(place.project))
+    return place
+
+
+def connected(agent: Agent, folder: Path) -> Place:
+    """The same, connected by memlane's own command."""
+    place = installed(agent, folder)
     place.run("memlane", "connect", agent.client)
     return place
 
@@ -158,6 +164,12 @@ def test_the_prompt_brings_what_is_relevant(story: Story) -> None:
     assert RELEVANT in story.first.turns[0].text
 
 
+def test_memory_goes_into_the_conversation_alone(story: Story) -> None:
+    """Not into what a client asks besides, such as a title for the session."""
+    aside = [asked.text for asked in story.first.requests if not asked.main]
+    assert [text for text in aside if HOUSE_RULE in text] == []
+
+
 def test_every_answer_is_captured_once(story: Story) -> None:
     assert {"stop", "session-end"} & set(story.fired())
     assert sorted(memory.text for memory in story.bank.list(lane="records", limit=100)) == sorted(ANSWERS)
@@ -185,6 +197,22 @@ def test_disconnecting_brings_the_settings_back(story: Story, request: pytest.Fi
     assert [path for path in written if path.exists() and "/bin/memlane" in path.read_text()] == []
 
 
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.client)
+def test_a_connection_for_the_project_alone_works_too(agent: Agent, tmp_path: Path) -> None:
+    place = installed(agent, tmp_path)
+    if agent.client == "codex":  # reads a project's configuration only where it trusts the project
+        with open(place.settings, "a") as file:
+            file.write(f'\n[projects."{place.project}"]\ntrust_level = "trusted"\n')
+    place.run("memlane", "connect", agent.client, "--project")
+    model = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    assert [turn.result for turn in model.turns] == [False, True]
+    assert [text in model.turns[0].text for text in (HOUSE_RULE, RELEVANT)] == [True, True]
+    assert [memory.text for memory in Bank.open(place.project).list(lane="records", limit=100)] == [ANSWER]
+    place.run("memlane", "disconnect", agent.client, "--project")
+    left = [path for path in place.project.rglob("*") if path.is_file()]
+    assert [path for path in left if b"/bin/memlane" in path.read_bytes()] == []
+
+
 # -- what one client alone does
 
 
@@ -200,6 +228,22 @@ def test_claude_code_is_reminded_after_compaction(tmp_path: Path) -> None:
     assert HOUSE_RULE in after.turns[0].text
     records = Bank.open(place.project).list(lane="records", limit=100)
     assert sorted(memory.text for memory in records) == sorted([ANSWER, SECOND_ANSWER])
+
+
+def test_the_plugin_for_claude_code_does_the_same_as_connecting(tmp_path: Path) -> None:
+    allowed = "mcp__plugin_memlane_memlane__remember"
+    words = (allowed if word.startswith("mcp__") else word for word in AGENTS[0].arguments)
+    place = installed(replace(AGENTS[0], arguments=tuple(words)), tmp_path)
+    for name in (".claude-plugin", "plugin"):
+        shutil.copytree(ROOT / name, place.folder / "market" / name)
+    place.run("claude", "plugin", "marketplace", "add", str(place.folder / "market"))
+    place.run("claude", "plugin", "install", "memlane@memlane")
+    model = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    assert [turn.result for turn in model.turns] == [False, True]
+    assert [text in model.turns[0].text for text in (HOUSE_RULE, RELEVANT)] == [True, True]
+    bank = Bank.open(place.project)
+    assert [memory.text for memory in bank.list(lane="records", limit=100)] == [ANSWER]
+    assert FACT in [memory.text.strip() for memory in bank.list(lane="notes", limit=100)]
 
 
 def test_codex_runs_no_hook_that_it_does_not_trust(tmp_path: Path) -> None:

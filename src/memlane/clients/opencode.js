@@ -34,6 +34,7 @@ const textOf = (parts) =>
 export const Memlane = async ({ client, directory }) => {
   const snapshots = new Map() // session → what to say at its start
   const relevant = new Map() // session → what belongs to its last prompt
+  const models = new Map() // session → the model that its last prompt is for
 
   const payload = (event, session, more) => ({ hook_event_name: event, session_id: session, cwd: directory, ...more })
 
@@ -54,6 +55,7 @@ export const Memlane = async ({ client, directory }) => {
     },
     "chat.message": async (input, output) => {
       const session = input.sessionID
+      models.set(session, output.message?.model?.modelID)
       if (!snapshots.has(session)) {
         snapshots.set(session, await ask("session-start", payload("session-start", session, { source: "startup" })))
       }
@@ -61,6 +63,8 @@ export const Memlane = async ({ client, directory }) => {
       relevant.set(session, prompt ? await ask("prompt", payload("prompt", session, { prompt })) : "")
     },
     "experimental.chat.system.transform": async (input, output) => {
+      const model = models.get(input.sessionID)
+      if (model && input.model?.id && model !== input.model.id) return // a small one, asked for a title
       for (const context of [snapshots.get(input.sessionID), relevant.get(input.sessionID)]) {
         if (context) output.system.push(context)
       }

@@ -32,13 +32,13 @@ def _json(value: Any) -> str:
 
 _OPENCODE = {
     "model": "local/scripted",
-    "small_model": "local/scripted",
+    "small_model": "local/small",
     "provider": {
         "local": {
             "npm": "@ai-sdk/openai-compatible",
             "name": "Local",
             "options": {"baseURL": "{url}/v1", "apiKey": "none"},
-            "models": {"scripted": {"name": "Scripted", "tool_call": True}},
+            "models": {"scripted": {"name": "Scripted", "tool_call": True}, "small": {"name": "Small"}},
         }
     },
 }
@@ -125,6 +125,8 @@ AGENTS = (
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+            "npm_config_registry": "http://127.0.0.1:9",  # else it fetches its package for writing plugins
+            "npm_config_fetch_retries": "0",
         },
         settings=(".config/opencode/opencode.jsonc", _MINE),
     ),
