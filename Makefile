@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
 help:  ## show these targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,19 @@ $(NODE): tests/clients/package.json
 
 node: $(NODE)
 
+# The clients that agents run in. Their installation scripts only put the program for this machine in its place.
+AGENTS := .clients/.ready
+$(AGENTS): tests/clients/agents/package.json
+	mkdir -p .clients && cp $< .clients/ && cd .clients && \
+		npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
+	for script in @anthropic-ai/claude-code/install.cjs opencode-ai/postinstall.mjs; do \
+		if [ -f .clients/node_modules/$$script ]; then \
+			(cd .clients/node_modules/$$(dirname $$script) && node $$(basename $$script)) || exit 1; fi; done
+	touch $@
+
+test-clients: setup $(AGENTS)  ## real clients (over 1 GB from npm) against a scripted model
+	$(BIN)/python tests/clients
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,6 +53,6 @@ bench: setup  ## print the speed table (docs/benchmarks.md)
 	$(BIN)/python bench/files.py
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .node .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup demo test node lint bench clean
+.PHONY: help setup demo test node test-clients lint bench clean
