@@ -238,6 +238,7 @@ def _read(folder: str, id: str) -> _Journal | None:
     groups: list[tuple[Entry, list[Entry]]] = []
     marks: list[str] = []
     stepless = True  # then each change is a step of its own
+    before: dict[str, list[Any]] = {}  # what a file was before its changes: so it is when an undo was killed, too
     for line in data.decode(errors="replace").split("\n"):
         try:
             entry = json.loads(line)
@@ -251,6 +252,9 @@ def _read(folder: str, id: str) -> _Journal | None:
             stepless = False
             groups.append((entry, []))
         elif entry.keys() & {"path", "move", "vault", "stones"}:
+            if "path" in entry:
+                before.setdefault(str(entry["path"]), []).append(entry.get("was"))
+                entry["settled"] = tuple(before[str(entry["path"])])
             if not groups or (stepless and "stones" not in entry):
                 groups.append(({"step": _named(entry), "action": str(head.get("what", ""))}, []))
             groups[-1][1].append(entry)
@@ -383,7 +387,7 @@ class _Group:
                     found.append((self._below(source), f"is not at {self._below(target)} as it was left there"))
             elif "path" in entry:
                 [path] = self._paths(entry)
-                if path == self.index or at(path) == entry["was"]:
+                if path == self.index or at(path) in entry["settled"]:
                     continue
                 if at(path) != entry["now"]:
                     found.append((self._below(path), "has changed since"))
@@ -426,7 +430,7 @@ class _Group:
                 files.move(target, source)
             return [self._below(source)]
         [path] = self._paths(entry)
-        if _hash(_bytes(path)) == entry["was"]:
+        if _hash(_bytes(path)) in entry["settled"]:
             return []
         if entry["now"] is None:
             files.create(path, self._copy(entry) or b"")
@@ -443,10 +447,9 @@ class _Group:
     def _apply_index(self, entry: Entry) -> bool:
         """Whether index.md of the topics is as it was before; it can be made anew."""
         now = _hash(_bytes(self.index))
-        if now != entry["was"] and now == entry["now"] and (entry["was"] is None or self._copy(entry) is not None):
+        if now not in entry["settled"] and now == entry["now"] and (entry["was"] is None or self._copy(entry)):
             self._apply(entry)
-        restored: bool = _hash(_bytes(self.index)) == entry["was"]
-        return restored
+        return _hash(_bytes(self.index)) in entry["settled"]
 
     def _apply_vault(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
         """Append the records as they were, as their next versions: what others appended since stays."""
@@ -458,12 +461,14 @@ class _Group:
         copies = (read_line(line) for line in split_lines(self._copy(entry) or b""))
         before = {record.id: record for record in copies if isinstance(record, Record)}
         lines: list[Record] = []
+        back: list[Record] = []  # already: an undo was killed before it was done
         conflicts: list[tuple[str, str]] = []
         with files.locked(path) if os.path.isfile(path) else ExitStack():
             latest = _latest(path, set(wrote))
             for id, hash in wrote.items():
                 old, now = before.get(id), latest.get(id)
                 if (now and old and _same(now, old)) or (now is None and old is None):
+                    back += [old] if old else []
                     continue
                 if now is not None and _of_record(now) != hash:
                     conflicts.append((f"vault:{id}", "has changed since"))
@@ -473,7 +478,7 @@ class _Group:
                     lines.append(replace(now, version=now.version + 1, deleted_at=iso(utc_now())))
             if lines:
                 files.append_lines(path, render_lines(lines))
-        for record in lines if self.stones else ():
+        for record in (*back, *lines) if self.stones else ():
             if record.deleted_at is None:
                 self.bank.tombstones.lift(record.text)
             else:
@@ -496,9 +501,8 @@ class _Group:
         return found
 
     def _settle(self, before: dict[str, Memory], after: dict[str, Memory]) -> None:
-        for id, memory in after.items():
-            if id not in before:
-                self.bank.tombstones.lift(memory.text)
+        for memory in after.values():  # also what an undo that was killed has brought back
+            self.bank.tombstones.lift(memory.text)
         gone = [(id, memory.text) for id, memory in before.items() if id not in after]
         if gone:
             self.bank.tombstones.bury(*gone)
@@ -530,7 +534,7 @@ def _hash(data: bytes | None) -> str | None:
 def _of_record(record: Record) -> str | None:
     from memlane.lanes.vault_records import render_lines
 
-    return _hash(render_lines([record]))
+    return _hash(render_lines([replace(record, version=1)]))  # undone and done again, it says the same
 
 
 def _same(one: Record, other: Record) -> bool:

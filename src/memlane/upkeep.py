@@ -24,7 +24,7 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import ceil
@@ -50,6 +50,7 @@ LONG = 50_000  # characters of a note or record
 SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
 _FEW = 3  # words that say too little to compare
 _VAULT_ID = re.compile(r"\b[0-9a-f]{12}\b")
+_LABEL = re.compile(r"^\*\*(?:Context:\*\*.*|[^*\n]{1,40}:\*\*)", re.MULTILINE)  # of a topic's entry
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )  # Thai … Hangul
@@ -98,19 +99,19 @@ def plan(
             raise InvalidInput("There is no such kind of upkeep.", hint=f"Use some of: {', '.join(KINDS)}.")
     look = _Look(bank, folder, tuple(lanes or NAMES), progress)
     found: dict[tuple[str, str], Item] = {}
+    settled: set[str] = set()  # no memory is changed twice, and what goes anyway needs no look
     for kind, find in KINDS.items():
         if not only or kind in only:
             for item in find(look):
-                if item.id.partition(":")[0] in look.lanes and not _is_said(item, found):
-                    found[kind, item.id] = look.completed(replace(item, kind=kind))
-    remarks = [*look.remarks, *(_ghosts(look) if not only or "link" in only else ())]
+                if item.id.partition(":")[0] in look.lanes and item.id not in settled:
+                    found.setdefault((kind, item.id), look.completed(replace(item, kind=kind)))
+            for item in [item for (of, _), item in found.items() if of == kind]:
+                if kind == "prune":
+                    settled |= {item.id, *(id for id in item.others if id.startswith("topics:"))}
+                elif item.safe:
+                    settled.add(item.id)
+    remarks = _ghosts(look) if not items and (not only or "link" in only) else ()
     return Plan(_selected(list(found.values()), items), tuple(dict.fromkeys(map(redacted, remarks))))
-
-
-def _is_said(item: Item, found: Mapping[tuple[str, str], Item]) -> bool:
-    """Whether the plan says it already: no memory is changed twice, and what goes anyway needs no look."""
-    others = [found[kind, id] for kind, id in found if id == item.id]
-    return any(other.safe or other.kind == "prune" for other in others)
 
 
 def _selected(found: list[Item], items: Sequence[str]) -> tuple[Item, ...]:
@@ -183,7 +184,6 @@ class _Look:
     folder: str | None
     lanes: tuple[str, ...]
     progress: Progress
-    remarks: list[str] = field(default_factory=list)
 
     @cached_property
     def memories(self) -> list[Memory]:
@@ -226,7 +226,7 @@ class _Look:
 
     @cached_property
     def words(self) -> dict[str, frozenset[str]]:
-        return {memory.id: _words(memory.text) for memory in self.progress(self.memories, "comparing")}
+        return {memory.id: _words(_said(memory)) for memory in self.progress(self.memories, "comparing")}
 
     def target(self, node: str) -> str | None:
         """The id of the memory that a link names; None when there is none."""
@@ -243,6 +243,11 @@ class _Look:
         if item.kind == "drifted":
             command = self.command("fresh", item.id)
         return replace(item, reason=redacted(item.reason), title=redacted(item.title), command=item.command or command)
+
+
+def _said(memory: Memory) -> str:
+    """The text of a memory without what its lane's form adds."""
+    return _LABEL.sub("", memory.text) if memory.lane == "topics" else memory.text
 
 
 def _words(text: str) -> frozenset[str]:
@@ -309,7 +314,7 @@ def _retention(look: _Look) -> Iterator[Item]:
 def _duplicates(look: _Look) -> Iterator[Item]:
     same: defaultdict[bytes, list[Memory]] = defaultdict(list)
     for memory in look.memories:
-        if said := " ".join(memory.text.split()):
+        if len(look.words[memory.id]) >= _FEW and (said := " ".join(_said(memory).split())):
             same[hashlib.blake2b(said.encode(errors="replace"), digest_size=16).digest()].append(memory)
     found: list[Item] = []
     first: list[Memory] = []  # one for each text
@@ -350,7 +355,7 @@ def _adds_nothing(look: _Look, memory: Memory, kept: Memory) -> bool:
         and set(memory.tags) <= set(kept.tags)
         and all(getattr(memory, name) in (None, getattr(kept, name)) for name in labels)
         and all(kept.fields.get(name) == value for name, value in memory.fields.items())
-        and memory.title == kept.title
+        and memory.title in (kept.title, memory.native_id)
     )
 
 
@@ -417,7 +422,7 @@ def _superseded(look: _Look) -> Iterator[Item]:
             direction = _stated(context, node)
             old, new = (source, target) if direction == "by" else (target, source)
             if direction or edge == "SUPERSEDES":
-                found += _replaced(look, look.by_id[old], look.by_id[new], bool(direction))
+                found += _replaced(look, look.by_id[old], look.by_id[new], direction)
             elif edge == "CONTRADICTS":
                 found += _contradicted(look, look.by_id[target], look.by_id[source])
     found += _same_title(look, {(item.id, item.others) for item in found})
@@ -436,11 +441,14 @@ def _stated(context: str, node: str) -> str:
     return ""
 
 
-def _replaced(look: _Look, old: Memory, new: Memory, stated: bool) -> Iterator[Item]:
+def _replaced(look: _Look, old: Memory, new: Memory, stated: str) -> Iterator[Item]:
     if _is_newer(old, new):
         return  # what speaks of it is older: it may have been written anew since
-    sure = stated and old.lane == "notes" and _is_newer(new, old)
-    reason = f"{new.id} {'says that it replaces it' if stated else 'speaks of replacing it'}"
+    sure = bool(stated) and old.lane == "notes" and _is_newer(new, old)
+    reason = {
+        "this": f"{new.id} says that it replaces this",
+        "by": f"says that {new.id} replaces it",
+    }.get(stated, f"{new.id} speaks of replacing this")
     undo_it = look.command("update", old.id, "--status", "archived") if old.lane == "notes" else ""
     options = () if sure else (undo_it or look.command("rm", old.id),)
     yield Item(old.id, ARCHIVE if sure else LOOK, reason, old.title, others=(new.id,), options=options)
@@ -568,8 +576,8 @@ def _empty(look: _Look) -> Iterator[Item]:
     for memory in look.memories:
         if not memory.text.strip():
             when = _when(memory)
-            sure = memory.lane == "notes" and not memory.title and memory.id not in look.linked
-            sure = sure and (when is None or when < settled)
+            sure = memory.lane == "notes" and memory.title in ("", memory.native_id) and memory.id not in look.linked
+            sure = sure and not memory.tags and not memory.fields and (when is None or when < settled)
             options = () if sure else (look.command("rm", memory.id),)
             yield Item(memory.id, DELETE if sure else LOOK, "has no text", memory.title, options=options)
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from memlane.bank import Bank
 from memlane.cli.output import as_json, print_json, print_rows, say, with_bank
+
+if TYPE_CHECKING:
+    from memlane.undo import Applied
+
+FEW = 3
 
 
 @click.command()
@@ -32,7 +39,7 @@ def undo(bank: Bank, id: str | None, list_: bool, as_json: bool) -> None:
         if as_json:
             print_json([one.to_dict() for one in found])
             return
-        print_rows((one.id, one.what, one.state, ", ".join(step for step, _ in one.steps)) for one in found)
+        print_rows((one.id, one.what, one.state, _steps(one)) for one in found)
         if not found:
             say("nothing was applied yet")
         return
@@ -49,3 +56,9 @@ def undo(bank: Bank, id: str | None, list_: bool, as_json: bool) -> None:
             say(f"`memlane undo {done.id}` does it again")
     if done.conflicts:
         click.get_current_context().exit(5)
+
+
+def _steps(one: Applied) -> str:
+    """What it changed, in a few words."""
+    ids = [id for id, _ in one.steps]
+    return ", ".join(ids[:FEW]) + (f" and {len(ids) - FEW} more" if len(ids) > FEW else "")
