@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -507,6 +508,53 @@ def test_ten_rounds_with_the_banks_own_context(bank: Bank, path: Path) -> None:
         append(path, says(f"Insight {turn} about the deploy:\nthe answer is {turn}.", 10 * turn + 2, f"b{turn}"))
         assert capture(bank, path).captured == 1
     assert len(stored(bank)) == 10
+
+
+def wrapped(lines: list[str]) -> str:
+    return textwrap.fill(" ".join(lines), 40)
+
+
+ECHOES: dict[str, Callable[[list[str], int], str]] = {
+    "numbered": lambda lines, _: "\n".join(f"{n}. {line}" for n, line in enumerate(lines, 1)),
+    "table": lambda lines, _: "| known |\n|---|\n" + "\n".join(f"| {line} |" for line in lines),
+    "fenced": lambda lines, _: "\n".join(("```text", *lines, "```")),
+    "wrapped": lambda lines, _: wrapped(lines),
+    "joined": lambda lines, turn: f"From memory, in round {turn}: {' '.join(lines)}\nNo more in round {turn}.",
+    "halved": lambda lines, _: "\n".join(line[: len(line) // 2] for line in lines),
+    "framed": lambda lines, turn: "\n".join((f"Round {turn}, as I know it:", *lines, f"Shall we go on with {turn}?")),
+    "japanese": lambda lines, turn: f"{turn}回目:\n" + "".join(lines).replace(" ", ""),
+}
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_memory_in_other_clothes_is_not_captured_round_after_round(bank: Bank, path: Path, echo: str) -> None:
+    """However an answer lays out what it was shown, the bank does not fill up with copies of it."""
+    if echo == "japanese":
+        bank.add(
+            "配備は毎週火曜日に、検証環境での試験が通った後、公開用の枝から行う。\n検証用の記録は月曜の夜に消される。"
+        )
+    else:
+        bank.add(
+            "Deploys go out on Tuesdays, from the release branch, after the tests have passed on staging.\n\n"
+            "The staging database is reset every Monday night by a job that nobody owns."
+        )
+    write(path, [])
+    for turn in range(4):
+        block = bank.snapshot(recent=5)
+        lines = [line.strip() for line in block.splitlines() if line.startswith("  ")]
+        append(path, hook(block), asks(), says(ECHOES[echo](lines, turn), 10 * turn, f"a{turn}"))
+        capture(bank, path)
+    assert contents(bank) == []
+
+
+def test_what_was_recalled_by_a_tool_is_memory_too(bank: Bank, path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays, from the release branch.\n\nStaging is reset on Monday night.")
+    answer = json.dumps({"block": bank.context("when do deploys go out?"), "ids": ["notes:x"]})
+    result = line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": answer}])
+    again = "Deploys go out on Tuesdays, from the release branch.\nStaging is reset on Monday night."
+    write(path, [asks(), result, says(again, 1), says("It is Tuesday today.\nSo I have deployed it.", 2)])
+    assert dict(capture(bank, path).skipped) == {"injected": 1}
+    assert contents(bank) == ["It is Tuesday today.\nSo I have deployed it."]
 
 
 def test_an_answer_that_only_mentions_what_was_remembered_is_kept(bank: Bank, path: Path) -> None:

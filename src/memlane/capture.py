@@ -1,8 +1,8 @@
 """What the assistant said, kept as records: whole messages of a client's transcript, each stored once.
 
 A message is what shares one message id in the transcript; its text blocks are joined by a line end. It is kept when
-it has at least two lines that say something of its own: lines that only repeat memory which was put into the prompt
-do not count, and a message that quotes a whole block of ours is left out, so that memory never feeds on itself.
+it has at least two lines, and of what it says, two lines and a third of the words are its own: words that repeat
+memory which was put before the model do not count. So memory never feeds on itself.
 
 How far a transcript was read is remembered under the bank's `indices/capture/`. That is derived: without it, the
 transcript is read again from its beginning, and every message that is already there is recognised.
@@ -23,8 +23,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from zlib import crc32
 
 from memlane import files, gate, transcripts
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, Refused, StorageError
@@ -40,7 +42,10 @@ if TYPE_CHECKING:
 MAX_LINE = 16 * 1024 * 1024  # bytes; a longer line is a tool's output, not something that was said
 MAX_DOCUMENT = 64 * 1024 * 1024  # bytes of a transcript that is one JSON value: it has to be read at once
 _BUFFER = 1 << 20
-_SHOWN = 1000  # lines of injected memory that are remembered per transcript
+_SHOWN = 10_000  # marks of injected memory that are remembered per transcript
+_RUN = 5  # words in a row by which injected memory is known again
+_LONGEST = 64_000  # characters of a block of ours that are looked at: more is somebody's text about memlane
+_OWN = 3  # one word of so many must be the message's own
 _PRINT = 1024  # bytes at either end of what was read, by which a transcript is known again
 
 
@@ -267,7 +272,7 @@ class _State:
         self.cwd = ""
         self.aside = False
         self.files: list[str] = []  # changed in this turn; two are as good as many
-        self.shown: list[str] = []  # marks of injected lines, the oldest first
+        self.shown: list[int] = []  # marks of injected memory, the oldest first
         self.tail = ""
 
 
@@ -294,7 +299,7 @@ class _Reading:
         self.lines = self.recognised = 0
         self._message: _Message | None = None
         self._shown = set(state.shown)
-        self._shown_since: list[str] = []  # after the last words of the message: it cannot repeat those
+        self._shown_since: list[int] = []  # after the last words of the message: it cannot repeat those
         self._tail, self._resumed_at = state.tail, state.offset
         state.tail = ""
         self._kept: list[Kept] = []
@@ -392,7 +397,7 @@ class _Reading:
             return "single_line"
         if moment(message.at) is None:
             return "no_timestamp"
-        if _QUOTED.search(text) or (self._shown and sum(_mark(line) not in self._shown for line in lines) < 2):
+        if _QUOTED.search(text) or (self._shown and _repeats(text, self._shown)):
             return "injected"
         return ""
 
@@ -406,7 +411,7 @@ class _Reading:
                 self.lane.set_aside(before.id)
 
     def _show(self) -> None:
-        """Remember the lines of memory that were put before the model."""
+        """Remember the memory that was put before the model."""
         shown = self.state.shown
         for mark in self._shown_since:
             if mark not in self._shown:
@@ -428,21 +433,54 @@ class _Reading:
 
 _TAG = r"(?:<|&lt;)(?:memlane-[a-z]+|!--\s*memlane:start)"
 _BLOCK = re.compile(_TAG + r".*?(?:(?:<|&lt;)(?:/memlane-|!--\s*memlane:end)|\Z)", re.DOTALL)
+_NUMBER = re.compile(r"^\W*\d{1,3}[.)]\s")
+_SCRIPTS = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff"  # whose words have no blanks between them: a sign is a word
+_WORD = rf"[{_SCRIPTS}]|[^\W{_SCRIPTS}]+"
 _QUOTED = re.compile(rf"^[\s>*-]*(?:<hook_context>|{_TAG})", re.MULTILINE)
 
 
-def _marks(line: dict[str, Any]) -> list[str]:
-    """The marks of all lines of memory that a line of a transcript holds."""
-    blocks = (block[0] for text in _strings(line) for block in _BLOCK.finditer(text))
-    return [mark for block in blocks for mark in map(_mark, block.splitlines()) if mark]
+def _marks(line: dict[str, Any]) -> list[int]:
+    """The marks of all memory that a line of a transcript holds."""
+    blocks = (block[0][:_LONGEST] for text in _strings(line) for block in _BLOCK.finditer(text))
+    unescaped = (block.replace("\\n", "\n") for block in blocks)  # the answer of a tool is JSON in a string
+    return [mark for block in unescaped for _, mark in _marked(_lines_of_words(block))]
 
 
-def _mark(line: str) -> str:
-    """A short mark of the words of a line, whatever surrounds them; "" when it has none."""
-    if "&" in line:
-        line = line.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    words = " ".join(re.findall(r"\w+", line)).casefold()
-    return hashlib.blake2b(words.encode(errors="replace"), digest_size=6).hexdigest() if words else ""
+def _repeats(text: str, shown: set[int]) -> bool:
+    """Whether a message does little more than repeat memory: in whatever lines, order, list or table."""
+    lines = _lines_of_words(text)
+    own = [True] * sum(map(len, lines))
+    for words, mark in _marked(lines):
+        if mark in shown:
+            own[words.start : words.stop] = [False] * len(words)
+    if all(own):
+        return False
+    ends = list(accumulate(map(len, lines)))
+    spoken = sum(any(own[end - len(line) : end]) for line, end in zip(lines, ends, strict=True))
+    return spoken < 2 or sum(own) * _OWN < len(own)
+
+
+def _marked(lines: list[list[str]]) -> Iterator[tuple[range, int]]:
+    """Marks of every line and of every run of words, also from one line to the next, with the words they stand for."""
+    start = 0
+    for line in lines:
+        yield range(start, start + len(line)), _mark(line)
+        start += len(line)
+    words = [word for line in lines for word in line]
+    for at in range(len(words) - _RUN + 1):
+        yield range(at, at + _RUN), _mark(words[at : at + _RUN])
+
+
+def _mark(words: list[str]) -> int:
+    return crc32(" ".join(words).encode(errors="replace"))
+
+
+def _lines_of_words(text: str) -> list[list[str]]:
+    """The words of each line that has any, whatever surrounds them: signs, escapes and the number in a list go."""
+    if "&" in text:
+        text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    lines = (re.findall(_WORD, _NUMBER.sub("", line)) for line in text.casefold().splitlines())
+    return [line for line in lines if line]
 
 
 def _strings(value: Any) -> Iterator[str]:
