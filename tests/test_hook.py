@@ -193,6 +193,19 @@ def test_what_is_injected_is_never_captured(bank: Bank, ask: Ask, tmp_path: Path
     assert records == sorted(f"A new thought, number {turn}.\nIt has two lines." for turn in range(10))
 
 
+def test_what_is_injected_is_not_captured_where_messages_do_not_show_it(bank: Bank, ask: Ask) -> None:
+    """opencode adds context to the system prompt, which is not among its messages."""
+    bank.add(TWO_LINES, title="Deploys")
+    assert FENCE.search(context(ask("opencode", "session-start")))
+    said = [f"As I know it:\n1. {TWO_LINES}", "A new thought.\nIt has two lines."]
+    messages = [
+        {"id": f"m{at}", "role": "assistant", "content": text, "timestamp": f"2025-01-10T10:00:0{at}Z"}
+        for at, text in enumerate(said)
+    ]
+    ask("opencode", "stop", messages=messages)
+    assert [memory.text for memory in bank.list(lane="records")] == [said[1]]
+
+
 def test_capture_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\ncapture = false\n")
     ask("claude-code", "stop", transcript_path=str(transcript(tmp_path / "t.jsonl", TWO_LINES)))

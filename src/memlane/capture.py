@@ -132,10 +132,14 @@ def capture(
     )
 
 
-def capture_messages(bank: Bank, messages: Sequence[Any], *, thread: str = "") -> Captured:
-    """As `capture`, for messages that a client hands over instead of a file: objects of any kind it can read."""
+def capture_messages(bank: Bank, messages: Sequence[Any], *, thread: str = "", shown: Iterable[str] = ()) -> Captured:
+    """As `capture`, for messages that a client hands over instead of a file: objects of any kind it can read.
+
+    `shown` are texts that were put before the model without being among the messages: those it does not keep again.
+    """
     reading = _Reading(bank.records, bank.config.project, _State(), dry_run=False)
     reading.state.thread = thread
+    reading.show(shown)
     reading.take(transcripts.entries(list(messages)), 0)
     reading.close()
     return reading.result()
@@ -188,7 +192,7 @@ def _read_lines(
     """Take line by line what stands in the file after the offset; half a line at the end waits for its other half."""
     end = reading.state.offset
     for start, end, line in _lines(file, reading.state.offset):
-        value = None if line is None else _parsed(line)
+        value = None if line is None or line.isspace() else _parsed(line)
         if line is not None and not isinstance(value, dict) and not line.endswith(b"\n"):
             reading.finish(start)
             return
@@ -342,6 +346,11 @@ class _Reading:
         """Whether an entry begins another message; results of tools, which say nothing here, do not."""
         same = self._message is not None and entry.key != "" and entry.key == self._message.key
         return (entry.key != "" or entry.text != "") and not same
+
+    def show(self, texts: Iterable[str]) -> None:
+        """Take texts for memory that was put before the model."""
+        self._shown_since += [mark for text in texts for _, mark in _marked(_lines_of_words(text[:_LONGEST]))]
+        self._show()
 
     def skip(self, why: str) -> None:
         self._skipped[why] += 1

@@ -157,10 +157,17 @@ def _capture(bank: Bank, payload: Payload) -> str:
     seconds = bank.config["hook.deadline"] * 0.8
     messages = payload.get("messages")
     if bank.config["hook.capture"] and isinstance(messages, list):
-        capture_messages(bank, messages, thread=_text(payload, "session_id"))
+        capture_messages(bank, messages, thread=_text(payload, "session_id"), shown=_shown(bank, payload))
     elif bank.config["hook.capture"] and (transcript := _transcript(payload)):
         capture(bank, transcript, seconds=seconds)
     return ""
+
+
+def _shown(bank: Bank, payload: Payload) -> Iterator[str]:
+    """The texts of the memories that a session was shown, for a client whose messages do not tell."""
+    for id in _seen(payload).read():
+        with suppress(MemlaneError):  # it may be gone by now
+            yield bank.get(id).text
 
 
 def _transcript(payload: Payload) -> str:
