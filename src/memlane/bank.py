@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memlane.undo import Undone
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
+_IN_INDEX = ("notes", "records")  # lanes with one memory in a file, as the index has it until the file changes
 
 
 class Bank:
@@ -248,14 +249,24 @@ class Bank:
         first, last = _moment(since, "since"), _moment(until, "until", end_of_day=True)
         same = {"type": type, "status": status, "scope": scope, "project": project, "thread": thread}
         same = {name: value for name, value in same.items() if value is not None}
-        found = [
-            memory
-            for memory in self.memories(lane)
-            if (not wanted or not wanted.isdisjoint(memory.tags))
-            and all(getattr(memory, name) == value for name, value in same.items())
-            and (first is None or _when(memory) >= first)
-            and (last is None or _BEGINNING < _when(memory) <= last)
-        ]
+
+        def fits(memory: Memory) -> bool:
+            return (
+                (not wanted or not wanted.isdisjoint(memory.tags))
+                and all(getattr(memory, name) == value for name, value in same.items())
+                and (first is None or _when(memory) >= first)
+                and (last is None or _BEGINNING < _when(memory) <= last)
+                and not self.tombstones.held(memory)
+            )
+
+        names = (lane,) if lane else NAMES
+        looked = [name for name in names if name in _IN_INDEX] if limit is not None else []
+        found = [memory for name in names if name not in looked for memory in self.memories(name) if fits(memory)]
+        if limit is not None and looked:
+            from memlane.index.look import Look
+
+            with Look(self._index_file, [one for one in self._present() if one.name in looked]) as look:
+                found += look.first(limit, fits)
         found.sort(key=lambda memory: memory.id)
         found.sort(key=_when, reverse=True)
         return found if limit is None else found[: max(limit, 0)]

@@ -118,7 +118,7 @@ def _asked(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | Non
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.2)) as db:
             rows = db.execute(query, {"n": len(text), "text": text, "lane": lane, "most": MOST})
             return [value for (value,) in rows]
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return None
 
 

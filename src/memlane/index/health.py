@@ -28,10 +28,15 @@ from memlane.model import Memory
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file, opened so that SQLite makes and changes no file beside it either. Raises sqlite3.Error."""
+    """The file, opened so that SQLite makes and changes no file beside it either. Raises sqlite3.Error, also for what
+    should be text there and is not.
+    """
     written = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
     with closing(_connected(path, "readonly_shm=1" if written else "immutable=1")) as db:
-        yield db
+        try:
+            yield db
+        except UnicodeDecodeError as error:
+            raise sqlite3.DatabaseError("what should be text is not") from error
 
 
 def _connected(path: Path, how: str) -> sqlite3.Connection:

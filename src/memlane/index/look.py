@@ -1,27 +1,29 @@
 """A look at the index without opening it for search: no NumPy, nothing written, some milliseconds.
 
 What has changed on disk since it was indexed is read from the disk, so that the answer is always that of the files;
-without an index everything is.
+without an index, or where it turns out damaged, everything is.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import nlargest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge, nlargest
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from memlane.index.shapes import loaded
+from memlane.index.shapes import digest, loaded
 from memlane.lanes import Lane
 from memlane.model import Memory, Problem
 
 Changed = list[tuple[Lane, str, os.stat_result]]
-_ROWS = "SELECT m.file, s.data FROM memories m JOIN shapes s ON s.n = m.n"
+_ROWS = "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n"
 _TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
 _NEWEST = f"{_ROWS} WHERE m.created IS NOT NULL AND m.status IS NOT 'archived' ORDER BY m.created DESC"
+_LISTED = f"{_ROWS} ORDER BY m.created DESC, m.id"  # those without a date come last
+_DAMAGE = (sqlite3.Error, ValueError)  # ValueError: what should be text is not
 
 
 def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Sequence[str]) -> tuple[Changed, set[str]]:
@@ -52,15 +54,14 @@ class Look:
     """The memories of some lanes as they are on disk when it is made. Files and index are compared once."""
 
     def __init__(self, index: Path, lanes: Sequence[Lane]) -> None:
+        self._lanes = lanes
         self._names = {lane.name for lane in lanes}
         self._db: sqlite3.Connection | None = None
         try:
             self._db = sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
             changed, gone = difference(self._db, lanes, sorted(self._names))
-        except sqlite3.Error:  # no index, or one that the next search makes anew
-            self.close()
-            self._unread = [(lane, path) for lane in lanes for path in lane.files() if isinstance(path, str)]
-            self._outdated = {path for _, path in self._unread}
+        except _DAMAGE:  # no index, or one that the next search makes anew
+            self._do_without()
         else:
             self._unread = [(lane, path) for lane, path, _ in changed]
             self._outdated = gone | {path for _, path in self._unread}
@@ -78,12 +79,32 @@ class Look:
 
     def tagged(self, tag: str) -> list[Memory]:
         """The memories with this tag, by id."""
-        found = [*self._indexed(_TAGGED, tag), *(memory for memory in self._read() if tag in memory.tags)]
+        found = self._asked(
+            lambda: [*self._indexed(_TAGGED, tag), *(memory for memory in self._read() if tag in memory.tags)]
+        )
         return sorted({memory.id: memory for memory in found}.values(), key=lambda memory: memory.id)
+
+    def first(self, limit: int, wanted: Callable[[Memory], bool]) -> list[Memory]:
+        """The newest memories that are wanted, then by id; those without a date come last.
+
+        The index finds them, and their files are read: it keeps a memory as JSON, where a number that is a key is text.
+        """
+
+        def question() -> list[Memory]:
+            together = merge(self._indexed(_LISTED), sorted(self._read(), key=_place), key=_place)
+            return list(islice(filter(wanted, together), max(limit, 0)))
+
+        by_name = {lane.name: lane for lane in self._lanes}
+        return [
+            item
+            for found in self._asked(question)
+            for item in by_name[found.lane].parse(found.file)
+            if isinstance(item, Memory) and item.id == found.id
+        ]
 
     def newest(self, limit: int) -> list[Memory]:
         """The newest memories that are not archived; those without a date do not count."""
-        found = [*islice(self._indexed(_NEWEST), limit), *self._read()]
+        found = self._asked(lambda: [*islice(self._indexed(_NEWEST), limit), *self._read()])
         dated = [
             (when, memory.id, memory)
             for memory in found
@@ -91,16 +112,40 @@ class Look:
         ]
         return [memory for _, _, memory in nlargest(limit, dated, key=lambda item: item[:2])]
 
+    def _asked(self, question: Callable[[], list[Memory]]) -> list[Memory]:
+        try:
+            return question()
+        except _DAMAGE:
+            if self._db is None:
+                raise
+            self._do_without()
+            return question()
+
+    def _do_without(self) -> None:
+        self.close()
+        self._unread = [(lane, path) for lane in self._lanes for path in lane.files() if isinstance(path, str)]
+        self._outdated = {path for _, path in self._unread}
+
     def _indexed(self, query: str, *values: Any) -> Iterator[Memory]:
         """What a query finds among the files that are as they were indexed."""
         if self._db is None:
             return
-        for file, data in self._db.execute(query, values):
-            memory = None if file in self._outdated else loaded(data)
-            if memory is not None and memory.lane in self._names:
+        for file, known, data in self._db.execute(query, values):
+            if file in self._outdated:
+                continue
+            if digest(data) != known:
+                raise sqlite3.DatabaseError("a row is not what was written")
+            memory = loaded(data)
+            if memory.lane in self._names:
                 yield memory
 
     def _read(self) -> Iterator[Memory]:
         """What stands in the other files."""
         for lane, path in self._unread:
             yield from (item for item in lane.parse(path) if isinstance(item, Memory))
+
+
+def _place(memory: Memory) -> tuple[float, str]:
+    """Where a memory stands in a list."""
+    when = memory.created_at or memory.updated_at
+    return (-when.timestamp() if when else float("inf")), memory.id

@@ -12,7 +12,11 @@ from memlane.text import moment
 def shape(memory: Memory) -> tuple[str, bytes]:
     """A memory as JSON, and the digest by which a change is noticed."""
     data = json.dumps(memory.to_dict(), ensure_ascii=False)
-    return data, hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
+    return data, digest(data)
+
+
+def digest(data: str) -> bytes:
+    return hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
 
 
 def loaded(data: str) -> Memory:

@@ -152,7 +152,7 @@ class Index:
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = NORMAL")
                 self._prepare(db)
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 db.close()
                 if attempt or not _is_damage(error):
                     raise
