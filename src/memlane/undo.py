@@ -162,17 +162,20 @@ class Journal:
         if not os.path.lexists(ignore):
             files.replace(ignore, b"*\n")  # copies of what was taken away have no place in a history
         now = utc_now()
-        stamp = now.strftime("%Y%m%d-%H%M%S")
         head: Entry = {"what": self._what, "at": iso(now.replace(microsecond=0))}
         if self._undoes:
             head["undoes"] = self._undoes
-        for number in range(1, 1_000_000):
+        latest = max(map(_order, _ids(self._undo)), default=("", 0))
+        stamp, number = now.strftime("%Y%m%d-%H%M%S"), 1
+        if latest[0] >= stamp:  # within one second, or the clock was put back: the last one has the greatest id
+            stamp, number = latest[0], latest[1] + 1
+        while not self.id:
             name = stamp if number == 1 else f"{stamp}-{number}"
             folder = files.inside(self._home, *FOLDER, name)
             with suppress(AlreadyExists):
                 files.create(os.path.join(folder, _JOURNAL), _line(head).encode())
                 self.id, self._folder = name, folder
-                break
+            number += 1
         for old in sorted(_ids(self._undo), key=_order)[:-KEPT]:
             _remove(os.path.join(self._undo, old))
 

@@ -368,8 +368,8 @@ def _is_named_after(one: str, other: str) -> bool:
 def _alike(memories: Iterable[Memory], words: Mapping[str, frozenset[str]]) -> Iterator[tuple[Memory, Memory, float]]:
     """Pairs of memories of which each has nearly all the words of the other.
 
-    Two such texts must share one of their few rarest words, so that only those are looked up, and what is like an
-    earlier text is compared with that one alone: the cost grows with the number of texts, not with its square.
+    Two such texts must share some of their rarest words, so that only those are looked up, and what is like an earlier
+    text is compared with that one alone: the cost grows with the number of texts, not with its square.
     """
     chosen = [memory for memory in memories if len(words[memory.id]) >= _FEW]
     chosen.sort(key=lambda memory: (len(words[memory.id]), memory.id))
@@ -377,28 +377,27 @@ def _alike(memories: Iterable[Memory], words: Mapping[str, frozenset[str]]) -> I
     for memory in chosen:
         counts.update(words[memory.id])
     rank = {word: place for place, word in enumerate(sorted(counts, key=lambda word: (counts[word], word)))}
-    places: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in chosen:
+    holders: defaultdict[str, list[int]] = defaultdict(list)  # places in `chosen` of those with this rare word
+    needed: list[int] = []  # how many rare words of it another text must share
+    for place, memory in enumerate(chosen):
         own = words[memory.id]
         enough = ALIKE_SHORT if len(own) <= SHORT else ALIKE
-        least = ceil(enough * len(own) - 1e-9)
-        rarest = sorted(own, key=rank.__getitem__)[: len(own) - least + 1]
-        best: tuple[float, str, Memory] | None = None
-        seen: set[str] = set()
+        least = ceil(enough * len(own) - 1e-9)  # words that both must have
+        needed.append(min(_FEW, least))
+        rarest = sorted(own, key=rank.__getitem__)[: len(own) - least + needed[place]]
+        met: Counter[int] = Counter()
         for word in rarest:
-            for other in places[word]:
-                if other.id in seen or len(words[other.id]) < least:
-                    continue
-                seen.add(other.id)
-                shared = len(own & words[other.id])
-                share = shared / (len(own) + len(words[other.id]) - shared)
-                if share >= enough and (best is None or (-share, other.id) < best[:2]):
-                    best = (-share, other.id, other)
-        if best is not None:
-            yield memory, best[2], -best[0]
+            met.update(holders[word])
+        best = (0.0, 0)
+        for other in [other for other, times in met.items() if times >= needed[other]]:
+            theirs = words[chosen[other].id]
+            shared = len(own & theirs)
+            best = max(best, (shared / (len(own) + len(theirs) - shared), -other))
+        if best[0] >= enough:
+            yield memory, chosen[-best[1]], best[0]
             continue
         for word in rarest:
-            places[word].append(memory)
+            holders[word].append(place)
 
 
 # -- what is no longer so
