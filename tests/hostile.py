@@ -119,9 +119,9 @@ def _gate(text: str) -> None:
 
 
 def _hygiene(text: str) -> None:
-    from memlane import gate, hygiene, inject
+    from memlane import hygiene, inject
 
-    hygiene.visible(text), hygiene.suspicious(text), inject.escaped(text), inject.without_blocks(text), gate.shown(text)
+    hygiene.visible(text), hygiene.suspicious(text), inject.escaped(text), inject.without_blocks(text)
 
 
 def _entries(text: str) -> None:
@@ -129,15 +129,40 @@ def _entries(text: str) -> None:
 
     for raw in t.split(text).raws:
         t.render(t.parse(raw))
-    t.fields(text), t.conflict(text), t.archived(text), t.read_index(text), t.title_of(text), t.open_fence(text)
 
 
-def _layers(text: str) -> None:
+def _labels(text: str) -> None:
+    from memlane.lanes import topic_entries as t
+
+    t.fields(text), t.conflict(text), t.title_of(text)
+
+
+def _archive(text: str) -> None:
+    from memlane.lanes import topic_entries as t
+
+    t.archived(text), t.open_fence(text)
+
+
+def _topic_index(text: str) -> None:
+    from memlane.lanes import topic_entries as t
+
+    t.edit_index(text, {"area/part": None}), t.read_index(text)
+
+
+def _layer(kind: str) -> Parser:
+    def parse(text: str) -> None:
+        from memlane import lifecycle
+
+        lifecycle.body(lifecycle.stamped(text, TODAY))
+        lifecycle.prune(kind, text, TODAY)
+
+    return parse
+
+
+def _quality(text: str) -> None:
     from memlane import lifecycle
 
-    lifecycle.updated_on(text), lifecycle.body(text), lifecycle.stamped(text, TODAY), lifecycle.sections(text, 2)
-    for kind in ("known_issues", "review_history", "common_patterns", "improvement_suggestions"):
-        lifecycle.prune(kind, text, TODAY), lifecycle.quality(kind, text, TODAY, 3, [1, 2])
+    lifecycle.quality("review_history", text, TODAY, 3, [1, 2])
 
 
 def _merge(format: str) -> Parser:
@@ -145,8 +170,8 @@ def _merge(format: str) -> Parser:
 
     def parse(text: str) -> None:
         data = text.encode(errors="surrogatepass")
-        merge.merge(format, data, data + b"\nours\n", b"theirs\n" + data)
-        merge.merge(format, b"", data, data[: len(data) // 2])
+        third = len(data) // 3
+        merge.merge(format, data[:third], data[: 2 * third], data[:third] + data[2 * third :])
 
     return parse
 
@@ -276,7 +301,11 @@ PARSERS: dict[str, Parser] = {
     "body": _body,
     **{f"{name} file": _lane(name) for name in NAMES},
     "topic entries": _entries,
-    "layer sections": _layers,
+    "topic labels": _labels,
+    "topic archive": _archive,
+    "topic index": _topic_index,
+    **{f"layer {kind}": _layer(kind) for kind in ("known_issues", "review_history", "command_history")},
+    "layer quality": _quality,
     "chunks and links": _index,
     "query": _query,
     "secret scanner": _gate,

@@ -46,6 +46,7 @@ _SHOWN = 10_000  # marks of injected memory that are remembered per transcript
 _RUN = 5  # words in a row by which injected memory is known again
 _LONGEST = 64_000  # characters of a block of ours that are looked at: more is somebody's text about memlane
 _OWN = 3  # one word of so many must be the message's own
+_SAID = 1000  # messages of a transcript that are known again by their ids
 _PRINT = 1024  # bytes at either end of what was read, by which a transcript is known again
 
 
@@ -277,6 +278,7 @@ class _State:
         self.aside = False
         self.files: list[str] = []  # changed in this turn; two are as good as many
         self.shown: list[int] = []  # marks of injected memory, the oldest first
+        self.said: dict[str, str] = {}  # mark of a message and its id → when it was first said
         self.tail = ""
 
 
@@ -379,7 +381,7 @@ class _Reading:
         if why := self._objection(message, text):
             self.skip(why)
             return ""
-        when = message.at if isinstance(message.at, str) else iso(moment(message.at))
+        when = self._first_said(message, text)
         scope = scope_of(text, self.state.files)
         draft = Draft(text, scope=scope, thread=self.state.thread or None, fields={"occurred_at": when})
         try:
@@ -396,6 +398,18 @@ class _Reading:
         else:
             self._counts["known"] += 1
         return record.id
+
+    def _first_said(self, message: _Message, text: str) -> str:
+        """When a message was said. A client that resumes a session may write it again, with the time of that."""
+        when = message.at if isinstance(message.at, str) else iso(moment(message.at))
+        if not message.key:
+            return when
+        said = self.state.said
+        mark = hashlib.blake2b(f"{message.key}\0{text}".encode(errors="replace"), digest_size=8).hexdigest()
+        when = said.setdefault(mark, when)
+        for oldest in list(said)[:-_SAID]:
+            del said[oldest]
+        return when
 
     def _objection(self, message: _Message, text: str) -> str:
         """Why a message is not kept; "" when it is."""

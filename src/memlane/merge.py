@@ -104,9 +104,7 @@ def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     """
     first, left, right = (_log(data) for data in (base, ours, theirs))
     one, two = survivors(first.order, left.order, right.order)
-    raw = {
-        line: max((log.raw[line] for log in (left, right) if line in log.raw), key=_numbered) for line in (*one, *two)
-    }
+    raw = {line: max(_numbered(log, line) for log in (left, right) if line in log.raw)[1] for line in (*one, *two)}
     records = {line: parse_line(raw[line].decode()) for line in raw if line.id}
     order = woven(one, two, key=lambda line: _place(line, records))
     apart = {line.id for line in set(one) - set(two)} & {line.id for line in set(two) - set(one)}
@@ -127,9 +125,9 @@ def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     return b"".join(raw[line] + b"\n" for line in order)
 
 
-def _numbered(raw: bytes) -> tuple[int, bytes]:
-    record = read_line(raw)
-    return (0 if isinstance(record, str) else record.version), raw
+def _numbered(log: _Log, line: _Line) -> tuple[int, bytes]:
+    record = log.records.get(line)
+    return (record.version if record else 0), log.raw[line]
 
 
 def _log(data: bytes) -> _Log:

@@ -196,12 +196,14 @@ def _versions(one: list[str], two: list[str]) -> list[str]:
     one, two = sorted((one, two))
     if not _bare(one) or not _bare(two):
         return one if _bare(one) else two
-    head: list[str] = []
-    tail: list[str] = []
-    while one and two and one[0] == two[0] and not _HEAD.fullmatch(one[0]):
-        head, one, two = [*head, one[0]], one[1:], two[1:]
-    while one and two and one[-1] == two[-1] != _END:
-        tail, one, two = [one[-1], *tail], one[:-1], two[:-1]
+    same = 0
+    while same < min(len(one), len(two)) and one[same] == two[same] and not _HEAD.fullmatch(one[same]):
+        same += 1
+    head, one, two = one[:same], one[same:], two[same:]
+    same = 0
+    while same < min(len(one), len(two)) and one[-1 - same] == two[-1 - same] != _END:
+        same += 1
+    tail, one, two = one[len(one) - same :], one[: len(one) - same], two[: len(two) - same]
     if not _bare(one) or not _bare(two):
         return [*head, *(one if _bare(one) else two), *tail]
     texts = sorted({tuple(_bare(lines)) for side in (one, two) for lines in _split_versions(side)})
@@ -267,8 +269,12 @@ def _upwards(base: list[str], edit: _Edit, least: int) -> _Edit:
     start, end, lines = edit
     while start > least and not lines and base[start - 1] == base[end - 1]:
         start, end = start - 1, end - 1
-    while start > least and start == end and lines and base[start - 1] == lines[-1]:
-        start, end, lines = start - 1, end - 1, [lines[-1], *lines[:-1]]
+    turned = 0  # how many of the lines have come from the end to the front
+    while start > least and start == end and lines and base[start - 1] == lines[-1 - turned % len(lines)]:
+        start, end, turned = start - 1, end - 1, turned + 1
+    if turned:
+        cut = len(lines) - turned % len(lines)
+        lines = lines[cut:] + lines[:cut]
     return _Edit(start, end, lines)
 
 
