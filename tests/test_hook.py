@@ -206,6 +206,19 @@ def test_what_is_injected_is_not_captured_where_messages_do_not_show_it(bank: Ba
     assert [memory.text for memory in bank.list(lane="records")] == [said[1]]
 
 
+def test_the_users_own_bank_keeps_what_was_said_elsewhere_only_when_asked(ask: Ask, tmp_path: Path, home: Path) -> None:
+    """A folder without a bank: the user's own bank is not filled with what is said in any project."""
+    (tmp_path / "elsewhere").mkdir()
+    said = str(transcript(tmp_path / "t.jsonl", TWO_LINES))
+    with Bank.init(user=True) as own:
+        ask("claude-code", "stop", cwd=str(tmp_path / "elsewhere"), transcript_path=said)
+        assert own.list(lane="records") == []
+        file = home / ".config/memlane/config.toml"
+        file.write_text(file.read_text() + "\n[hook]\ncapture = true\n")
+        ask("claude-code", "stop", cwd=str(tmp_path / "elsewhere"), transcript_path=said)
+        assert [memory.text for memory in own.list(lane="records")] == [TWO_LINES]
+
+
 def test_capture_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\ncapture = false\n")
     ask("claude-code", "stop", transcript_path=str(transcript(tmp_path / "t.jsonl", TWO_LINES)))
@@ -329,6 +342,49 @@ def test_only_the_latest_sessions_are_remembered(ask: Ask, home: Path, monkeypat
     for number in range(6):
         ask("claude-code", "session-start", session_id=f"s{number}")
     assert len(list((home / ".local/state/memlane/sessions").iterdir())) == 3
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">/dev/full"])
+def test_a_client_that_closes_a_stream_gets_zero_all_the_same(bank: Bank, tmp_path: Path, closed: str) -> None:
+    """S001-50."""
+    bank.add("Deploys go out on Tuesdays.", title="Deploys")
+    command = f'"$0" -m memlane hook claude-code session-start {closed} < /dev/null'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable], cwd=tmp_path / "project", capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_answer_needs_no_encoding(bank: Bank, tmp_path: Path) -> None:
+    bank.add("Ausgeliefert wird dienstags: größer, 日本語 🎉.", title="Deploys")
+    done = subprocess.run(
+        [sys.executable, "-m", "memlane", "hook", "claude-code", "session-start"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=tmp_path / "project",
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert "größer, 日本語 🎉" in context(done.stdout.decode())
+
+
+def test_an_option_that_is_not_known_does_not_block_the_client(bank: Bank, tmp_path: Path) -> None:
+    """Exit code 2 would take the user's prompt away in Claude Code."""
+    command = [sys.executable, "-m", "memlane", "hook", "claude-code", "prompt", "--quiet"]
+    done = subprocess.run(
+        command, input=b'{"prompt": "why?"}', capture_output=True, cwd=tmp_path / "project", check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_memlane_bank_names_the_bank_for_hooks_too(
+    bank: Bank, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploys")
+    (tmp_path / "elsewhere").mkdir()
+    assert ask("claude-code", "session-start", cwd=str(tmp_path / "elsewhere")) == ""
+    monkeypatch.setenv("MEMLANE_BANK", str(tmp_path / "project"))
+    assert "Tuesdays" in ask("claude-code", "session-start", cwd=str(tmp_path / "elsewhere"))
 
 
 def test_a_hook_that_waits_for_its_input_gives_up(bank: Bank, home: Path) -> None:

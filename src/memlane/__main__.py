@@ -12,7 +12,7 @@ import sys
 def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to be shared out among threads
     try:
-        if sys.argv[1:2] == ["hook"] and sys.argv[2:] and not any(word.startswith("-") for word in sys.argv[2:]):
+        if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
             from memlane.hook import main as hook
 
             hook(sys.argv[2:])

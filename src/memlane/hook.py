@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
         _log(client, event, str(error))
     except Exception as error:  # a hook that fails must not be the user's problem
         _log(client, event, f"{type(error).__name__} in {_where(error)}")
-    with suppress(OSError, ValueError):  # a client that has gone away
+    with suppress(OSError, ValueError, AttributeError):  # a client that has gone away
         sys.stdout.write(_reply(client, event, answer))
         sys.stdout.flush()
 
@@ -77,6 +77,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _asked(arguments: Sequence[str], data: bytes) -> tuple[str, str, Payload]:
     """The client, the event and what the client says about it. Raises InvalidInput."""
+    arguments = [word for word in arguments if not word.startswith("-")]
     client = arguments[0] if arguments else ""
     if len(data) > MAX_INPUT:
         raise InvalidInput("The client's message is too long.", hint="Nothing to do.")
@@ -95,7 +96,9 @@ def _asked(arguments: Sequence[str], data: bytes) -> tuple[str, str, Payload]:
 
 
 def _folder(payload: Payload) -> str | None:
-    """The folder that the session works in."""
+    """The folder that the session works in; None leaves it to MEMLANE_BANK, else the current folder."""
+    if config.variables("MEMLANE_BANK"):
+        return None
     roots = payload.get("workspace_roots")
     named = config.variables("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
     for folder in (payload.get("cwd"), *(roots if isinstance(roots, list) else ()), *named.values()):
@@ -154,13 +157,22 @@ def _prompt(bank: Bank, payload: Payload) -> str:
 def _capture(bank: Bank, payload: Payload) -> str:
     from memlane.capture import capture, capture_messages
 
+    if not _may_capture(bank.config):
+        return ""
     seconds = bank.config["hook.deadline"] * 0.8
     messages = payload.get("messages")
-    if bank.config["hook.capture"] and isinstance(messages, list):
+    if isinstance(messages, list):
         capture_messages(bank, messages, thread=_text(payload, "session_id"), shown=_shown(bank, payload))
-    elif bank.config["hook.capture"] and (transcript := _transcript(payload)):
+    elif transcript := _transcript(payload):
         capture(bank, transcript, seconds=seconds)
     return ""
+
+
+def _may_capture(settings: config.Config) -> bool:
+    """Whether what is said here may be kept. In a folder without a bank of its own it would go to the user's, among
+    what was said elsewhere: only when somebody has asked for that by setting hook.capture."""
+    asked = settings.project is not None or settings.sources["hook.capture"] != "default"
+    return bool(settings["hook.capture"]) and asked
 
 
 def _shown(bank: Bank, payload: Payload) -> Iterator[str]:
@@ -197,7 +209,7 @@ def _reply(client: str, event: str, answer: str) -> str:
         name = "BeforeAgent"
     if answer and name:
         context = {"hookEventName": name, "additionalContext": str(answer)}
-        return json.dumps({"hookSpecificOutput": context}, ensure_ascii=False) + "\n"
+        return json.dumps({"hookSpecificOutput": context}) + "\n"  # ASCII: whatever encoding stdout has
     return "{}\n" if client in ("gemini", "opencode") else ""
 
 
