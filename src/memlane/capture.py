@@ -401,14 +401,14 @@ class _Reading:
 
     def _first_said(self, message: _Message, text: str) -> str:
         """When a message was said. A client that resumes a session may write it again, with the time of that."""
-        when = message.at if isinstance(message.at, str) else iso(moment(message.at))
+        when = message.at if isinstance(message.at, str) else str(iso(moment(message.at)))
         if not message.key:
             return when
         said = self.state.said
         mark = hashlib.blake2b(f"{message.key}\0{text}".encode(errors="replace"), digest_size=8).hexdigest()
         when = said.setdefault(mark, when)
-        for oldest in list(said)[:-_SAID]:
-            del said[oldest]
+        if len(said) > _SAID:
+            del said[next(iter(said))]
         return when
 
     def _objection(self, message: _Message, text: str) -> str:
