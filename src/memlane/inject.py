@@ -40,7 +40,7 @@ _PREFACE = (
 )
 # Tags by which we, or the programs that pass a block on, mark where memory begins and ends.
 _TAGS = re.compile(
-    r"<(?=\s*/?\s*(?:memlane-|system-reminder|hook_context|untrusted_context|\|))|<(?=!--\s*/?\s*memlane)",
+    r"<(?=\s*/?\s*(?:memlane|system-reminder|hook_context|untrusted_context|\|))|<(?=!--\s*/?\s*memlane)",
     re.IGNORECASE,
 )
 SHARE = 0.5  # of the best hit's score that another one must have to be shown beside it
@@ -188,7 +188,7 @@ class Composer:
     def _written(self, item: _Item) -> _Item:
         memory = item.memory
         when = memory.updated_at or memory.created_at
-        facts = [f"[{memory.id}]", *([when.date().isoformat()] if when else [])]
+        facts = [f"[{one_line(memory.id)}]", *([when.date().isoformat()] if when else [])]
         if memory.lane == "vault":
             facts.append(f"scope {one_line(memory.scope)}")
             if memory.fields.get("topic_id"):
@@ -271,7 +271,7 @@ def without_blocks(text: str) -> str:
 
 def escaped(text: str) -> str:
     """The text without invisible characters and without anything that could end the fence around it."""
-    return _TAGS.sub("&lt;", visible(text))
+    return _TAGS.sub("&lt;", visible(text.replace("\0", "").lstrip("\ufeff")))
 
 
 def _says_the_same(a: Memory, b: Memory) -> bool:
