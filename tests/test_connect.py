@@ -93,7 +93,7 @@ def test_a_client_is_connected_once_and_disconnected_without_a_trace(
     assert everything(machine) == after
     assert disconnect(client.name, scope, machine).changed
     assert everything(machine) == before
-    assert list(machine.state.iterdir()) == []
+    assert not machine.state.exists()
 
 
 @pytest.mark.parametrize(("client", "scope"), SCOPED, ids=IDS)
@@ -451,6 +451,18 @@ def test_a_link_to_a_file_that_is_not_there_yet_stays(machine: Machine, command:
     assert (path.is_symlink(), path.exists()) == (True, False)
 
 
+def test_folders_behind_a_link_go_again(machine: Machine, command: str, tmp_path: Path) -> None:
+    link = machine.home / ".config/zed/settings.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "dotfiles/zed/settings.json")
+    before = everything(machine)
+    connect("zed", "user", machine, command)
+    assert (tmp_path / "dotfiles/zed/settings.json").is_file()
+    disconnect("zed", "user", machine)
+    assert (everything(machine), link.is_symlink()) == (before, True)
+    assert not machine.state.exists()
+
+
 def test_backups_are_the_users_alone(machine: Machine, command: str) -> None:
     (machine.project / ".mcp.json").write_text('{"mcpServers": {"x": {"env": {"KEY": "value"}}}}')
     connect("claude-code", "project", machine, command)
@@ -486,6 +498,25 @@ def test_a_damaged_file_is_refused_and_nothing_is_changed(
     assert str(path) in str(error.value)
     assert "nothing was changed" in error.value.hint
     assert everything(machine) == before
+
+
+def test_damage_in_a_file_that_memlane_is_not_in_does_not_stop_disconnecting(machine: Machine, command: str) -> None:
+    connect("claude-code", "user", machine, command, hooks=False)
+    settings = machine.home / ".claude/settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_bytes(b'{"a": \xff')
+    assert not connect("claude-code", "user", machine, command, hooks=False).changed
+    disconnect("claude-code", "user", machine)
+    assert settings.read_bytes() == b'{"a": \xff'
+    assert not (machine.home / ".claude.json").exists()
+
+
+def test_dotted_keys_are_refused_with_a_word(machine: Machine, command: str) -> None:
+    path = machine.home / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text('mcp_servers.memlane.command = "/old/memlane"\nmcp_servers.memlane.args = ["mcp"]\n')
+    with pytest.raises(ConfigError, match="cannot be changed automatically"):
+        connect("codex", "user", machine, command)
 
 
 def test_damage_in_the_second_file_leaves_the_first_alone(machine: Machine, command: str) -> None:
@@ -800,7 +831,7 @@ def test_connect_and_disconnect_from_the_command_line(run: Run, home: Path) -> N
     entry = json.loads((home / ".config/zed/settings.json").read_text())["context_servers"]["memlane"]
     assert Path(entry["command"]) == Path(sys.executable).with_name("memlane")
     assert run("connect", "zed").err == "Zed is already connected.\n"
-    assert run("connect").out.startswith("zed\tconnected (user)\t")
+    assert run("connect").out == "zed\tconnected (user)\n"
     result = run("disconnect", "zed", "--json")
     assert [(plan["scope"], plan["files"][0]["how"]) for plan in result.json] == [("user", "remove")]
     assert (run("disconnect", "zed").code, tree(home)) == (3, {})

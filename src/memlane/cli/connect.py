@@ -121,7 +121,8 @@ def _survey(machine: clients.Machine, as_json: bool) -> None:
     here = [seen for seen in found if seen.installed or seen.connected]
     for seen in here:
         state = f"connected ({', '.join(seen.connected)})" if seen.connected else "not connected"
-        print_rows([(seen.client.name, state, "would write " + ", ".join(map(str, seen.files)))])
+        would = "" if seen.connected else "would write " + ", ".join(map(str, seen.files))
+        print_rows([(seen.client.name, state, *([would] if would else []))])
     others = [seen.client.name for seen in found if seen not in here]
     if others:
         say(f"not found here: {', '.join(others)}")

@@ -22,7 +22,7 @@ from memlane.clients import wiring
 from memlane.clients.jsonc import Damaged
 from memlane.clients.machine import Machine, damaged, decoded, load
 from memlane.clients.record import Kept, Record, digest
-from memlane.clients.table import Client
+from memlane.clients.table import SERVER, Client
 from memlane.clients.wiring import PLUGIN_MARK, Foreign, Wanted
 from memlane.errors import AlreadyExists, ConfigError, InvalidInput
 from memlane.gate import redacted
@@ -191,12 +191,12 @@ def _has_hooks(client: Client, scope: str, machine: Machine) -> bool:
     if scope not in client.hooks:
         return False
     path = machine.path(client.hooks[scope])
-    text = decoded(load(path), path) or ""
-    if client.handler is None:
-        return text.startswith(PLUGIN_MARK)
     try:
+        text = decoded(load(path), path) or ""
+        if client.handler is None:
+            return text.startswith(PLUGIN_MARK)
         return any(wiring.our_hooks(wiring.at(wiring.read(text, path), ("hooks",))))
-    except Damaged:
+    except (Damaged, ConfigError):
         return False
 
 
@@ -319,6 +319,8 @@ def _without(
             return original
     if path.suffix == ".js":
         return None if not kept and data.startswith(PLUGIN_MARK.encode()) else data
+    if not kept and SERVER.encode() not in data:
+        return data  # none of our business, even when it is damaged
     try:
         text = wiring.take(decoded(data, path) or "", client, path, decoded(original, path))
         gone = kept and kept.backup is None and wiring.is_empty(text, path, client.fresh)
@@ -328,7 +330,9 @@ def _without(
 
 
 def _missing_folders(path: Path) -> tuple[str, ...]:
-    return tuple(os.fspath(folder) for folder in reversed(path.parents) if not folder.exists())
+    """The folders that writing a file makes; where it is a link, those of the file behind it."""
+    real = Path(os.path.realpath(path))
+    return tuple(os.fspath(folder) for folder in reversed(real.parents) if not folder.exists())
 
 
 def _remove_folders(kept: Kept | None) -> None:

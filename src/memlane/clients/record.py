@@ -81,8 +81,10 @@ def save(folder: Path, name: str, record: Record, backups: dict[str, bytes]) -> 
 
 
 def forget(folder: Path, name: str, record: Record) -> None:
-    """Delete a record and its backups."""
+    """Delete a record and its backups; after the last one, the folder too."""
     files.remove(os.fspath(folder / f"{name}.json"))
     for kept in record.files:
         if kept.backup:
             files.remove(os.fspath(folder / kept.backup))
+    with suppress(OSError):  # it holds other connections
+        os.rmdir(folder)

@@ -89,8 +89,10 @@ def _problems(client: Client, machine: Machine) -> Iterator[Problem]:
         except Damaged as error:
             if SERVER.encode() in (load(path) or b""):
                 yield Problem(path, f"{client.title}'s configuration is damaged: {error}", error.line)
-        except (MemlaneError, OSError) as error:
+        except MemlaneError as error:
             yield Problem(path, f"{client.title}'s configuration cannot be read: {error}")
+        except OSError as error:
+            yield Problem(path, f"{client.title}'s configuration cannot be read: {error.strerror or error}")
     if connected and client.plugins and _has_plugin(client, machine):
         why = f"{client.title} has memlane as a plugin as well, so every hook runs twice"
         yield Problem(connected[0], f"{why}; run `memlane disconnect {client.name}`")

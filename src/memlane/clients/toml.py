@@ -57,7 +57,8 @@ def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         if line.lstrip(" \t").startswith("[") and (name := _header(text[since:at], line)):
             starts.append((at, name))
         at += len(line)
-    for (start, name), (stop, _) in zip(starts, [*starts[1:], (len(text), ())], strict=True):
+    for number, (start, name) in enumerate(starts, 1):
+        stop = starts[number][0] if number < len(starts) else len(text)
         lines = _lines(text[start:stop])
         while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
             lines.pop()
