@@ -454,6 +454,12 @@ def test_what_the_gate_refuses_is_counted_and_leaves_no_trace(bank: Bank, path: 
     assert not any(CANARY.encode() in data or CANARY.lower().encode() in data for data in tree(bank.root).values())
 
 
+def test_a_secret_in_a_folder_or_a_session_is_not_remembered(bank: Bank, path: Path) -> None:
+    write(path, [asks(), says(TWO, 1, cwd=f"/app/{CANARY}", sessionId=CANARY)])
+    assert (capture(bank, path).captured, stored(bank)[0].content) == (1, TWO)
+    assert not any(CANARY.encode() in data for data in tree(bank.root).values())
+
+
 def test_what_the_gate_redacts_is_not_in_subject_or_keywords_either(bank: Bank, path: Path) -> None:
     write(path, [says(f"{'x ' * 90}{CANARY}\n{CANARY}", 1)])
     with Bank.open(bank.config.project, gate__secrets="redact") as redacting:

@@ -203,6 +203,13 @@ def test_other_roles_say_nothing() -> None:
 # -- what nobody knows
 
 
+def test_a_line_of_its_own_is_no_document() -> None:
+    """A line that logs a request or a tool's answer may hold messages: they were not said there."""
+    said = {"role": "assistant", "content": "An answer\nfrom before.", "timestamp": "2025-01-15T10:00:00Z"}
+    for line in ({"type": "api-request", "messages": [said]}, {"type": "user", "message": {}, "transcript": [said]}):
+        assert [entry.text if entry else "" for _, entry in entries(line)] == [""]
+
+
 @pytest.mark.parametrize("value", [{}, {"silly": "this"}, {"type": 7}, {"$set": 7}, {"payload": "x", "type": "y"}])
 def test_an_object_that_no_format_knows_has_no_entry(value: dict[str, Any]) -> None:
     assert read(value) == [None]

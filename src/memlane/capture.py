@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -193,7 +194,7 @@ def _read_lines(
     """Take line by line what stands in the file after the offset; half a line at the end waits for its other half."""
     end = reading.state.offset
     for start, end, line in _lines(file, reading.state.offset):
-        value = None if line is None or line.isspace() else _parsed(line)
+        value = _parsed(line) if line and line.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" else None
         if line is not None and not isinstance(value, dict) and not line.endswith(b"\n"):
             reading.finish(start)
             return
@@ -324,7 +325,10 @@ class _Reading:
             self.lines += 1
             self.recognised += entry is not None
             entry = entry or Entry()
-            state.thread, state.cwd = entry.thread or state.thread, entry.cwd or state.cwd
+            if entry.thread and entry.thread != state.thread:
+                state.thread = _harmless(entry.thread)
+            if entry.cwd and entry.cwd != state.cwd:
+                state.cwd = _harmless(entry.cwd)
             state.aside = state.aside or entry.aside
             if marked and not entry.text:
                 self._shown_since += _marks(line)
@@ -448,8 +452,14 @@ class _Reading:
     def _touch(self, name: str) -> None:
         path = relative(name, self.project, self.state.cwd)
         known = self.state.files
-        if path and path not in known and len(known) < 2 and gate.redacted(path) == path:
+        if path not in known and len(known) < 2 and _harmless(path):
             known.append(path)
+
+
+@lru_cache(64)
+def _harmless(name: str) -> str:
+    """A name that is remembered between two captures; "" when it looks like a secret."""
+    return name if name and gate.redacted(name) == name else ""
 
 
 # -- memory that we injected ourselves

@@ -34,11 +34,16 @@ def _reader(kind: str) -> Any:
 
 
 def _unfolded(value: Any) -> Iterator[dict[str, Any]]:
-    """The single objects of a document: its own keys first, as a header, then the messages it lists."""
+    """The single objects of a document: its own keys first, as a header, then the messages it lists.
+
+    What has a type is a line of its own, whatever it lists: a log of a request has all that was said before in it.
+    """
     if isinstance(value, list):
         for item in value:
             if isinstance(item, dict):
                 yield item
+    elif isinstance(value, dict) and isinstance(value.get("type"), str):
+        yield value
     elif isinstance(value, dict):
         inner = value.get("$set", value)  # Gemini: new values for the header
         for name in _LISTS:
