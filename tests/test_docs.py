@@ -14,8 +14,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+def examples(text: str) -> list[tuple[str, str]]:
+    """(language, block) of all examples that can be run, in their order."""
+    return re.findall(r"^```(console|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def steps(block: str) -> list[tuple[str, str]]:
@@ -30,28 +31,41 @@ def matches(expected: str, actual: str) -> bool:
     return re.fullmatch(pattern, actual) is not None
 
 
-def run_console(text: str, folder: Path) -> None:
+def run_console(block: str, folder: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
-    for block in blocks(text, "console"):
-        for command, expected in steps(block):
-            result = subprocess.run(
-                ["bash", "-c", f"{{ {command}; }} 2>&1"], cwd=folder, env=environment, capture_output=True, text=True
-            )
-            assert matches(expected, result.stdout), f"$ {command}\n{result.stdout}\nexpected:\n{expected}"
+    for command, expected in steps(block):
+        result = subprocess.run(
+            ["bash", "-c", f"{{ {command}; }} 2>&1"], cwd=folder, env=environment, capture_output=True, text=True
+        )
+        assert matches(expected, result.stdout), f"$ {command}\n{result.stdout}\nexpected:\n{expected}"
 
 
-def test_the_readmes_examples_do_what_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "README.md").read_text()
-    run_console(text, tmp_path)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_the_examples_do_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is one session in an empty folder: its commands and its Python, one after the other."""
     monkeypatch.chdir(tmp_path)
-    for block in blocks(text, "python"):
-        test = doctest.DocTestParser().get_doctest(block, {}, "README", "README.md", 0)
-        assert doctest.DocTestRunner().run(test).failed == 0
+    names: dict[str, object] = {}
+    for language, block in examples(page.read_text()):
+        if language == "console":
+            run_console(block, tmp_path)
+            continue
+        test = doctest.DocTestParser().get_doctest(block, names, page.name, page.name, 0)
+        said: list[str] = []
+        assert test.examples, f"not as a session:\n{block}"
+        assert doctest.DocTestRunner().run(test, out=said.append, clear_globs=False).failed == 0, "".join(said)
+        names.update(test.globs)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
-def test_the_examples_of_the_docs_do_what_they_say(page: Path, tmp_path: Path) -> None:
-    run_console(page.read_text(), tmp_path)
+def test_every_method_of_a_bank_has_an_example() -> None:
+    from memlane import Bank
+
+    code = "\n".join(
+        block for language, block in examples((ROOT / "docs/python.md").read_text()) if language == "python"
+    )
+    used = set(re.findall(r"\b(?:bank|then|Bank)\.(\w+)", code))
+    assert sorted({name for name in vars(Bank) if not name.startswith("_")} - used) == []
 
 
 def test_the_readmes_first_commands_exist_in_the_makefile() -> None:
