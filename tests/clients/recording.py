@@ -44,13 +44,13 @@ class Scrub:
         return self.text(value, short) if isinstance(value, str) else value
 
     def text(self, text: str, short: bool) -> str:
+        for place, name in self.places.items():
+            text = text.replace(str(place), name)
+            text = text.replace(re.sub(r"[^A-Za-z0-9]", "-", str(place)), re.sub(r"[^A-Za-z0-9]", "-", name))
         if short and len(text) > LONGEST:
             block = _BLOCK.search(text)
             start, end = block.span() if block else (0, 0)
             text = text[max(start - BEGINNING, 0) : end + BEGINNING] + ("" if block else "…")
-        for place, name in self.places.items():
-            text = text.replace(str(place), name)
-            text = text.replace(re.sub(r"[^A-Za-z0-9]", "-", str(place)), re.sub(r"[^A-Za-z0-9]", "-", name))
         text = re.sub(r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:9", text)
         text = re.sub(r"\bLinux \d[\w.+-]*", "Linux", text)
         text = _ID.sub(lambda found: self._id(found[0]), text)
