@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,6 +87,17 @@ def test_a_session_starts_with_the_snapshot_and_the_newest_memories(bank: Bank, 
     assert [f"day {day}." in text for day in range(1, 9)] == [False] * 3 + [True] * 5
     assert "Keep the runtime stable." in text
     assert "House style" in text
+
+
+def test_a_session_in_a_bank_that_is_not_indexed_starts_with_the_newest_files(bank: Bank, tmp_path: Path) -> None:
+    """A hook has no time to read all of a large bank; what it has read is shown."""
+    for number in range(30):
+        bank.add(f"Fact number {number}.", title=f"Fact {number}", created_at=f"2025-01-{number + 1:02}")
+        os.utime(bank.root / f"fact-{number}.md", (number, number))
+    shutil.rmtree(bank.root / "indices", ignore_errors=True)
+    with Bank.open(tmp_path / "project") as unread:
+        assert unread.snapshot(recent=1, wait=-1).memories == ()
+        assert [memory.id for memory in unread.snapshot(recent=1, wait=60).memories] == ["notes:fact-29"]
 
 
 def test_how_much_a_session_starts_with_is_configured(bank: Bank, ask: Ask, tmp_path: Path) -> None:

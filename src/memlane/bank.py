@@ -337,12 +337,14 @@ class Bank:
         budget: int | None = None,
         recent: int = 0,
         count: Callable[[str], int] | None = None,
+        wait: float | None = None,
     ) -> Block:
         """What belongs into every prompt: canon, registers with a topic, and the notes with the tag `pinned`.
 
         `scopes` are the vault's (default: the profile's). With `recent`, so many of the newest notes, topic entries and
         records as well. With `budget`, at most so many tokens, counted by `count` (default: characters / 4).
-        "" when there is nothing, or the profile is switched off. Writes nothing.
+        With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
+        may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """
         from memlane import inject
         from memlane.index.look import Look
@@ -357,7 +359,7 @@ class Bank:
         canon = [memory for memory in seen if memory.fields["tier"] == "canon"]
         registers = [memory for memory in seen if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
         looked = ("notes", "topics", "records") if recent > 0 else ("notes",)
-        with Look(self._index_file, [lane for name, lane in lanes_.items() if name in looked]) as look:
+        with Look(self._index_file, [lane for name, lane in lanes_.items() if name in looked], wait) as look:
             held = self.tombstones.held
             tagged = [memory for memory in look.tagged(inject.PINNED) if memory.lane == "notes" and not held(memory)]
             pinned = [memory for memory in tagged if memory.status != "archived"]

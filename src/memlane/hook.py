@@ -127,7 +127,10 @@ def _answered(event: str, payload: Payload, settings: config.Config) -> str:
 
 def _session_start(bank: Bank, payload: Payload) -> str:
     """The snapshot with the newest memories. The session starts anew: everything may be shown to it again."""
-    block = bank.snapshot(budget=bank.config["hook.session_budget"], recent=bank.config["hook.recent"])
+    settings = bank.config
+    block = bank.snapshot(
+        budget=settings["hook.session_budget"], recent=settings["hook.recent"], wait=settings["hook.deadline"] / 4
+    )
     _seen(payload).write([memory.id for memory in block.memories])
     return block
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge, nlargest
 from itertools import islice
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from memlane.index.shapes import digest, loaded
@@ -51,10 +52,14 @@ def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Sequence[st
 
 
 class Look:
-    """The memories of some lanes as they are on disk when it is made. Files and index are compared once."""
+    """The memories of some lanes as they are on disk when it is made. Files and index are compared once.
 
-    def __init__(self, index: Path, lanes: Sequence[Lane]) -> None:
-        self._lanes = lanes
+    With `wait`, no more than so many seconds are spent on files that are not indexed, the newest first.
+    """
+
+    def __init__(self, index: Path, lanes: Sequence[Lane], wait: float | None = None) -> None:
+        self._lanes, self._wait = lanes, wait
+        self._found: list[Memory] | None = None
         self._names = {lane.name for lane in lanes}
         self._db: sqlite3.Connection | None = None
         try:
@@ -123,6 +128,7 @@ class Look:
 
     def _do_without(self) -> None:
         self.close()
+        self._found = None
         self._unread = [(lane, path) for lane in self._lanes for path in lane.files() if isinstance(path, str)]
         self._outdated = {path for _, path in self._unread}
 
@@ -139,10 +145,24 @@ class Look:
             if memory.lane in self._names:
                 yield memory
 
-    def _read(self) -> Iterator[Memory]:
-        """What stands in the other files."""
-        for lane, path in self._unread:
-            yield from (item for item in lane.parse(path) if isinstance(item, Memory))
+    def _read(self) -> list[Memory]:
+        """What stands in the other files, which are read once."""
+        if self._found is None:
+            self._found = []
+            end = None if self._wait is None else monotonic() + self._wait
+            for lane, path in self._unread if end is None else sorted(self._unread, key=_changed, reverse=True):
+                if end is not None and monotonic() > end:
+                    break
+                self._found += (item for item in lane.parse(path) if isinstance(item, Memory))
+        return self._found
+
+
+def _changed(file: tuple[Lane, str]) -> float:
+    """When a file was changed."""
+    try:
+        return os.stat(file[1]).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _place(memory: Memory) -> tuple[float, str]:
