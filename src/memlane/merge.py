@@ -392,8 +392,8 @@ def _without_lines(text: str) -> str | None:
     rows: list[str] = []
     seen = 0
     for row in text.removesuffix("\n").split("\n") if text else []:
-        if len(text_of.read_index(f"### x\n{row}\n")) == 1:
-            name = next(iter(text_of.read_index(f"### x\n{row}\n")))
+        name = next(iter(text_of.read_index(f"### x\n{row}\n")), None) if row[:3] in ("- `", "* `") else None
+        if name is not None:
             seen += 1
             if rows and (found := heading(rows[-1])) and found[0] == 3:
                 if found[1].strip().lower().replace(" ", "-") != name.partition("/")[0]:
