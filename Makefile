@@ -52,7 +52,16 @@ lint: setup
 bench: setup  ## print the speed table (docs/benchmarks.md)
 	$(BIN)/python bench/files.py
 
+torture: setup  ## five minutes of killed processes, full disks and merges on one bank (docs/reliability.md)
+	$(BIN)/python tests/torture.py --seconds 300
+
+fuzz: setup  ## look for inputs that break a parser, with new examples each time, then the slowest ones
+	MEMLANE_FUZZ=1 $(BIN)/python -m pytest tests/test_fuzz.py
+	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python tests/guided.py; \
+		else echo "atheris is not installed: no coverage-guided fuzzing ($(BIN)/pip install atheris)"; fi
+	$(BIN)/python tests/hostile.py
+
 clean:  ## remove what the targets made
 	rm -rf $(VENV) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup demo test node test-clients lint bench clean
+.PHONY: help setup demo test node test-clients lint bench torture fuzz clean

@@ -391,6 +391,8 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "long words": _filled("abcdefgh1234567890" * 20 + " "),
     "spaces": _filled(" "),
     "spaces and letters": _filled(" " * 400 + "a"),
+    "spaces, then a letter": lambda size: " " * size + "a",
+    "blank lines, then a letter": lambda size: "\n" * size + "a",
     "trailing spaces": _filled("a" + " " * 200 + "\n"),
     "tabs": _filled("\t"),
     "newlines": _filled("\n"),

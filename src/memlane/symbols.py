@@ -51,7 +51,7 @@ def find(suffix: str, source: str, name: str) -> str | None:
 def normal(source: str) -> str:
     """The source without byte order mark, carriage returns and blanks at line ends."""
     source = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    return re.sub(r"[ \t]+$", "", source, flags=re.MULTILINE) if re.search(r"[ \t]\n|[ \t]\Z", source) else source
+    return "\n".join(line.rstrip(" \t") for line in source.split("\n"))
 
 
 # -- Python

@@ -1,0 +1,58 @@
+"""Coverage-guided fuzzing of every parser with atheris, where it is installed (`pip install atheris`).
+
+    python tests/guided.py [SECONDS] [PARSER]
+
+Gives each parser so many seconds (default 20), one process each, and stops at the first crash, whose input it names.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def fuzz(name: str, seconds: str, corpus: str) -> None:
+    import atheris
+
+    with atheris.instrument_imports(include=["memlane"]):
+        from hostile import HOSTILE, PARSERS, expected
+
+        PARSERS[name]("a warm start: [[b]]\n")
+
+    def one(data: bytes) -> None:
+        try:
+            PARSERS[name](data.decode("utf-8", "surrogateescape"))
+        except Exception as error:
+            if not expected(error):
+                raise
+
+    for number, make in enumerate(HOSTILE.values()):
+        (Path(corpus) / str(number)).write_bytes(make(200).encode(errors="surrogatepass"))
+    options = [f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-print_final_stats=1", "-verbosity=0"]
+    atheris.Setup([sys.argv[0], *options, corpus], one)
+    atheris.Fuzz()
+
+
+def main() -> None:
+    seconds, wanted, *inner = [*sys.argv[1:], "20", ""][: max(2, len(sys.argv) - 1)]
+    if inner:
+        fuzz(wanted, seconds, inner[0])
+        return
+    from hostile import PARSERS
+
+    for name in (name for name in PARSERS if wanted in name):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, __file__, seconds, name, folder], capture_output=True, text=True, cwd=folder
+            )
+            said = [line for line in done.stderr.splitlines() if "executed_units" in line]
+            print(f"{name:<24} {said[0].split()[-1] if said else '?':>10} inputs", flush=True)
+            if done.returncode:
+                print(done.stdout[-3000:], done.stderr[-3000:])
+                sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
