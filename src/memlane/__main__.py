@@ -5,6 +5,7 @@ Hooks run at every turn of a conversation and take a shorter way than the comman
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -13,6 +14,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to be shared out among threads
     try:
         if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
+            gc.disable()  # it lives for a moment
             from memlane.hook import main as hook
 
             hook(sys.argv[2:])
