@@ -60,6 +60,24 @@ def test_colour_in_a_pipe(bank: Bank, tmp_path: Path, environment: dict[str, str
     assert (b"\x1b[" in result.stderr) == coloured
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list", "search zebra", "get evil", "context zebra --budget 1 --explain", "snapshot", "export",
+        "export --format markdown", "doctor", "validate", "problems", "upkeep", "graph",
+    ],
+)  # fmt: skip
+def test_what_others_wrote_cannot_steer_the_terminal(bank: Bank, tmp_path: Path, command: str) -> None:
+    """A clone may bring files with any name and any title."""
+    front = '---\ntitle: "evil\\e]0;title\\a"\ntags: ["a\\e[5m", pinned]\nscope: "b\\e[5m"\n---\n'
+    (bank.root / "evil.md").write_text(f"{front}zebra \x1b[5m [[memory:none\x1b[5m]]\n")
+    (bank.root / "a\x1b[5m\nforged.md").write_bytes(b"zebra \xff")
+    shown = on_terminal(*command.split(), cwd=tmp_path, env={"NO_COLOR": "1"})
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert not any(line.startswith("forged") for line in shown.splitlines())
+
+
 def test_wide_characters_stand_in_their_columns(bank: Bank, tmp_path: Path) -> None:
     for name in ("记忆", "plain", "e\u0301"):
         (bank.root / f"{name}.md").write_text(f"---\ncreated_at: 2025-01-01\n---\n# {name}\n")

@@ -368,5 +368,5 @@ def test_explain_says_what_was_left_out(run: Run) -> None:
     run("add", "A deploy takes ten minutes.", "--title", "Short")
     result = run("context", "deploys", "--budget", "100", "--explain")
     assert "notes:short" in result.out
-    assert result.err.splitlines()[0].startswith("1 memories, ")
+    assert result.err.splitlines()[0].startswith("1 memory, ")
     assert re.fullmatch(r"  notes:long: its \d+ tokens do not fit", result.err.splitlines()[1])

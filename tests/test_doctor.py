@@ -315,7 +315,7 @@ def index_behind(site: Site) -> Planted:
     site.bank.close()
     site.write("new.md", "New.")
     (site.root / "deploys.md").unlink()
-    why = "does not know 1 files as they are, and 1 that are gone; the next search looks"
+    why = "has not seen 1 file new or changed and 1 file gone; the next search looks by itself"
     return [(f"{site.root}/indices/index.db", why, "memlane reindex")]
 
 

@@ -546,7 +546,9 @@ def index_encoder(seen: Survey) -> Iterator[Sign]:
 def index_behind(seen: Survey) -> Iterator[Sign]:
     changed, gone = _behind(seen)
     if changed or gone:
-        why = f"does not know {len(changed)} files as they are, and {len(gone)} that are gone; the next search looks"
+        parts = [(len(changed), "new or changed"), (len(gone), "gone")]
+        what = " and ".join(f"{count:,} file{'s' * (count != 1)} {how}" for count, how in parts if count)
+        why = f"has not seen {what}; the next search looks by itself"
         yield os.fspath(_index(seen)), why, seen.command("reindex")
 
 

@@ -18,6 +18,7 @@ from memlane.cli.output import (
     id_argument,
     ids_argument,
     line_ended,
+    one_line,
     print_json,
     print_memories,
     print_problems,
@@ -199,7 +200,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
         print_json(memory.to_dict())
     else:
         facts = [memory.title, (iso(memory.created_at) or "")[:10], ", ".join(memory.tags), str(memory.path)]
-        say(" · ".join(fact for fact in facts if fact))
+        say(" · ".join(one_line(fact) for fact in facts if fact))
         if why := bank.held(memory):
             say(f"note: {why}")
         if outdated := bank.outdated(memory):

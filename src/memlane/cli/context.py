@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import as_json, print_json, say, with_bank
+from memlane.cli.output import as_json, one_line, print_json, say, with_bank
 
 if TYPE_CHECKING:
     from memlane.inject import Block
@@ -58,6 +58,7 @@ def _print(block: Block, explain: bool, as_json: bool) -> None:
         return
     click.echo(str(block), nl=False)
     if explain:
-        say(f"{len(block.memories)} memories, {block.tokens} tokens; {len(block.left_out)} left out")
-        for id, why in block.left_out:
-            say(f"  {id}: {why}")
+        count = len(block.memories)
+        say(f"{count} {'memory' if count == 1 else 'memories'}, {block.tokens} tokens; {len(block.left_out)} left out")
+        for item in block.left_out:
+            say(f"  {one_line(item.id)}: {one_line(item.why)}")

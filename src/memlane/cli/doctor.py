@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memlane.cli.output import as_json, print_json, progress, say
-from memlane.hygiene import visible
+from memlane.cli.output import as_json, colour, one_line, print_json, progress, say
 
 if TYPE_CHECKING:
     from memlane.doctor import Report
@@ -54,9 +53,9 @@ def _print(report: Report) -> None:
             continue
         mark = click.style(f"{finding.severity}:", fg=_COLOURS[finding.severity])
         where = f"{_near(finding.where)}: " if finding.where else ""
-        click.echo(f"{mark} {where}{visible(finding.why)} [{finding.check}]")
+        click.echo(f"{mark} {where}{one_line(finding.why)} [{finding.check}]", color=colour())
         if finding.fix:
-            click.echo(f"  {visible(finding.fix)}")
+            click.echo(f"  {one_line(finding.fix)}")
     for check, count in shown.items():
         if count > SHOWN:
             say(f"and {count - SHOWN} more of [{check}]: --json shows all")
@@ -65,7 +64,7 @@ def _print(report: Report) -> None:
 
 def _near(where: str) -> str:
     """A path below the current folder as one would type it."""
-    return visible(where.removeprefix(os.getcwd() + os.sep))
+    return one_line(where.removeprefix(os.getcwd() + os.sep))
 
 
 def _summary(report: Report) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.cli.output import as_json, filters, print_json, print_rows, say, with_bank
+from memlane.cli.output import as_json, filters, print_json, print_rows, print_text, say, with_bank
 from memlane.importers import KINDS
 
 _PATH = click.Path(path_type=Path)
@@ -129,7 +129,8 @@ def export(
     else:
         text = "".join(f"{line}\n" for line in out.lines(memories))
     if output is None:
-        click.echo(text, nl=False)
+        if text:
+            print_text(text)
         return
     out.write_file(bank, output, text)
     if as_json:

@@ -137,9 +137,14 @@ def width(text: str) -> int:
     )
 
 
+def one_line(text: str) -> str:
+    """What somebody else wrote, such as a title or a file's name, without anything that could steer a terminal."""
+    return " ".join(visible(text).split())
+
+
 def print_rows(rows: Iterable[Sequence[str]]) -> None:
     """Aligned columns on a terminal, tab-separated ones in a pipe; a cell is one line of visible characters."""
-    table = [[" ".join(visible(str(cell)).split()) for cell in row] for row in rows]
+    table = [[one_line(str(cell)) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in table:
             click.echo("\t".join(row))
@@ -167,7 +172,7 @@ def print_problems(problems: Sequence[Problem], as_json: bool) -> None:
         print_json([problem.to_dict() for problem in problems])
     else:
         for problem in problems:
-            click.echo(str(problem))
+            click.echo(one_line(str(problem)))
     if problems:
         click.get_current_context().exit(6)
 
