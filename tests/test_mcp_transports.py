@@ -140,6 +140,18 @@ def test_a_signal_ends_a_server_that_waits_for_input(folder: Path, sent: signal.
         assert process.stderr.read() == ""
 
 
+def test_a_request_that_cannot_be_read_is_answered(folder: Path) -> None:
+    """Half an emoji, as a client that cuts texts may send it."""
+    cut = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"remember","arguments":{"text":"a \\ud83d"}}}'
+    odd = '{"jsonrpc":"2.0","id":2,"method":"ping","params":[1]}'
+    session = requests("2025-11-25").rstrip("\n") + f"\n{cut}\n{odd}\nnonsense\n"
+    result = subprocess.run([MEMLANE, "mcp"], cwd=folder, input=session, capture_output=True, text=True)
+    answers = {answer["id"]: answer for answer in map(json.loads, result.stdout.splitlines())}
+    assert (result.returncode, sorted(answers)) == (0, [0, 1, 2])
+    assert [answers[number]["error"]["code"] for number in (1, 2)] == [-32600, -32600]
+    assert Bank.open(folder).list() == []
+
+
 def test_a_client_that_goes_away_ends_the_server_quietly(folder: Path) -> None:
     with running(folder=folder) as process:
         assert process.stdin

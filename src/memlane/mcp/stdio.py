@@ -5,6 +5,7 @@ What was asked before the end is still answered, so that `memlane mcp < requests
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -15,7 +16,8 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCNotification, JSONRPCRequest
+from mcp.types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest
+from pydantic import ValidationError
 
 AT_END = 30.0  # seconds for answers that are still due when the input ends
 AT_SIGNAL = 5.0  # and when the process is told to end
@@ -37,7 +39,7 @@ async def _serve(server: Server[Any]) -> None:
     answers, to_client = anyio.create_memory_object_stream[SessionMessage]()
     async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
         tasks.start_soon(_end_by_signal, due)
-        tasks.start_soon(_take, incoming, from_client, due)
+        tasks.start_soon(_take, incoming, from_client, outgoing, due)
         tasks.start_soon(_give, to_client, outgoing, due)
         await server.run(requests, answers, server.create_initialization_options())
         tasks.cancel_scope.cancel()
@@ -70,13 +72,35 @@ class _Due:
             await self._none.wait()
 
 
-async def _take(incoming: Any, requests: ObjectSendStream[Item], due: _Due) -> None:
-    """Hand on what the client sends; at its end, wait for the answers before the server hears of the end."""
+async def _take(incoming: Any, requests: ObjectSendStream[Item], outgoing: Any, due: _Due) -> None:
+    """Hand on what the client sends; at its end, wait for the answers before the server hears of the end.
+
+    What cannot be read the SDK would leave unanswered, and the client would wait for it in vain.
+    """
     async with requests:
         async for item in incoming:
+            refusal = _refusal(item) if isinstance(item, ValidationError) else None
+            if refusal is not None:
+                await outgoing.send(SessionMessage(refusal))
+                continue
             due.asked(getattr(item, "message", None))
             await requests.send(item)
         await due.wait(AT_END)
+
+
+def _refusal(error: ValidationError) -> JSONRPCError | None:
+    """The answer to a request that is not valid, without anything of it but its number; None when it has none."""
+    for one in error.errors(include_url=False, include_context=False):
+        sent = one["input"]
+        if one["type"] == "json_invalid":
+            try:
+                sent = json.loads(sent)  # takes half a character, such as a cut emoji, where the SDK does not
+            except (ValueError, RecursionError):
+                continue
+        if isinstance(sent, dict) and isinstance(sent.get("id"), int) and "method" in sent:
+            why = "The request cannot be read: it is not valid JSON-RPC, or has half a character (a lone surrogate)."
+            return JSONRPCError(jsonrpc="2.0", id=sent["id"], error=ErrorData(code=INVALID_REQUEST, message=why))
+    return None
 
 
 async def _give(answers: ObjectReceiveStream[SessionMessage], outgoing: Any, due: _Due) -> None:
