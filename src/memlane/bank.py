@@ -188,6 +188,7 @@ class Bank:
             options["token_overlap_threshold"] = settings["vault.token_overlap_threshold"]
             options["similarity_threshold"] = self.profile.similarity_threshold
             options["scopes"] = tuple(settings["vault.scopes"])
+            options["home"] = settings.root
         if name == "topics":
             options["security"] = settings["topics.security"]
         if name == "layers":
@@ -393,13 +394,18 @@ class Bank:
         if not profile.enabled:
             return inject.Block.of("")
         visible = self._scopes(scopes)
-        hits = [
-            hit
-            for hit in self.search(query, limit=inject.CANDIDATES, wait=wait)
-            if (hit.memory.lane != "vault" or hit.memory.scope in visible)
-            and hit.memory.id not in without
-            and hit.why["relevance"] >= least
-        ]
+
+        def shown(memory: Memory) -> bool:
+            return (memory.lane != "vault" or memory.scope in visible) and memory.id not in without
+
+        looked = inject.CANDIDATES + len(without)
+        while True:  # what must not be shown leaves its place to others
+            found = self.search(query, limit=looked, wait=wait)
+            hits = [hit for hit in found if shown(hit.memory)]
+            if len(hits) >= inject.CANDIDATES or len(found) < looked:
+                break
+            looked *= 2
+        hits = [hit for hit in hits[: inject.CANDIDATES] if hit.why["relevance"] >= least]
         return self._composer(count, [hit.memory for hit in hits]).context(hits, budget, profile.max_items)
 
     def _scopes(self, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -646,7 +652,7 @@ class Bank:
     def problems(self) -> builtins.list[Problem]:
         """All damage found on disk, and what a merge has left in two versions. Everything else keeps working."""
         found = [item for name in NAMES for item in self._scan(name) if isinstance(item, Problem)]
-        return [*found, *self.tombstones.problems()]
+        return list(dict.fromkeys((*found, *self.tombstones.problems())))
 
     def _scan(self, lane: str) -> Iterator[Memory | Problem]:
         from memlane.merge import undecided
