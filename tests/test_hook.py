@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -135,6 +136,37 @@ def test_a_prompt_gets_what_is_relevant_within_the_budget(bank: Bank, ask: Ask) 
 def test_a_prompt_that_no_memory_is_about_gets_nothing(bank: Bank, ask: Ask, prompt: str) -> None:
     bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
     assert ask("claude-code", "prompt", prompt=prompt) == ""
+
+
+_TRACE = """java.lang.NullPointerException: Cannot invoke "Card.getId()" because "card" is null
+	at com.shop.payment.PaymentService.charge(PaymentService.java:142)
+	at java.base/jdk.internal.reflect.NativeMethodAccessorImpl.invoke(NativeMethodAccessorImpl.java:77)
+	at org.springframework.web.servlet.DispatcherServlet.doDispatch(DispatcherServlet.java:1072)
+	at org.apache.catalina.core.ApplicationFilterChain.doFilter(ApplicationFilterChain.java:166)"""
+_LOG = "\n".join(f"2025-01-10 INFO worker-{n} request {n * 7919:x} handled in {n} ms" for n in range(1000))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        (f"Why does this fail?\n{_TRACE}", "notes:payment-bug"),
+        (f"Why does this fail?\n\n```\n{_TRACE}\n```\n", "notes:payment-bug"),
+        (f"{_LOG}\n{_TRACE}\n\nWhat is this?", "notes:payment-bug"),
+        (f"{_LOG}\n\nWhy are there too many clients of Postgres?", "notes:postgres-pool"),
+        (f"Why are there too many clients of Postgres?\n\n```\n{_LOG}\n```", "notes:postgres-pool"),
+        (f"Here is the log, what is wrong?\n{_LOG}", ""),
+        (
+            "fix this function\n\ndef add(a, b):\n    result = a + b\n    if result:\n        pass\n    return result",
+            "",
+        ),
+    ],
+)
+def test_what_is_pasted_does_not_drown_the_question(bank: Bank, ask: Ask, prompt: str, found: str) -> None:
+    bank.add("NullPointerException in PaymentService.charge: the customer has no default card.", title="Payment bug")
+    bank.add("The pool is limited to 10: more led to too many clients in Postgres.", title="Postgres pool")
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    told = context(ask("claude-code", "prompt", prompt=prompt))
+    assert re.findall(r"^- \[(\S+)\]", told, re.MULTILINE) == ([found] if found else [])
 
 
 def test_a_session_sees_a_memory_once_until_it_starts_anew(bank: Bank, ask: Ask) -> None:

@@ -22,6 +22,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, files
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 MAX_INPUT = 64 * 1024 * 1024  # bytes
 MAX_LOG = 256 * 1024
 KEPT_SESSIONS = 200
+_ENDS = 2  # lines of a long prompt that are looked up at a time
+_ERROR = re.compile(r"\w(?:Error|Exception)\b")
 Payload = Mapping[str, Any]
 
 EVENTS = {
@@ -139,22 +142,22 @@ def _prompt(bank: Bank, payload: Payload) -> str:
     from memlane.inject import RELEVANT, without_blocks
 
     prompt = without_blocks(_text(payload, "prompt", "user_prompt"))
-    if not substantial(prompt):
-        return ""
     seen = _seen(payload)
     shown = seen.read()
-    # quotes and minus signs are how people write, here, not how they search
-    query = re.sub(r'"|(?<!\S)-+', " ", prompt)
-    block = bank.context(
-        query,
-        bank.config["hook.prompt_budget"],
-        without=shown,
-        least=RELEVANT,
-        wait=bank.config["hook.deadline"] / 2,
-    )
-    if block.memories:
-        seen.write([*shown, *(memory.id for memory in block.memories)])
-    return block
+    wait = bank.config["hook.deadline"] / 2
+    for question in questions(prompt):
+        block = bank.context(
+            question,
+            bank.config["hook.prompt_budget"],
+            without=shown,
+            least=RELEVANT,
+            wait=wait,
+        )
+        wait = 0  # to index more is for the next prompt
+        if block.memories:
+            seen.write([*shown, *(memory.id for memory in block.memories)])
+            return block
+    return ""
 
 
 def _capture(bank: Bank, payload: Payload) -> str:
@@ -197,10 +200,34 @@ _CHATTER = frozenset(
 )
 
 
+def questions(prompt: str) -> list[str]:
+    """What to look up for a prompt, until something is found: the prompt itself, if it says enough.
+
+    A long one has something pasted in it, a log or a trace, which no memory speaks of as a whole. There, what stands
+    at its beginning, at the error that it names, and at its end. Quotes and minus signs are how people write, here,
+    not how they search.
+    """
+    lines = re.sub(r'"|(?<!\S)-+', " ", prompt).splitlines()
+    said = [line for line in lines if re.search(r"\w", line)]
+    if len(said) > 2 * _ENDS:
+        error = next((at for at, line in enumerate(said) if _ERROR.search(line)), len(said))
+        parts = [_paragraph(lines)[:_ENDS], said[error : error + _ENDS], _paragraph(lines[::-1])[:_ENDS][::-1]]
+    else:
+        parts = [said]
+    slash = prompt.lstrip().startswith("/")
+    return [] if slash else [text for text in map("\n".join, parts) if substantial(text)]
+
+
+def _paragraph(lines: Sequence[str]) -> list[str]:
+    """The first lines that say something, up to one that does not."""
+    begun = dropwhile(lambda line: not re.search(r"\w", line), lines)
+    return list(takewhile(lambda line: re.search(r"\w", line), begun))
+
+
 def substantial(prompt: str) -> bool:
-    """Whether a prompt says enough to look something up: small talk and slash commands do not."""
+    """Whether a text says enough to look something up: small talk does not."""
     words = set(re.findall(r"[^\W_]+", prompt.lower())) - _CHATTER
-    return not prompt.lstrip().startswith("/") and (len(words) > 1 or any(not word.isascii() for word in words))
+    return len(words) > 1 or any(not word.isascii() for word in words)
 
 
 def _reply(client: str, event: str, answer: str) -> str:
