@@ -518,3 +518,31 @@ def test_a_lane_by_itself_has_none(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         lane.fetch("plan")
     assert os.listdir(tmp_path) == [".trash"]
+
+
+@pytest.mark.parametrize("name", ["tombstones.jsonl", "vault.jsonl", "anchors.jsonl"])
+def test_a_link_out_of_the_bank_is_not_followed(name: str, run: Run, tmp_path: Path) -> None:
+    """A repository can bring such a link along; what it points to is neither read nor written."""
+    assert run("init").code == 0
+    (tmp_path / "code.py").write_text("x = 1\n")
+    outside = tmp_path / "profile"
+    outside.write_text("mine\n")
+    (tmp_path / ".memories" / name).symlink_to(outside)
+    run("add", "Deploys go out on Tuesdays, says `code.py`.", "--title", "day")
+    run("add", "Our mission is to keep the runtime stable.", "--lane", "vault")
+    run("rm", "notes:day")
+    run("fresh")
+    run("vault", "compact")
+    assert outside.read_text() == "mine\n"
+    assert run("problems").out == f"{tmp_path}/.memories/{name}: is a link out of the bank and not followed\n"
+
+
+def test_a_file_that_cannot_be_read_hides_no_memory(run: Run, tmp_path: Path) -> None:
+    run("init")
+    run("add", "Deploys go out on Tuesdays.", "--title", "day")
+    (tmp_path / ".memories/tombstones.jsonl").mkdir()
+    added = run("add", "Ann holds the pager.", "--title", "pager")
+    assert (added.code, added.out) == (0, "notes:pager\n")
+    assert "whether it was deleted before is not known: tombstones.jsonl cannot be read: is not a file." in added.err
+    assert [line.split("\t")[0] for line in run("list").out.splitlines()] == ["notes:pager", "notes:day"]
+    assert run("problems").out == f"{tmp_path}/.memories/tombstones.jsonl: cannot be read: is not a file\n"

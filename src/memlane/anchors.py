@@ -59,8 +59,10 @@ def stamp(now: datetime, before: Anchor | None = None) -> str:
 def load(path: str, id: str | None = None) -> tuple[Anchors, int]:
     """Every anchor that counts, and how many lines are damaged; with `id`, only its own. No file, no anchors.
 
-    Raises OSError.
+    A link out of the bank is not followed, and counts as one damaged line. Raises OSError.
     """
+    if files.is_stray(path, os.path.dirname(path)):
+        return {}, 1
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -116,6 +118,7 @@ def append(path: str, anchors: Iterable[Anchor]) -> None:
     """Write anchors, on stable storage when it returns. A torn last line is closed off first. Raises StorageError."""
     data = b"".join(anchor.line() for anchor in anchors)
     if data:
+        files.refuse_link(path, os.path.dirname(path))
         files.append_lines(path, data)
 
 
@@ -138,6 +141,7 @@ def compact(path: str, keep: Collection[str] | None = None, *, drop: Collection[
         ]
         return b"".join(kept), b"".join(line + b"\n" for line in rejected)
 
+    files.refuse_link(path, os.path.dirname(path))
     try:
         log.rewrite(path, change, lambda line: bool(line.strip()) and not _parsed(line)[1])
     except NotFound:

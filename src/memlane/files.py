@@ -31,6 +31,7 @@ except ImportError:
 MAX_BYTES = 10 * 1024 * 1024
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 TRASH = ".trash"
+STRAY = "is a link out of the bank and not followed"
 LEFT_OVER = 3600.0  # seconds after which a temporary file is nobody's any more
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
@@ -104,6 +105,17 @@ def inside(root: str | Path, *parts: str) -> str:
                 hint="Give a name inside it; replace a link by the file it points to.",
             )
     return path
+
+
+def is_stray(path: str, root: str | Path) -> bool:
+    """Whether a link that leads out of root stands in the place of a file."""
+    return os.path.islink(path) and _leads_out(path, os.fspath(root))
+
+
+def refuse_link(path: str, root: str | Path) -> None:
+    """Raise StorageError when a link that leads out of root stands in the place of a file."""
+    if is_stray(path, root):
+        raise StorageError(f"{os.path.basename(path)} {STRAY}.", hint="Replace it by a file.")
 
 
 def _leads_out(path: str, root: str) -> bool:
@@ -517,7 +529,7 @@ def _left_over(entry: os.DirEntry[str]) -> Iterator[Problem]:
 def _linked(entry: os.DirEntry[str], suffix: str, home: str) -> Iterator[str | Problem]:
     target = os.path.realpath(entry.path)
     if os.path.commonpath((home, target)) != home:
-        yield Problem(Path(entry.path), "is a link out of the bank and not followed")
+        yield Problem(Path(entry.path), STRAY)
     elif entry.name.endswith(suffix):
         if os.path.isfile(target):
             yield entry.path

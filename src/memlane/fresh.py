@@ -237,7 +237,7 @@ class Watch:
         except MemlaneError as error:
             remarks.append(f"nothing could be anchored: {error}")
         verdicts = self._judged(pairs)
-        if bank.tombstones:
+        if bank.tombstones.any():
             verdicts = [v for v in verdicts if v.verdict == FRESH or not bank.tombstones.held(bank.get(v.id))]
         unanchored = len(named) - len(verdicts)
         with suppress(MemlaneError, OSError):  # it only saves time and room

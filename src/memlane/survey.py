@@ -136,7 +136,7 @@ def survey(
     found = [_read(file, bank.guard) for file in progress(found, "auditing")]
     one = ("notes", "records", "layers")
     alone = {item.memory.file: item.memory.id for item in memories if item.memory.lane in one}
-    return Survey(folder, settings, None, bank, tuple(found), tuple(memories), tuple(problems), alone)
+    return Survey(folder, settings, None, bank, tuple(found), tuple(memories), tuple(dict.fromkeys(problems)), alone)
 
 
 def _items(lane: Lane, progress: Progress) -> Iterator[Memory | Problem]:

@@ -18,6 +18,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -58,8 +59,9 @@ class Tombstones:
         self._ids: set[bytes] = set()
 
     def any(self) -> bool:
-        """Whether anything was ever deleted here."""
-        self._read()
+        """Whether anything was ever deleted here, as far as it can be told."""
+        with suppress(StorageError):
+            self._read()
         return bool(self._keys)
 
     # -- asking
@@ -69,8 +71,14 @@ class Tombstones:
         return _day([stone for hash in self._of_text(text) for stone in self._standing(hash)])
 
     def held(self, memory: Memory) -> str | None:
-        """The day on which this very memory, its id and its text, was deleted; None nearly always."""
-        asked = self._of_id(memory.id)
+        """The day on which this very memory, its id and its text, was deleted; None nearly always.
+
+        None, too, where the file cannot be read: `problems` says so, and no other memory is hidden for it.
+        """
+        try:
+            asked = self._of_id(memory.id)
+        except StorageError:
+            return None
         ids = self._ids.intersection(asked)
         if not ids:
             return None
@@ -90,8 +98,12 @@ class Tombstones:
         return any(stone.id in ids for hash in self._of_text(text) for stone in self._standing(hash))
 
     def problems(self) -> Iterator[Problem]:
-        """The first line that cannot be read, perhaps of a merge; the others count."""
-        self._read()
+        """Why the file cannot be read, or the first line that cannot be, perhaps of a merge; the others count."""
+        try:
+            self._read()
+        except StorageError as error:
+            yield Problem(Path(self.path or ""), str(error).removeprefix(f"{FILE} ").rstrip("."))
+            return
         for line in self._lines:
             if line.strip() and _STONE.fullmatch(line) is None and _KEY.fullmatch(line) is None:
                 number = self._lines.index(line) + 1
@@ -134,7 +146,16 @@ class Tombstones:
             files.append_lines(path, data)
 
     def lift(self, text: str) -> tuple[str, ...]:
-        """Let a text count as wanted again; what a person should hear of it: () when it was not deleted."""
+        """Let a text count as wanted again; what a person should hear of it: () when it was not deleted.
+
+        The text is stored already, so that a file that cannot be read or written is told of, and raises nothing.
+        """
+        try:
+            return self._lift(text)
+        except StorageError as error:
+            return (f"whether it was deleted before is not known: {error}",)
+
+    def _lift(self, text: str) -> tuple[str, ...]:
         found = [stone for hash in self._of_text(text) for stone in self._standing(hash)]
         if not found or self.path is None:
             return ()
@@ -179,8 +200,13 @@ class Tombstones:
         """Take in what was appended since the last call."""
         if self.path is None:
             return
-        with files.storage(self.path):
+        files.refuse_link(self.path, os.path.dirname(self.path))
+        try:
             data, anew = log.read_new(self.path, self._at)
+        except OSError as error:
+            why = files.unreadable(self.path, error).why
+            hint = "Mend the file: it says what was deleted here."
+            raise StorageError(f"{FILE} cannot be read: {why}.", hint=hint) from error
         if anew:
             self._clear()
         if data:

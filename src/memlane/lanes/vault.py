@@ -79,8 +79,11 @@ class MemoryVault:
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
         tombstones: Tombstones | None = None,
+        home: Path | None = None,
     ) -> None:
+        """`home` is the bank's folder: a link in the vault's place that leads out of it is not followed."""
         self.root = self.path = Path(path).absolute()
+        self._home = home if home and home in self.path.parents else None
         self.similarity_threshold = similarity_threshold
         self.max_active = max_active
         self.token_overlap_threshold = token_overlap_threshold
@@ -333,6 +336,7 @@ class MemoryVault:
             counts.update(lines_before=len(lines), lines_after=len(kept))
             return render_lines(kept), b"".join(line + b"\n" for line in rejected)
 
+        self._refuse_link()
         if os.path.exists(self._file):
             rewrite(self._file, change, lambda line: isinstance(read_line(line), Record))
         return {**counts, "lines_removed": counts["lines_before"] - counts["lines_after"]}
@@ -343,6 +347,7 @@ class MemoryVault:
 
     def history(self, id: str) -> list[Record]:
         """All versions of an id that the file still has, oldest first, tombstones included."""
+        self._refuse_link()
         data, _ = read_new(self._file, Position())
         quoted = json.dumps(id, ensure_ascii=False).encode()
         lines = (*split_lines(read_old(self._file)), *split_lines(data))
@@ -353,7 +358,9 @@ class MemoryVault:
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
-        if os.path.isfile(self._file):
+        if self._home and files.is_stray(self._file, self._home):
+            yield Problem(self.path, files.STRAY)
+        elif os.path.isfile(self._file):
             yield self._file
         elif os.path.lexists(self._file):
             yield Problem(self.path, "is not a file")
@@ -535,7 +542,12 @@ class MemoryVault:
 
     def _append(self, *records: Record) -> None:
         if records:
+            self._refuse_link()
             files.append_lines(self._file, render_lines(records))
+
+    def _refuse_link(self) -> None:
+        if self._home:
+            files.refuse_link(self._file, self._home)
 
     def _now(self) -> str:
         return iso(self.clock()) or ""
@@ -551,6 +563,7 @@ class MemoryVault:
         """What the file says now. Parses only what was appended since the last call, unless it was edited."""
         with self._lock:
             state = self._known
+            self._refuse_link()
             try:
                 data, anew = read_new(self._file, state.position, verify)
                 while anew:
