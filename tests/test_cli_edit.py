@@ -298,3 +298,27 @@ def test_without_git_there_is_no_history_of_a_file(run: Run, note: str, tmp_path
     assert (result.code, "git knows no version" in result.err) == (3, True)
     assert run("history", "nope").code == 3
     assert run("history", "notes:../x").code == 2
+
+
+def test_the_history_of_a_file_is_not_that_of_others_that_its_name_would_match(
+    run: Run, bank: Bank, tmp_path: Path
+) -> None:
+    (bank.root / "[ab].md").write_text("Brackets.\n")
+    (bank.root / "a.md").write_text("A letter.\n")
+    git(tmp_path, "init", "-q")
+    committed(tmp_path, "both")
+    (bank.root / "a.md").write_text("Another letter.\n")
+    committed(tmp_path, "only the letter")
+    assert [version["what"] for version in run("history", "notes:[ab]", "--json").json] == ["both"]
+
+
+def test_whoever_edits_a_memory_has_looked_at_the_code(bank: Bank, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    code = tmp_path / "src/auth.py"
+    code.write_text("def login():\n    pass\n")
+    id = bank.add("See `src/auth.py:login`.", title="Login").id
+    code.write_text("def login():\n    return 1\n")
+    assert [verdict.verdict for verdict in bank.fresh([id])] == ["drifted"]
+    opened = edit.opened(bank, id)
+    edit.save(bank, opened, opened.text.replace("See", "Read"))
+    assert [verdict.verdict for verdict in bank.fresh([id])] == ["fresh"]

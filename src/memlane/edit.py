@@ -69,6 +69,8 @@ def save(bank: Bank, opened: Opened, text: str) -> Memory:
             files.replace(path, files.encoded(text))
     except NotFound:
         raise _changed(opened) from None
+    bank.wrote(lane.name, path)
+    bank.anchor(opened.id)
     memory = bank.get(opened.id)
     return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text)))
 

@@ -201,7 +201,7 @@ def _created(bank: Bank, draft: Draft, name: str, dry_run: bool) -> Memory:
     if dry_run:
         gate.admit(bank.notes.checks, draft, bank.notes)
         return Memory(f"notes:{name}", "notes", draft.text, draft.title or "", "", fields=draft.fields)
-    return bank._indexed(restore.create_note(bank, draft, name))
+    return restore.told(bank, restore.create_note(bank, draft, name))
 
 
 def _exchange(bank: Bank, old: Memory, draft: Draft, dry_run: bool) -> Memory:
@@ -222,7 +222,7 @@ def _exchange(bank: Bank, old: Memory, draft: Draft, dry_run: bool) -> Memory:
         return old
     bank.notes.set_aside(old.native_id)
     try:
-        return bank._indexed(bank.notes.put(draft))
+        return restore.told(bank, bank.notes.put(draft))
     except BaseException:
         bank.notes.recover(old.native_id)
         raise
@@ -255,7 +255,7 @@ def _added(bank: Bank, found: Iterable[importers.Found], lane: str, dry_run: boo
                 known[words] = ""
                 yield Outcome("new", shown)
             else:
-                memory = bank._indexed(bank.lane(lane).put(draft))
+                memory = restore.told(bank, bank.lane(lane).put(draft))
                 known[words] = memory.id
                 yield Outcome("new", shown, memory.id, "; ".join(memory.remarks))
         except MemlaneError as error:

@@ -1,18 +1,18 @@
 """How a memory came to be what it is: the versions of a vault record, or the git history of a memory's file.
 
-Reads only. git runs as it is installed, but with nothing of the caller's repository settings that could start another
-program, and without prompts.
+Reads only.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memlane.errors import MemlaneError, NotFound
+from memlane import git
+from memlane.errors import NotFound
 from memlane.gate import shown
 from memlane.model import iso
 from memlane.place import Place, find, named
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
     from memlane.lanes.vault_records import Record
 
-_QUIET = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "-c", "log.mailmap=false")
 _FIELDS = "%x01%H%x02%aI%x02%an%x02%s%x02"
 
 
@@ -63,9 +62,7 @@ def show(bank: Bank, id: str, version: str) -> Version:
     in_git = found.lane.name != "vault"
     for one in _commits(found.path) if in_git else _records(bank, found.native):
         if one.version == version or (in_git and len(version) >= 4 and one.version.startswith(version.lower())):
-            return (
-                replace(one, text=_git(found.path, "cat-file", "blob", f"{one.version}:{one.path}")) if in_git else one
-            )
+            return replace(one, text=_content(found.path, one)) if in_git else one
     hint = f"`memlane history {shown(id)}` lists them."
     raise NotFound(f"There is no version {shown(version)} of {shown(id)}.", hint=hint)
 
@@ -122,11 +119,14 @@ def _change(before: Record | None, record: Record) -> str:
 
 
 def _commits(path: str) -> list[Version]:
-    out = _git(path, "log", "--follow", "--name-only", "-z", f"--format={_FIELDS}", "--no-ext-diff", "--", path)
+    top = _repository(path)
     versions = []
-    for part in out.split("\x01")[1:]:
-        commit, at, author, subject, names = part.split("\x02", 4)
-        versions.append(Version(commit, moment(at), author, subject, names.strip("\0\n").partition("\0")[0]))
+    if git.run(top, "rev-parse", "--quiet", "--verify", "HEAD", ok=(0, 1)):
+        command = ("log", "--follow", "--name-only", "-z", f"--format={_FIELDS}", "--no-ext-diff", "--no-mailmap")
+        out = git.run(top, "--literal-pathspecs", *command, "--", git.relative(top, path) or path)
+        for part in out.decode(errors="replace").split("\x01")[1:]:
+            commit, at, author, subject, names = part.split("\x02", 4)
+            versions.append(Version(commit, moment(at), author, subject, names.strip("\0\n").partition("\0")[0]))
     if not versions:
         hint = (
             "Commit it, and it has a history from then on." if os.path.exists(path) else "`memlane list` shows the ids."
@@ -135,30 +135,17 @@ def _commits(path: str) -> list[Version]:
     return versions
 
 
-def _git(path: str, *command: str) -> str:
-    """What a git command prints about a file that may be gone. Raises NotFound without a repository."""
-    folder = os.path.dirname(path)
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    # What a caller's git hook has set, such as GIT_DIR, is about another repository.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(  # noqa: S603 - the user's own git; the path stands behind `--`
-            ["git", *_QUIET, "-C", folder, *command],  # noqa: S607
-            capture_output=True,
-            env=environment,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise MemlaneError("git is not installed.", hint="Install git to see the history of a file.") from None
-    said = done.stderr.decode(errors="replace")
-    if "not a git repository" in said:
+def _repository(path: str) -> Path:
+    """The top of the repository of a file that may be gone. Raises NotFound when it is in none."""
+    top = git.top(os.path.dirname(path))
+    if top is None:
         raise NotFound(
             f"There is no history of {shown(os.path.basename(path))}: it is in no git repository.",
             hint="Keep the bank in git (`git init`, then commit it), and every commit is a version.",
         )
-    if done.returncode and "does not have any commits" not in said:
-        why = shown(said.strip().rpartition("\n")[2])
-        raise MemlaneError(f"git cannot read the history: {why}", hint="Run `git log` in the bank's folder.")
-    return done.stdout.decode(errors="replace")
+    return top
+
+
+def _content(path: str, version: Version) -> str:
+    found = git.run(_repository(path), "cat-file", "blob", f"{version.version}:{version.path}")
+    return found.decode(errors="replace")

@@ -147,7 +147,13 @@ def _put_layer(bank: Bank, memory: Memory) -> Memory:
 
 def put(bank: Bank, memory: Memory) -> Memory:
     """Store a memory that is not there, under its own id if possible. Raises Refused, InvalidInput, AlreadyExists."""
-    return bank._indexed(_PUT[memory.lane](bank, memory))
+    return told(bank, _PUT[memory.lane](bank, memory))
+
+
+def told(bank: Bank, memory: Memory) -> Memory:
+    """The memory that one of the lanes' own verbs has stored, once the index knows of it."""
+    bank.wrote(memory.lane, memory.file)
+    return memory
 
 
 def same(one: Memory, other: Memory) -> bool:
@@ -169,7 +175,7 @@ def revised(bank: Bank, old: Memory, memory: Memory) -> Memory:
     if memory.lane == "notes":
         bank.notes.set_aside(old.native_id)
         try:
-            return bank._indexed(_put_note(bank, memory))
+            return told(bank, _put_note(bank, memory))
         except BaseException:
             bank.notes.recover(old.native_id)
             raise
