@@ -553,6 +553,12 @@ def test_memory_in_other_clothes_is_not_captured_round_after_round(bank: Bank, p
     assert contents(bank) == []
 
 
+def test_many_blank_lines_do_not_take_long(bank: Bank, path: Path) -> None:
+    text = "First." + "\n" * 300_000 + "Last."
+    write(path, [says(text, 1)])
+    assert capture(bank, path).captured == 1
+
+
 def test_what_was_recalled_by_a_tool_is_memory_too(bank: Bank, path: Path) -> None:
     bank.add("Deploys go out on Tuesdays, from the release branch.\n\nStaging is reset on Monday night.")
     answer = json.dumps({"block": bank.context("when do deploys go out?"), "ids": ["notes:x"]})

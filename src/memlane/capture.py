@@ -24,12 +24,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
-from zlib import crc32
 
-from memlane import files, gate, transcripts
+from memlane import echo, files, gate, transcripts
 from memlane.errors import AlreadyExists, InvalidInput, NotFound, Refused, StorageError
 from memlane.model import Draft, iso
 from memlane.text import moment
@@ -44,9 +42,6 @@ MAX_LINE = 16 * 1024 * 1024  # bytes; a longer line is a tool's output, not some
 MAX_DOCUMENT = 64 * 1024 * 1024  # bytes of a transcript that is one JSON value: it has to be read at once
 _BUFFER = 1 << 20
 _SHOWN = 10_000  # marks of injected memory that are remembered per transcript
-_RUN = 5  # words in a row by which injected memory is known again
-_LONGEST = 64_000  # characters of a block of ours that are looked at: more is somebody's text about memlane
-_OWN = 3  # one word of so many must be the message's own
 _SAID = 1000  # messages of a transcript that are known again by their ids
 _PRINT = 1024  # bytes at either end of what was read, by which a transcript is known again
 
@@ -331,7 +326,7 @@ class _Reading:
                 state.cwd = _harmless(entry.cwd)
             state.aside = state.aside or entry.aside
             if marked and not entry.text:
-                self._shown_since += _marks(line)
+                self._shown_since += echo.marks_of_blocks(line)
             if entry.skip == "sidechain" or state.aside:  # may stand between the blocks of a message
                 self._skipped["sidechain"] += entry.text != ""
                 continue
@@ -355,7 +350,7 @@ class _Reading:
 
     def show(self, texts: Iterable[str]) -> None:
         """Take texts for memory that was put before the model."""
-        self._shown_since += [mark for text in texts for _, mark in _marked(_lines_of_words(text[:_LONGEST]))]
+        self._shown_since += [mark for text in texts for mark in echo.marks(text)]
         self._show()
 
     def skip(self, why: str) -> None:
@@ -424,7 +419,7 @@ class _Reading:
             return "single_line"
         if moment(message.at) is None:
             return "no_timestamp"
-        if _QUOTED.search(text) or (self._shown and _repeats(text, self._shown)):
+        if echo.quotes(text) or echo.repeats(text, self._shown):
             return "injected"
         return ""
 
@@ -460,72 +455,6 @@ class _Reading:
 def _harmless(name: str) -> str:
     """A name that is remembered between two captures; "" when it looks like a secret."""
     return name if name and gate.redacted(name) == name else ""
-
-
-# -- memory that we injected ourselves
-
-_TAG = r"(?:<|&lt;)(?:memlane-[a-z]+|!--\s*memlane:start)"
-_BLOCK = re.compile(_TAG + r".*?(?:(?:<|&lt;)(?:/memlane-|!--\s*memlane:end)|\Z)", re.DOTALL)
-_NUMBER = re.compile(r"^\W*\d{1,3}[.)]\s")
-_SCRIPTS = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff"  # whose words have no blanks between them: a sign is a word
-_WORD = rf"[{_SCRIPTS}]|[^\W{_SCRIPTS}]+"
-_QUOTED = re.compile(rf"^[\s>*-]*(?:<hook_context>|{_TAG})", re.MULTILINE)
-
-
-def _marks(line: dict[str, Any]) -> list[int]:
-    """The marks of all memory that a line of a transcript holds."""
-    blocks = (block[0][:_LONGEST] for text in _strings(line) for block in _BLOCK.finditer(text))
-    unescaped = (block.replace("\\n", "\n") for block in blocks)  # the answer of a tool is JSON in a string
-    return [mark for block in unescaped for _, mark in _marked(_lines_of_words(block))]
-
-
-def _repeats(text: str, shown: set[int]) -> bool:
-    """Whether a message does little more than repeat memory: in whatever lines, order, list or table."""
-    lines = _lines_of_words(text)
-    own = [True] * sum(map(len, lines))
-    for words, mark in _marked(lines):
-        if mark in shown:
-            own[words.start : words.stop] = [False] * len(words)
-    if all(own):
-        return False
-    ends = list(accumulate(map(len, lines)))
-    spoken = sum(any(own[end - len(line) : end]) for line, end in zip(lines, ends, strict=True))
-    return spoken < 2 or sum(own) * _OWN < len(own)
-
-
-def _marked(lines: list[list[str]]) -> Iterator[tuple[range, int]]:
-    """Marks of every line and of every run of words, also from one line to the next, with the words they stand for."""
-    start = 0
-    for line in lines:
-        yield range(start, start + len(line)), _mark(line)
-        start += len(line)
-    words = [word for line in lines for word in line]
-    for at in range(len(words) - _RUN + 1):
-        yield range(at, at + _RUN), _mark(words[at : at + _RUN])
-
-
-def _mark(words: list[str]) -> int:
-    return crc32(" ".join(words).encode(errors="replace"))
-
-
-def _lines_of_words(text: str) -> list[list[str]]:
-    """The words of each line that has any, whatever surrounds them: signs, escapes and the number in a list go."""
-    if "&" in text:
-        text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    lines = (re.findall(_WORD, _NUMBER.sub("", line)) for line in text.casefold().splitlines())
-    return [line for line in lines if line]
-
-
-def _strings(value: Any) -> Iterator[str]:
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
 
 
 # -- what a message applies to
