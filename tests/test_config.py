@@ -136,6 +136,11 @@ def test_a_wrong_environment_variable_is_named(tmp_path: Path, monkeypatch: pyte
         config.load(tmp_path)
 
 
+@pytest.mark.parametrize("written", ["vault,topics", " vault , topics", '["vault", "topics"]'])
+def test_a_list_is_read_from_text_with_commas_or_as_in_the_file(written: str) -> None:
+    assert config.parsed("mcp.toolsets", written) == ["vault", "topics"]
+
+
 def test_an_unknown_flag_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="There is no setting"):
         config.load(tmp_path, {"memory.colour": "blue"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,9 @@ def parsed(key: str, raw: str) -> Any:
     if setting is None or isinstance(setting.kind, tuple) or setting.kind is str:
         return raw
     if setting.kind is list:
+        with suppress(ValueError):
+            if raw.lstrip().startswith("["):  # as it stands in the file
+                return load_toml(f"value = {raw}")["value"]
         return [item.strip() for item in raw.split(",") if item.strip()]
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     try:
