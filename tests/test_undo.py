@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -218,6 +220,54 @@ def test_a_forged_journal_reaches_nothing_outside_the_bank(run: Run, bank: Bank,
         (folder / "journal.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
         assert run("undo").code == 5
         assert target.read_text() == "mine"
+
+
+HASH = hashlib.blake2b(b"theirs", digest_size=16).hexdigest()
+
+
+def _forged(bank: Bank, *lines: str) -> None:
+    folder = bank.root / ".trash/undo/20990101-000000"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "1.md").write_bytes(b"theirs")
+    (folder / "journal.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_a_forged_journal_reaches_nothing_of_gits(run: Run, tmp_path: Path) -> None:
+    """Where the bank is the top of a repository, .git is below it, and with it the hooks that git runs."""
+    (tmp_path / "memlane.toml").write_text('[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "."\n')
+    (tmp_path / ".git/hooks").mkdir(parents=True)
+    entry = {"path": ".git/hooks/post-checkout", "was": HASH, "copy": "1.md", "now": None}
+    _forged(Bank.open(tmp_path), '{"what":"upkeep"}', json.dumps(entry))
+    assert run("undo").code == 5
+    assert os.listdir(tmp_path / ".git/hooks") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"path":5}', '{"path":"a.md"}', '{"move":["a.md"],"was":"x"}', '{"move":5,"was":"x"}', '{"vault":1}', "null",
+        '{"path":"a.md","was":{},"now":null}', "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_damaged_line_keeps_its_step_as_it_is(line: str, run: Run, bank: Bank) -> None:
+    other = {"path": "b.md", "was": HASH, "copy": "1.md", "now": None}
+    _forged(bank, '{"what":"upkeep"}', '{"step":"notes:b","action":"delete"}', json.dumps(other), line)
+    found = run("undo")
+    assert (found.code, found.err.splitlines()[0]) == (
+        5, "left as it is: .trash/undo/20990101-000000 has a line that cannot be read",
+    )  # fmt: skip
+    assert not (bank.root / "b.md").exists()
+
+
+def test_what_is_no_journal_is_in_nobodys_way(run: Run, bank: Bank, tmp_path: Path) -> None:
+    with recording(bank, "change"):
+        bank.add("text", title="note")
+    (bank.root / ".trash/undo/20990101-000000/journal.jsonl").mkdir(parents=True)
+    (bank.root / ".trash/undo/20990101-000001").mkdir()
+    (tmp_path / "profile").write_text('{"what":"upkeep"}\n{"path":"a.md","was":null,"now":null}\n')
+    (bank.root / ".trash/undo/20990101-000001/journal.jsonl").symlink_to(tmp_path / "profile")
+    assert [one.what for one in applied(bank)] == ["change"]
+    assert bank.undo().restored == ("note.md",)
 
 
 def _delete(bank: Bank, *ids: str) -> None:

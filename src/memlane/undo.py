@@ -232,9 +232,12 @@ class _Journal:
 
 
 def _read(folder: str, id: str) -> _Journal | None:
-    """A journal; None when there is none of this id. Lines that cannot be read were never acknowledged."""
+    """A journal; None when there is none of this id. A torn last line was never acknowledged; any other line that
+    cannot be read is damage, and its step cannot be taken back.
+    """
     folder = os.path.join(folder, id)
-    data = _bytes(os.path.join(folder, _JOURNAL))
+    path = os.path.join(folder, _JOURNAL)
+    data = _bytes(path) if os.path.isfile(path) and os.path.realpath(path) == path else None
     if data is None:
         return None
     head: Entry = {}
@@ -242,19 +245,15 @@ def _read(folder: str, id: str) -> _Journal | None:
     marks: list[str] = []
     stepless = True  # then each change is a step of its own
     before: dict[str, list[Any]] = {}  # what a file was before its changes: so it is when an undo was killed, too
-    for line in data.decode(errors="replace").split("\n"):
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(entry, dict):
-            continue
+    *whole, _ = data.decode(errors="replace").split("\n")
+    for line in whole:
+        entry = _entry(line)
         if "what" in entry:
             head = entry
         elif "step" in entry:
             stepless = False
             groups.append((entry, []))
-        elif entry.keys() & {"path", "move", "vault", "stones"}:
+        elif entry.keys() & {"path", "move", "vault", "stones", "damaged"}:
             if "path" in entry:
                 before.setdefault(str(entry["path"]), []).append(entry.get("was"))
                 entry["settled"] = tuple(before[str(entry["path"])])
@@ -264,6 +263,29 @@ def _read(folder: str, id: str) -> _Journal | None:
         else:
             marks += [mark for mark in ("done", "undone", "redone", "partly") if mark in entry]
     return _Journal(id, folder, head, tuple((step, tuple(lines)) for step, lines in groups), tuple(marks))
+
+
+def _entry(line: str) -> Entry:
+    """A line of a journal: one that is not as we write them says that it is damaged."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return {"damaged": True} if line.strip() else {}
+    hashes = all(found.get(name) is None or isinstance(found[name], str) for name in ("was", "copy"))
+    if "path" in found:
+        whole = isinstance(found["path"], str) and {"was", "now"} <= found.keys()
+        whole = whole and (found["now"] is None or isinstance(found["now"], str))
+    elif "move" in found:
+        names = found["move"]
+        whole = isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
+        whole = whole and "was" in found
+    elif "vault" in found:
+        whole = isinstance(found["vault"], str) and isinstance(found.get("now"), dict)
+    else:
+        whole = True
+    return found if whole and hashes else {"damaged": True}
 
 
 def _named(entry: Entry) -> str:
@@ -382,7 +404,9 @@ class _Group:
             return now[path]
 
         for entry in self.entries:
-            if "move" in entry:
+            if "damaged" in entry:
+                found.append((os.path.relpath(self.folder, self.home), "has a line that cannot be read"))
+            elif "move" in entry:
                 source, target = self._paths(entry)
                 if at(target) == entry["was"] and at(source) in (None, entry["was"]):
                     now[source], now[target] = entry["was"], None
@@ -411,9 +435,11 @@ class _Group:
         for name in named:
             path = os.path.normpath(os.path.join(self.home, str(name)))
             root = next((root for root in (self.home, *self.roots) if path.startswith(root + os.sep)), None)
-            if root is None or path.startswith(os.path.join(self.home, *FOLDER) + os.sep):
+            parts = path[len(root or "") + 1 :].split(os.sep)
+            gits = ".git" in (part.casefold() for part in parts)  # where programs lie that git runs
+            if root is None or gits or path.startswith(os.path.join(self.home, *FOLDER) + os.sep):
                 raise InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
-            found.append(files.inside(root, *path[len(root) + 1 :].split(os.sep)))
+            found.append(files.inside(root, *parts))
         return found
 
     def _below(self, path: str) -> str:
