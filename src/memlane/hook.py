@@ -165,7 +165,7 @@ def _capture(bank: Bank, payload: Payload) -> str:
 
     if not _may_capture(bank.config):
         return ""
-    seconds = bank.config["hook.deadline"] * 0.8
+    seconds = _left() * 0.8  # what was read by then is remembered; the deadline itself would lose the place
     messages = payload.get("messages")
     if isinstance(messages, list):
         capture_messages(bank, messages, thread=_text(payload, "session_id"), shown=_shown(bank, payload))
@@ -300,6 +300,11 @@ def _deadline() -> Iterator[Callable[[float], None]]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _left() -> float:
+    """Seconds until the deadline."""
+    return signal.getitimer(signal.ITIMER_REAL)[0]
 
 
 def _log(client: str, event: str, what: str) -> None:
