@@ -518,3 +518,14 @@ def test_git_runs_without_what_the_surroundings_or_the_repository_would_make_it_
         assert len(bank.log()) == 3
         assert json.loads(json.dumps(past.get("notes:deploy-day").to_dict()))["title"] == "Deploy day"
     assert not trap.exists()
+
+
+@pytest.mark.parametrize("when", ["1969-12-31", "1901-01-01", "1970-01-01T00:00:05Z", "1972-06-01"])
+def test_a_date_before_all_commits_is_no_commits_date(when: str, repo: Path) -> None:
+    """git takes small and negative numbers for something else than seconds."""
+    with Bank.open(repo) as bank, pytest.raises(NotFound, match="that old"):
+        bank.as_of(when)
+
+
+def test_an_empty_name_is_not_today(repo: Path, run: Run) -> None:
+    assert run("--bank", repo, "list", "--as-of", "").code == 2

@@ -562,3 +562,19 @@ def test_a_memory_in_two_versions_is_a_problem_until_somebody_decides(tmp_path: 
     ]
     bank.update("notes:a", text="One and two.\n")
     assert bank.problems() == []
+
+
+@pytest.mark.parametrize("own", ["with the calendar", "[a, b]", "{calendar: monday}"])
+def test_a_key_conflicts_of_somebodys_own_is_a_key_like_any_other(own: str) -> None:
+    base = f"---\nconflicts: {own}\nstatus: open\n---\n\nText.\n"
+    ours, theirs = base.replace("Text.", "Text.\n\nMore."), base.replace("open", "archived")
+    assert note(base, ours, theirs) == ours.replace("open", "archived")
+    with pytest.raises(Unmergeable, match="of its own"):
+        note(base, base.replace("open", "closed"), theirs)
+
+
+@pytest.mark.parametrize("format", ["vault", "note", "record", "layer", "topic", "archive", "index"])
+def test_what_only_one_side_changed_is_taken_as_it_is(format: str) -> None:
+    base, changed = b"---\nbroken: [\n---\n## x\n<<<<<<< a\n", b"\xff\xfe {\r\n---\n"
+    assert merge(format, base, changed, base) == merge(format, base, base, changed) == changed
+    assert merge(format, base, changed, changed) == changed

@@ -151,8 +151,11 @@ def commit_at(top: Path, when: str | datetime) -> str:
         raise InvalidInput("There is no such date.", hint="Write it like 2025-01-15 or 2025-01-15T10:30:00Z.")
     if _named(top, "HEAD") is None:
         raise NotFound("The repository has no commits yet.", hint="Commit the bank first.")
-    limit = f"--before={int(date.timestamp())}"
-    found = run(top, "rev-list", "--first-parent", "-1", limit, "HEAD", "--").decode().strip()
+    seconds = int(date.timestamp())  # git knows none before 1970
+    found = ""
+    if seconds >= 0:
+        limit = f"--before=@{seconds} +0000"
+        found = run(top, "rev-list", "--first-parent", "-1", limit, "HEAD", "--").decode().strip()
     if not found:
         shallow = run(top, "rev-parse", "--is-shallow-repository").strip() == b"true"
         raise NotFound(

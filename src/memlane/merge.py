@@ -49,6 +49,9 @@ class Unmergeable(MemlaneError):
 
 def merge(format: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
     """The file that says what both sides say. Raises Unmergeable. `base` is empty where both sides made the file."""
+    whole, agreed = three_way(base, ours, theirs)
+    if agreed:
+        return bytes(whole)  # only one side changed it: byte for byte, whatever is in it
     if format == "vault":
         return vault(base, ours, theirs)
     if max(map(len, (base, ours, theirs))) > _LARGE:
@@ -69,7 +72,7 @@ def undecided(memory: Memory) -> str | None:
     """Why a person should look at a memory that a merge has left in two versions; None nearly always."""
     if MARK in memory.text:
         return "has two versions of a text from two branches; keep what is right and delete the memlane:versions lines"
-    if CONFLICTS in memory.fields and isinstance(memory.fields[CONFLICTS], Mapping):
+    if memory.fields.get(CONFLICTS) and _is_ours(memory.fields[CONFLICTS]):
         keys = ", ".join(map(str, memory.fields[CONFLICTS]))
         return f"was given two values on two branches ({keys}); choose, then delete the key {CONFLICTS}"
     return None
@@ -503,9 +506,10 @@ def _values(base: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[st
     """Front matter key by key. A value that did not win is kept under `conflicts`."""
     later = _later(ours, theirs)
     values: dict[str, Any] = {}
-    lost: dict[str, list[Any]] = _losers(base, ours, theirs)
+    own = any(not _is_ours(side.get(CONFLICTS)) for side in (base, ours, theirs))
+    lost: dict[str, list[Any]] = {} if own else _losers(base, ours, theirs)
     for key in dict.fromkeys((*base, *sorted((*ours, *theirs), key=str))):
-        if key == CONFLICTS:
+        if key == CONFLICTS and not own:
             continue
         old, one, two = (side.get(key) for side in (base, ours, theirs))
         value, agreed = three_way(old, one, two)
@@ -517,7 +521,14 @@ def _values(base: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[st
                 lost[key] = [json.loads(item) for item in lost[key]]
         if value is not None:
             values[key] = value
+    if lost and own:
+        raise Unmergeable(f"The front matter has a key `{CONFLICTS}` of its own.", hint=_BY_HAND)
     return {**values, CONFLICTS: lost} if lost else values
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether a merge may have written this under `conflicts`: a list for each key. What is not there may be."""
+    return value is None or (isinstance(value, Mapping) and all(isinstance(items, list) for items in value.values()))
 
 
 def _value(key: str, base: Any, ours: Any, theirs: Any, later: int) -> Any:
@@ -562,9 +573,9 @@ def _losers(*sides: Mapping[str, Any]) -> dict[str, list[Any]]:
     value, agreed = three_way(*(side.get(CONFLICTS) for side in sides))
     found: dict[str, list[Any]] = {}
     for side in (value,) if agreed else (side.get(CONFLICTS) for side in sides[1:]):
-        for key, items in side.items() if isinstance(side, Mapping) else ():
+        for key, items in (side or {}).items():
             known = found.setdefault(str(key), [])
-            known += [item for item in (items if isinstance(items, list) else [items]) if item not in known]
+            known += [item for item in items if item not in known]
     return {key: sorted(items, key=_json) for key, items in found.items()}
 
 

@@ -87,7 +87,7 @@ def with_bank(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         when = kwargs.pop("as_of", None)
-        with open_bank(click.get_current_context()) as today, today.as_of(when) if when else today as bank:
+        with open_bank(click.get_current_context()) as today, today.as_of(when) if when is not None else today as bank:
             command(bank, *args, **kwargs)
 
     return run
