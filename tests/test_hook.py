@@ -421,6 +421,20 @@ def test_an_option_that_is_not_known_does_not_block_the_client(bank: Bank, tmp_p
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_a_session_stays_with_the_project_that_it_was_started_in(
+    bank: Bank, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was said in one project is not captured in another because the session has moved there."""
+    (tmp_path / "other").mkdir()
+    with Bank.init(tmp_path / "other") as other:
+        said = str(transcript(tmp_path / "t.jsonl", TWO_LINES))
+        monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path / "project"))
+        ask("claude-code", "stop", cwd=str(tmp_path / "other"), transcript_path=said)
+        assert ([memory.text for memory in bank.list(lane="records")], other.list()) == ([TWO_LINES], [])
+        ask("codex", "stop", cwd=str(tmp_path / "other"), transcript_path=said)
+        assert [memory.text for memory in other.list(lane="records")] == [TWO_LINES]
+
+
 def test_memlane_bank_names_the_bank_for_hooks_too(
     bank: Bank, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

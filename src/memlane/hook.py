@@ -47,6 +47,7 @@ EVENTS = {
     "pre-compact": ("precompact", "precompress"),
     "session-end": ("sessionend",),
 }
+_STARTED = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
 _NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
 
 
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str]) -> None:
     try:
         with _deadline() as patience, redirect_stderr(io.StringIO()):  # clients show or log what they find there
             client, event, payload = _asked(arguments, sys.stdin.buffer.read(MAX_INPUT + 1))
-            settings = config.load(_folder(payload))
+            settings = config.load(_folder(client, payload))
             if settings["memory.enabled"] and settings["hook.enabled"]:
                 patience(settings["hook.deadline"])
                 answer = _answered(event, payload, settings)
@@ -98,13 +99,17 @@ def _asked(arguments: Sequence[str], data: bytes) -> tuple[str, str, Payload]:
     raise InvalidInput("There is no such event.", hint=f"Use one of: {', '.join(EVENTS)}.")
 
 
-def _folder(payload: Payload) -> str | None:
-    """The folder that the session works in; None leaves it to MEMLANE_BANK, else the current folder."""
+def _folder(client: str, payload: Payload) -> str | None:
+    """The folder that the session was started in; None leaves it to MEMLANE_BANK, else the current folder.
+
+    Where the client says which that is, `cwd` does not count: it moves with every `cd`, and what was said in one
+    project would end up in the bank of another.
+    """
     if config.variables("MEMLANE_BANK"):
         return None
+    started = config.variables(_STARTED[client]).values() if client in _STARTED else ()
     roots = payload.get("workspace_roots")
-    named = config.variables("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
-    for folder in (payload.get("cwd"), *(roots if isinstance(roots, list) else ()), *named.values()):
+    for folder in (*started, payload.get("cwd"), *(roots if isinstance(roots, list) else ())):
         if isinstance(folder, str) and os.path.isdir(folder):
             return folder
     return None
