@@ -36,9 +36,11 @@ def fuzz(name: str, seconds: str, corpus: str) -> None:
 
 
 def main() -> None:
-    seconds, wanted, *inner = [*sys.argv[1:], "20", ""][: max(2, len(sys.argv) - 1)]
-    if inner:
-        fuzz(wanted, seconds, inner[0])
+    given = sys.argv[1:]
+    seconds = given[0] if given else "20"
+    wanted = given[1] if len(given) > 1 else ""
+    if len(given) > 2:
+        fuzz(wanted, seconds, given[2])
         return
     from hostile import PARSERS
 

@@ -497,9 +497,9 @@ def cpu(parser: Parser, text: str, times: int = 1) -> float:
     return best
 
 
-def grown(parser: Parser, make: Callable[[int], str], size: int, most: float = 3.0) -> tuple[float, int, str]:
-    """(seconds, size, crash) of the largest text up to `size` for which a parser needs less than `most` seconds."""
-    small = size // 256
+def grown(parser: Parser, make: Callable[[int], str], size: int, most: float = 1.0) -> tuple[float, int, str]:
+    """(seconds, size, crash) of a text of this size; of a 16th of it when that takes more than `most` seconds."""
+    small = size // 16
     while True:
         try:
             seconds = cpu(parser, make(small))
@@ -510,7 +510,7 @@ def grown(parser: Parser, make: Callable[[int], str], size: int, most: float = 3
             return float("inf"), small, f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
         if small >= size or seconds > most:
             return seconds, small, ""
-        small = min(small * 4, size)
+        small = size
 
 
 def measured(size: int, only: str = "") -> Iterator[tuple[str, list[tuple[float, int, str, str]]]]:

@@ -524,7 +524,7 @@ def torture(seconds: float, seed: str, keep: str | None = None) -> Figures:
             figures.disk = "a small one of its own" if full else "shared; full only by limits on file sizes"
             storm = Storm(place, seed, figures, full)
             storm.prepare()
-            rage(storm, seconds - min(30.0, seconds * 0.4))
+            rage(storm, seconds - min(50.0, seconds * 0.4))
             check(storm, figures)
             if keep:
                 shutil.copytree(place, keep, symlinks=True, dirs_exist_ok=True)
