@@ -719,3 +719,10 @@ def test_a_fresh_temporary_file_belongs_to_its_writer(site: Site) -> None:
 def test_the_page_lists_every_check() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \| (.+?) \| (.*?) \|$", DOCS.read_text(), re.MULTILINE)
     assert rows == [(check.name, check.severity, check.what, "yes" if check.mend else "") for check in CHECKS]
+
+
+def test_a_bank_that_is_the_projects_folder_is_the_projects(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "memlane.toml").write_text('[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "."\n')
+    tmp_path.chmod(0o755)
+    run("add", "Deploys go out on Tuesdays.", "--title", "day")
+    assert "[exposed]" not in run("doctor").err + run("doctor").out

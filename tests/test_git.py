@@ -529,3 +529,29 @@ def test_a_date_before_all_commits_is_no_commits_date(when: str, repo: Path) -> 
 
 def test_an_empty_name_is_not_today(repo: Path, run: Run) -> None:
     assert run("--bank", repo, "list", "--as-of", "").code == 2
+
+
+def test_a_repository_of_another_user_says_how_to_trust_it(repo: Path, run: Run) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a folder away")
+    with Bank.open(repo) as bank:
+        bank.add("Deploys go out on Tuesdays.", title="day")
+    for path in (repo, repo / ".git"):
+        os.chown(path, 12345, 12345)
+    for command in (["log"], ["list", "--as-of", "HEAD"], ["history", "notes:day"], ["audit", "--history"]):
+        assert run("--bank", repo, *command).err.splitlines() == [
+            "error: git does not trust this repository: it is another user's.",
+            f"next: git config --global --add safe.directory {repo}",
+        ]
+
+
+def test_the_history_of_a_bank_with_a_submodule_is_audited(repo: Path, run: Run) -> None:
+    with Bank.open(repo) as bank:
+        (bank.root / "key.md").write_text("token " + "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5" + "\n")
+    commit = save(repo)
+    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{commit},.memories/other.md")
+    git(repo, "commit", "-q", "-m", "A submodule")
+    (repo / ".memories/key.md").unlink()
+    git(repo, "commit", "-q", "-a", "-m", "Away with it")
+    found = run("--bank", repo, "audit", "--history")
+    assert (found.code, found.out.partition(": ")[0]) == (4, f"{commit[:12]}:.memories/key.md:1:7")

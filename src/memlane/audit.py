@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memlane import files, sensitive
-from memlane.errors import InvalidInput, MemlaneError, StorageError
+from memlane import files, git, sensitive
+from memlane.errors import InvalidInput, StorageError
 from memlane.gate import DEFAULT, Guard
 
 SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml", ".rejected", ".old", ".tmp")
@@ -74,39 +73,28 @@ def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
 def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:
     """The leaks of every version of every file that git ever knew below this path, version by version."""
     versions = _versions(path)
-    command = ["git", "-C", os.fspath(path), "cat-file", "--batch"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the user's own git
-    assert process.stdin is not None  # noqa: S101 - given above
-    assert process.stdout is not None  # noqa: S101
-    with process:
-        for blob, (name, commit) in versions.items():
-            process.stdin.write(f"{blob}\n".encode())
-            process.stdin.flush()
-            _, kind, size = process.stdout.readline().split()
-            data = process.stdout.read(int(size) + 1)[:-1]
-            yield scan_data(data, name, guard, commit) if kind == b"blob" and int(size) <= MAX_BYTES else []
+    contents = git.read_blobs(path, list(versions), at_once=20)
+    for (name, commit), data in zip(versions.values(), contents, strict=True):
+        yield scan_data(data, name, guard, commit) if len(data) <= MAX_BYTES else []
 
 
 def _versions(path: Path) -> dict[str, tuple[str, str]]:
     """Every blob below the path with its name and the first commit that has it."""
-    command = ["git", "-C", os.fspath(path), "log", "--all", "--reverse", "--no-renames", "--raw", "--no-abbrev"]
-    command += ["-m", "--diff-filter=d", "--format=commit %H", "-z", "--", "."]
-    try:
-        result = subprocess.run(command, capture_output=True, check=True)  # noqa: S603
-    except (OSError, subprocess.CalledProcessError):
-        raise MemlaneError(
-            "The git history cannot be read.", hint="Is git installed, and is the bank in a repository with commits?"
-        ) from None
+    git.required_top(path)
+    out = git.run(
+        path, "log", "--all", "--reverse", "--no-renames", "--raw", "--no-abbrev", "-m", "--diff-filter=d",
+        "--no-ext-diff", "--format=commit %H", "-z", "--", ".",
+    )  # fmt: skip
     versions: dict[str, tuple[str, str]] = {}
     commit = ""
-    parts = iter(result.stdout.decode(errors="surrogateescape").replace("\n:", "\0:").split("\0"))
+    parts = iter(out.decode(errors="surrogateescape").replace("\n:", "\0:").split("\0"))
     for part in parts:
         part = part.strip("\n")
         if part.startswith("commit "):
-            commit = part[7:47]
+            commit = part.removeprefix("commit ").split()[0]
         elif part.startswith(":"):
-            blob, name = part.split(" ")[3], next(parts)
-            if name.endswith(SUFFIXES):
+            (_, mode, _, blob, _), name = part.split(" "), next(parts)
+            if name.endswith(SUFFIXES) and mode in git.PLAIN:
                 versions.setdefault(blob, (name, commit))
     return versions
 

@@ -240,7 +240,7 @@ def locks(seen: Survey) -> Iterator[Sign]:
 
 def exposed(seen: Survey) -> Iterator[Sign]:
     root, project = seen.bank.root, seen.bank.config.project
-    if project and project in root.parents:
+    if project and project in (root, *root.parents):
         return  # the project's folder says who may look
     for file in seen.files:
         if file.path == os.fspath(root) and file.is_folder and file.info.st_mode & 0o077:

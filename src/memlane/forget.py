@@ -554,7 +554,7 @@ def _in_git(bank: Bank, target: _Target) -> Iterator[Left]:
         if not _has_history(top, path, needles if shared else None):
             return
     except MemlaneError as error:
-        yield Left("git", f"could not be asked: {error}")
+        yield Left("git", f"could not be asked: {error} {error.hint}")
         return
     shown = shlex.quote(path) if gate.redacted(path) == path else "<its path>"
     yield Left(

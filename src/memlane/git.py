@@ -28,7 +28,7 @@ _LITERAL = "--literal-pathspecs"
 _INHERITED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
-_PLAIN = frozenset({"100644", "100755"})
+PLAIN = frozenset({"100644", "100755"})
 
 
 class Commit(NamedTuple):
@@ -59,7 +59,7 @@ def run(folder: str | Path, *args: str, input: bytes | None = None, ok: Sequence
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     environment |= {
         "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ASKPASS": "true",
-        "SSH_ASKPASS": "true", "GIT_PAGER": "cat", "GIT_EDITOR": "true",
+        "SSH_ASKPASS": "true", "GIT_PAGER": "cat", "GIT_EDITOR": "true", "GIT_NO_LAZY_FETCH": "1",
     }  # fmt: skip
     try:
         command = ["git", *_SAFE, *args]  # the one on the PATH
@@ -67,9 +67,16 @@ def run(folder: str | Path, *args: str, input: bytes | None = None, ok: Sequence
     except FileNotFoundError:
         raise MemlaneError("git is not installed.", hint="Install git, or leave this option out.", code="git") from None
     if done.returncode not in ok:
-        why = done.stderr.decode(errors="replace").strip().splitlines()
-        raise MemlaneError("git could not do that.", hint=why[0] if why else "Run `git status` there.", code="git")
+        raise _refused(done.stderr.decode(errors="replace").strip().splitlines())
     return done.stdout
+
+
+def _refused(said: Sequence[str]) -> MemlaneError:
+    """The error for what git has said."""
+    if any("dubious ownership" in line for line in said):
+        trust = next((line.strip() for line in said if "safe.directory" in line), "See `git help config`.")
+        return MemlaneError("git does not trust this repository: it is another user's.", hint=trust, code="git")
+    return MemlaneError("git could not do that.", hint=said[0] if said else "Run `git status` there.", code="git")
 
 
 def top(folder: str | Path) -> Path | None:
@@ -200,26 +207,35 @@ def blobs_at(top: Path, commit: str, paths: Sequence[str]) -> list[tuple[str, st
     for entry in filter(None, listing.split(b"\0")):
         facts, _, path = entry.partition(b"\t")
         mode, kind, blob = facts.decode().split(" ")
-        if kind == "blob" and mode in _PLAIN:
+        if kind == "blob" and mode in PLAIN:
             found.append((os.fsdecode(path), blob))
     return found
 
 
-def read_blobs(top: Path, blobs: Sequence[str]) -> Iterator[bytes]:
-    """The contents of blobs, in their order."""
-    wanted = list(blobs)
-    for at in range(0, len(wanted), 500):
-        some = wanted[at : at + 500]
+def read_blobs(top: Path, blobs: Sequence[str], *, at_once: int = 500) -> Iterator[bytes]:
+    """The contents of blobs, in their order; so many are in memory at once. Raises MemlaneError for a missing one."""
+    for data in known_blobs(top, blobs, at_once=at_once):
+        if data is None:
+            hint = "In a partial clone, `git fetch --refetch --no-filter` brings it; else run `git fsck`."
+            raise MemlaneError("git does not have all files of that commit.", hint=hint, code="git")
+        yield data
+
+
+def known_blobs(top: Path, blobs: Sequence[str], *, at_once: int = 500) -> Iterator[bytes | None]:
+    """As `read_blobs`, None for what git does not have."""
+    for at in range(0, len(blobs), at_once):
+        some = blobs[at : at + at_once]
         data = run(top, "cat-file", "--batch", input="".join(f"{blob}\n" for blob in some).encode())
         place = 0
         for _ in some:
             end = data.index(b"\n", place)
             header = data[place:end].split(b" ")
+            place = end + 1
             if len(header) != 3:
-                raise MemlaneError("git does not have a file of that commit.", hint="Run `git fsck`.", code="git")
-            place = end + 1 + int(header[2])
-            yield data[end + 1 : place]
-            place += 1
+                yield None
+                continue
+            yield data[place : place + int(header[2])]
+            place += int(header[2]) + 1
 
 
 # -- who changed it
@@ -257,6 +273,6 @@ def touched(top: Path, ids: Sequence[str], paths: Sequence[str]) -> dict[str, li
         facts = piece[colons:].decode().split(" ")
         path = os.fsdecode(next(pieces))
         modes, blobs = facts[: colons + 1], facts[colons + 1 : 2 * colons + 2]
-        names = [blob if mode in _PLAIN and blob.strip("0") else "" for mode, blob in zip(modes, blobs, strict=True)]
+        names = [blob if mode in PLAIN and blob.strip("0") else "" for mode, blob in zip(modes, blobs, strict=True)]
         found[commit].append(Touched(path, tuple(names[:-1]), names[-1]))
     return found

@@ -111,20 +111,12 @@ def same_symbol(project: Path, code: Code, path: str, symbol: str, hash: str) ->
 
 def contents(project: Path, blobs: Collection[str]) -> dict[str, bytes]:
     """What git has of these blobs."""
-    found: dict[str, bytes] = {}
     wanted = sorted(blobs)
-    data = _bytes(project, "cat-file", "--batch", input="".join(f"{blob}\n" for blob in wanted).encode())
-    place = 0
-    for blob in wanted:
-        end = data.find(b"\n", place)
-        if end < 0:
-            break
-        header = data[place:end].split(b" ")
-        place = end + 1
-        if len(header) == 3 and header[1] != b"missing":
-            found[blob] = data[place : place + int(header[2])]
-            place += int(header[2]) + 1
-    return found
+    try:
+        found = zip(wanted, git.known_blobs(project, wanted), strict=True)
+        return {blob: data for blob, data in found if data is not None}
+    except MemlaneError:
+        return {}
 
 
 def head(project: Path) -> str:
@@ -133,12 +125,8 @@ def head(project: Path) -> str:
 
 
 def _asked(project: Path, *args: str) -> str:
-    return os.fsdecode(_bytes(project, *args))
-
-
-def _bytes(project: Path, *args: str, input: bytes | None = None) -> bytes:
     """What git prints; nothing where it is not installed, is no repository, or has no commit yet."""
     try:
-        return git.run(project, *args, input=input, ok=(0, 1))
+        return os.fsdecode(git.run(project, *args, ok=(0, 1)))
     except MemlaneError:
-        return b""
+        return ""
