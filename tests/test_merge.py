@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import Run
 from conftest import tree
 from memlane import Bank
 from memlane.lanes import NAMES
@@ -578,3 +579,16 @@ def test_what_only_one_side_changed_is_taken_as_it_is(format: str) -> None:
     base, changed = b"---\nbroken: [\n---\n## x\n<<<<<<< a\n", b"\xff\xfe {\r\n---\n"
     assert merge(format, base, changed, base) == merge(format, base, base, changed) == changed
     assert merge(format, base, changed, changed) == changed
+
+
+@pytest.mark.parametrize("lane", ["notes", "records", "layers", "topics"])
+def test_what_a_merge_left_undecided_is_named(lane: str, run: Run, tmp_path: Path) -> None:
+    run("init")
+    fields = {"layers": {"project": "api", "file_type": "patterns"}, "topics": {"topic": "a", "subtopic": "b"}}
+    with Bank.open(tmp_path) as bank:
+        text = merged("", "Deploys go out on Mondays.", "Deploys go out on Tuesdays.")
+        memory = bank.add(text, lane=lane, title="Day", **fields.get(lane, {}))
+        why = undecided(memory)
+    for command in (["validate"], ["validate", memory.id], ["doctor"], ["problems"]):
+        found = run(*command)
+        assert (why is not None and why in found.out + found.err, command) == (True, command)

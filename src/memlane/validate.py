@@ -48,19 +48,22 @@ def validate(
 
 
 def of_lane(lane: Lane, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
-    """Everything that breaks the rules of one lane, in all of its files or in these."""
-    if lane.name == "records":
+    """Everything that breaks the rules of one lane, or that a merge has left undecided, in all files or in these."""
+    from memlane.merge import undecided
+
+    own = {"notes": _note, "vault": _record, "topics": _entry, "layers": _layer}.get(lane.name)
+    if own is None:
         for problem in cast("RecordLane", lane).validate():
             if paths is None or os.fspath(problem.path) in paths:
                 yield problem
-        return
-    more = {"notes": _note, "vault": _record, "topics": _entry, "layers": _layer}[lane.name]
     for path in progress(list(lane.files() if paths is None else paths)):
         for item in (path,) if isinstance(path, Problem) else lane.parse(path):
-            if isinstance(item, Problem):
+            if isinstance(item, Memory):
+                yield from (Problem(item.path, why) for why in (own(lane, item) if own else ()))
+                if why := undecided(item):
+                    yield Problem(item.path, why)
+            elif own:
                 yield item
-            else:
-                yield from (Problem(item.path, why) for why in more(lane, item))
     if lane.name == "topics":
         yield from (problem for problem in _long_topics(lane) if paths is None or os.fspath(problem.path) in paths)
 
