@@ -232,7 +232,8 @@ def test_every_part_of_a_score_is_explained(bank: Bank) -> None:
     bank.add("Pears ripen in the cellar.", title="pears", created_at="2024-01-01")
     why = bank.search("pears cellar")[0].why
     assert set(why) == {
-        "words", "words_rank", "covered", "cosine", "cosine_rank", "neighbours", "date", "base", "recency", "relevance",
+        "words", "words_rank", "covered", "cosine", "cosine_rank", "neighbours", "date", "base", "recency",
+        "freshness", "relevance",
     }  # fmt: skip
     assert (why["words_rank"], why["recency"]) == (1, 1.0)
 
