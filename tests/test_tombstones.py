@@ -419,6 +419,18 @@ def test_search_looks_further_than_what_is_held_back(bank: Bank) -> None:
     assert [hit.memory.id for hit in bank.search("deploys on Tuesdays", limit=1)] == ["notes:day-0"]
 
 
+def test_what_is_held_back_is_in_no_graph_and_no_cluster(bank: Bank) -> None:
+    kept = bank.add(f"{TEXT} [[memory:plan]]", title="Other", type="journal", tags=["a"])
+    memory = bank.add(TEXT, title="Plan", type="journal", tags=["b"])
+    data = memory.path.read_bytes()
+    bank.delete(memory.id)
+    memory.path.write_bytes(data)
+    graph = bank.graph()
+    assert [node["id"] for node in graph["nodes"] if not node["is_ghost"]] == [kept.id, "tag:a"]
+    assert {edge["source"] for edge in graph["edges"]} == {kept.id}
+    assert bank.suggest_merges(0.1) == []
+
+
 def test_get_says_that_it_is_held_back(run: Run, bank: Bank) -> None:
     memory = come_back(bank, "notes")
     assert "it is held back" in run("get", memory.id).err

@@ -489,7 +489,7 @@ class Bank:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
         from memlane.graph import graph
 
-        return self.index.ask(lambda: graph(self.index))
+        return self.index.ask(lambda: graph(self.index, self.tombstones.held))
 
     def suggest_merges(
         self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
@@ -500,7 +500,9 @@ class Bank:
         if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
         _check_query("", limit, type=type)
-        return self.index.ask(lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type))
+        return self.index.ask(
+            lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, held=self.tombstones.held)
+        )
 
     def upkeep(self, **chosen: Any) -> Plan:
         """What the bank as a whole needs; `chosen` narrows it, as `memlane.upkeep.plan` says. Changes nothing."""

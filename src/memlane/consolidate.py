@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,16 +38,18 @@ class Cluster:
         }
 
 
-def suggest_merges(index: Index, *, threshold: float, limit: int, type: str | None) -> list[Cluster]:
+def suggest_merges(
+    index: Index, *, threshold: float, limit: int, type: str | None, held: Callable[[Memory], object]
+) -> list[Cluster]:
     """Groups of memories of one type (None: any) whose similarity is over the threshold, the most alike first.
 
     A memory's vector is the mean of its chunks'. Two memories are neighbours when they are more alike than the
-    threshold; a cluster is what hangs together. Archived memories are left out.
+    threshold; a cluster is what hangs together. Archived memories and those `held` back are left out.
     """
     memories = {
         n: memory
         for n, memory in index.every_memory()
-        if memory.status != "archived" and (type is None or memory.type == type)
+        if memory.status != "archived" and (type is None or memory.type == type) and not held(memory)
     }
     numbers, vectors = _vectors(index, memories)
     groups: dict[int, list[int]] = {}

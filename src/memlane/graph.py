@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from memlane.index.chunks import chunks
@@ -73,12 +74,14 @@ def _shared(query: str, text: str) -> float:
     return len(wanted & set(terms(text))) / len(wanted) if wanted else 0.0
 
 
-def graph(index: Index) -> dict[str, Any]:
-    """Nodes and edges of the whole bank; tags are nodes, too."""
+def graph(index: Index, held: Callable[[Memory], object]) -> dict[str, Any]:
+    """Nodes and edges of the whole bank, without what is `held` back; tags are nodes, too."""
     nodes: dict[str, dict[str, Any]] = {}
     ids: dict[int, str] = {}
     edges = []
     for number, memory in index.every_memory():
+        if held(memory):
+            continue
         ids[number] = memory.id
         nodes[memory.id] = {"id": memory.id, "title": memory.title, "is_ghost": False}
         for tag in memory.tags:

@@ -155,7 +155,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A deleted memory and the way back. `how` is "trash" (then `path` is where it lies) or "tombstone"."""
+    """A memory that was put away, and the way back. `how` is "trash" or "archive", then `path` is where it lies, or
+    "tombstone", then it is the log that has it."""
 
     id: str
     how: str
