@@ -234,3 +234,9 @@ def test_import_is_light() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
+
+
+def test_of_a_very_long_word_the_beginning_counts() -> None:
+    encoder = open_encoder("static")
+    one, other = encoder.encode_texts(["ab12cd34" * 20, "ab12cd34" * 20_000])
+    assert (one == other).all()

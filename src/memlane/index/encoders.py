@@ -188,6 +188,9 @@ class StaticEncoder:
         return unit(rows)
 
 
+_LONG = 100  # characters of a word that count
+
+
 class Tokens:
     """Lower-cased, accent-free WordPiece (greedy longest match) over a vocabulary, without punctuation.
 
@@ -212,6 +215,8 @@ class Tokens:
         return found
 
     def _split(self, word: str) -> tuple[int, ...]:
+        if len(word) > _LONG and not UNSPACED.match(word):
+            word = word[:_LONG]  # a key or a blob: more of it means nothing, and costs time
         ids: list[int] = []
         start = 0
         while start < len(word):
