@@ -208,6 +208,14 @@ def test_a_wrong_budget_is_refused(bank: Bank, budget: object) -> None:
         bank.context("x", budget)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("scopes", [5, [1]])
+def test_wrong_scopes_are_refused(bank: Bank, scopes: object) -> None:
+    with pytest.raises(InvalidInput, match="scopes"):
+        bank.context("x", scopes=scopes)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="scopes"):
+        bank.snapshot(scopes)  # type: ignore[arg-type]
+
+
 def test_the_same_bank_gives_the_same_bytes(tmp_path: Path) -> None:
     bank = Bank.init(tmp_path)
     for n in range(30):

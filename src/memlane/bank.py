@@ -411,7 +411,10 @@ class Bank:
     def _scopes(self, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
         if scopes is None:
             return self.profile.scopes
-        return (scopes,) if isinstance(scopes, str) else tuple(scopes)
+        names = (scopes,) if isinstance(scopes, str) else scopes
+        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+            raise InvalidInput("The scopes are not names.", hint='Give them as ["shared", "orion"].')
+        return tuple(names)
 
     def _composer(self, count: Callable[[str], int] | None, shown: Sequence[Memory]) -> Composer:
         from memlane.inject import Composer
