@@ -17,9 +17,9 @@ def fuzz(name: str, seconds: str, corpus: str) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["memlane"]):
-        from hostile import HOSTILE, PARSERS, expected
+        from hostile import HOSTILE, PARSERS, cpu, expected
 
-        PARSERS[name]("a warm start: [[b]]\n")
+        cpu(PARSERS[name], "a warm start: [[b]]\n")
 
     def one(data: bytes) -> None:
         try:
