@@ -196,6 +196,7 @@ def test_words_meant_for_the_model_are_marked(text: str, why: str) -> None:
         "The linter ignores the previous rule; see the instructions in CONTRIBUTING.",
         "<!-- Last Updated: 2025-01-10 -->",
         "<!-- subtopic: oauth2 -->",
+        "<!-- prettier-ignore -->",
         "User: how do I print the message?",
         "You are now in the settings menu.",
         "The system prompt is stored in prompts/system.md.",

@@ -53,6 +53,32 @@ def rows(bank: Bank, **chosen: Any) -> list[tuple[str, str, str, str]]:
 # -- what is found
 
 
+def test_texts_of_one_form_about_two_things_are_no_duplicates(bank: Bank) -> None:
+    for name in ("opera", "vivaldi", "brave"):
+        note(bank, name, f"# {name}\n\nThis command is an alias of chromium; its pages are at https://{name}.com/.\n")
+    assert rows(bank, only=["duplicate"]) == []
+    note(bank, "browser", "# browser\n\nThis command is an alias of chromium; its pages are at https://brave.com/.\n")
+    assert rows(bank, only=["duplicate"]) == [("duplicate", "look at", "notes:browser", "notes:brave")]
+
+
+def test_a_note_that_has_a_name_is_no_empty_one(run: Run, bank: Bank) -> None:
+    (bank.root / "tags.auth.md").write_text("---\ntitle: Authentication\n---\n")
+    (bank.root / "tags.db.md").write_text("---\ntags: [db]\n---\n")
+    note(bank, "linked", "\n")
+    note(bank, "links", "See [[memory:linked]].\n")
+    plan = bank.upkeep(only=["empty"])
+    assert (plan.steps, plan.remarks) == ((), ("notes with a name and no text: 3, such as notes:linked",))
+
+
+def test_many_remarks_are_counted(run: Run, bank: Bank) -> None:
+    note(bank, "images", "".join(f"[[images/{number}.png]]\n" for number in range(8)))
+    assert run("upkeep", "--only", "link").err.splitlines()[-2:] == [
+        "and 3 more notes: --json shows all",
+        "nothing to do",
+    ]
+    assert len(run("upkeep", "--json").json["remarks"]) == 8
+
+
 def test_rot_of_every_kind_is_found(rotten: Bank) -> None:
     assert rows(rotten) == PLANTED
     assert rotten.upkeep().remarks == ("notes:orphan links to src/gone.py, a file that is not there",)

@@ -55,8 +55,10 @@ _STYLE = (
     r"\bstyle[ \t]{0,8}=[ \t]{0,8}[\"'][^\"'\n]{0,200}"
     r"(?:display[ ]?:[ ]?none|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?0|opacity[ ]?:[ ]?0[;\"' ])"
 )
+# Not `prettier-ignore` and its like, which speak to a program.
 _COMMENT = (
-    r"\b(?:ignore|disregard|assistant|the model|system prompt|you must|you should|do not tell|exfiltrate|curl|wget)\b"
+    r"(?<!-)\b(?:ignore|disregard|assistant|the model|system prompt|you must|you should|do not tell|exfiltrate|curl"
+    r"|wget)\b"
 )
 # Each pattern with words of which it needs at least one: looking for those first is much quicker.
 _SIGNS = {

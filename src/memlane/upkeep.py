@@ -49,6 +49,7 @@ RELATED = 0.3  # of the words of the smaller text, for two texts of one title to
 LONG = 50_000  # characters of a note or record
 SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
 _FEW = 3  # words that say too little to compare
+_NAME = 4  # words of a title at most that is a name rather than a statement
 _VAULT_ID = re.compile(r"\b[0-9a-f]{12}\b")
 _LABEL = re.compile(r"^\*\*(?:Context:\*\*.*|[^*\n]{1,40}:\*\*)", re.MULTILINE)  # of a topic's entry
 _UNSPACED = re.compile(
@@ -110,8 +111,9 @@ def plan(
                     settled |= {item.id, *(id for id in item.others if id.startswith("topics:"))}
                 elif item.safe:
                     settled.add(item.id)
-    remarks = _ghosts(look) if not items and (not only or "link" in only) else ()
-    return Plan(_selected(list(found.values()), items), tuple(dict.fromkeys(map(redacted, remarks))))
+    asked = [find for kind, find in _REMARKS.items() if not items and (not only or kind in only)]
+    remarks = (redacted(remark) for find in asked for remark in find(look))
+    return Plan(_selected(list(found.values()), items), tuple(dict.fromkeys(remarks)))
 
 
 def _selected(found: list[Item], items: Sequence[str]) -> tuple[Item, ...]:
@@ -359,6 +361,15 @@ def _adds_nothing(look: _Look, memory: Memory, kept: Memory) -> bool:
     )
 
 
+def _are_siblings(one: Memory, other: Memory, words: Mapping[str, frozenset[str]]) -> bool:
+    """Whether two texts of one form are about two things: each has a word of its own name that the other lacks."""
+    for memory, without in ((one, words[other.id]), (other, words[one.id])):
+        name, said = tokens(memory.title), words[memory.id]
+        if len(memory.title.split()) > _NAME or 2 * len(name) > len(said) or not (name & said) - without:
+            return False
+    return True
+
+
 def _is_named_after(one: str, other: str) -> bool:
     """Whether two notes would have one name, had the other not been there: a name of its own may say something."""
     short, long = sorted((one, other), key=len)
@@ -366,7 +377,7 @@ def _is_named_after(one: str, other: str) -> bool:
 
 
 def _alike(memories: Iterable[Memory], words: Mapping[str, frozenset[str]]) -> Iterator[tuple[Memory, Memory, float]]:
-    """Pairs of memories of which each has nearly all the words of the other.
+    """Pairs of memories of which each has nearly all the words of the other, but in what they are named by.
 
     Two such texts must share some of their rarest words, so that only those are looked up, and what is like an earlier
     text is compared with that one alone: the cost grows with the number of texts, not with its square.
@@ -392,8 +403,10 @@ def _alike(memories: Iterable[Memory], words: Mapping[str, frozenset[str]]) -> I
         for other in [other for other, times in met.items() if times >= needed[other]]:
             theirs = words[chosen[other].id]
             shared = len(own & theirs)
-            best = max(best, (shared / (len(own) + len(theirs) - shared), -other))
-        if best[0] >= enough:
+            share = (shared / (len(own) + len(theirs) - shared), -other)
+            if share > best and share[0] >= enough and not _are_siblings(memory, chosen[other], words):
+                best = share
+        if best[0]:
             yield memory, chosen[-best[1]], best[0]
             continue
         for word in rarest:
@@ -573,12 +586,23 @@ def _registers(look: _Look) -> Iterator[Item]:
 def _empty(look: _Look) -> Iterator[Item]:
     settled = utc_now() - SETTLED
     for memory in look.memories:
-        if not memory.text.strip():
+        if not memory.text.strip() and not _is_stub(look, memory):
             when = _when(memory)
-            sure = memory.lane == "notes" and memory.title in ("", memory.native_id) and memory.id not in look.linked
-            sure = sure and not memory.tags and not memory.fields and (when is None or when < settled)
+            sure = memory.lane == "notes" and not memory.fields and (when is None or when < settled)
             options = () if sure else (look.command("rm", memory.id),)
             yield Item(memory.id, DELETE if sure else LOOK, "has no text", memory.title, options=options)
+
+
+def _is_stub(look: _Look, memory: Memory) -> bool:
+    """Whether a note without text says something all the same: by its own title, by tags, or as a link's target."""
+    named = memory.title not in ("", memory.native_id) or memory.tags or memory.id in look.linked
+    return memory.lane == "notes" and bool(named)
+
+
+def _stubs(look: _Look) -> Iterator[str]:
+    stubs = [memory.id for memory in look.memories if not memory.text.strip() and _is_stub(look, memory)]
+    if stubs and "notes" in look.lanes:
+        yield f"notes with a name and no text: {len(stubs):,}, such as {stubs[0]}"
 
 
 def _suspicious(look: _Look) -> Iterator[Item]:
@@ -601,6 +625,7 @@ KINDS: Mapping[str, Callable[[_Look], Iterator[Item]]] = {
     "empty": _empty,
     "suspicious": _suspicious,
 }
+_REMARKS: Mapping[str, Callable[[_Look], Iterator[str]]] = {"link": _ghosts, "empty": _stubs}
 
 
 # -- showing

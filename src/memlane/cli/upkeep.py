@@ -30,6 +30,8 @@ from memlane.lanes import NAMES
 from memlane.model import Plan, Step, iso
 from memlane.prune import LANES
 
+_REMARKS = 5  # that are shown
+
 
 @click.command()
 @click.argument("items", nargs=-1, metavar="[ITEM]...", shell_complete=complete_id)
@@ -77,8 +79,10 @@ def upkeep(
     if as_json:
         print_json({"applied": apply_, **plan.to_dict()})
     else:
-        for remark in plan.remarks:
+        for remark in plan.remarks[:_REMARKS]:
             say(f"note: {remark}")
+        if len(plan.remarks) > _REMARKS:
+            say(f"and {len(plan.remarks) - _REMARKS:,} more notes: --json shows all")
         print_rows(_rows(plan, numbered=not items))
         _say_next(plan, left, apply_)
     if check and plan.steps:
