@@ -137,10 +137,15 @@ def _merged(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
 
 def _overlap(end: list[str], start: list[str]) -> int:
     """How many lines the one ends and the other begins with; empty ones alone do not count."""
-    for size in range(min(len(end), len(start)), 0, -1):
-        if end[-size:] == start[:size] and _bare(start[:size]):
-            return size
-    return 0
+    size = min(len(end), len(start))
+    lines = [*start[:size], None, *end[len(end) - size :]]
+    same = [0] * len(lines)  # how many lines up to here are those that the list begins with: no look back twice
+    for at in range(1, len(lines)):
+        length = same[at - 1]
+        while length and lines[at] != lines[length]:
+            length = same[length - 1]
+        same[at] = length + (lines[at] == lines[length])
+    return same[-1] if _bare(start[: same[-1]]) else 0
 
 
 def _stretches(left: list[_Edit], right: list[_Edit]) -> list[tuple[int, int, list[_Edit], list[_Edit]]]:
@@ -188,7 +193,7 @@ def _added(one: list[str], two: list[str]) -> list[str]:
 
 
 def _within(part: list[str], whole: list[str]) -> bool:
-    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
+    return not part or "\n".join(("", *part, "")) in "\n".join(("", *whole, ""))
 
 
 def _versions(one: list[str], two: list[str]) -> list[str]:
