@@ -7,6 +7,7 @@ Gives each parser so many seconds (default 20), one process each, and stops at t
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ def fuzz(name: str, seconds: str, corpus: str) -> None:
             if not expected(error):
                 raise
 
+    corpus = tempfile.mkdtemp(dir=corpus)
     for number, make in enumerate(HOSTILE.values()):
         (Path(corpus) / str(number)).write_bytes(make(200).encode(errors="surrogatepass"))
     options = [f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-print_final_stats=1", "-verbosity=0"]
@@ -47,8 +49,9 @@ def main() -> None:
     for name in (name for name in PARSERS if wanted in name):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
-                [sys.executable, __file__, seconds, name, folder], capture_output=True, text=True, cwd=folder
-            )
+                [sys.executable, __file__, seconds, name, folder],
+                capture_output=True, text=True, cwd=folder, env={**os.environ, "TMPDIR": folder},
+            )  # fmt: skip
             said = [line for line in done.stderr.splitlines() if "executed_units" in line]
             print(f"{name:<24} {said[0].split()[-1] if said else '?':>10} inputs", flush=True)
             if done.returncode:
