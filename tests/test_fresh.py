@@ -426,6 +426,24 @@ def test_damaged_lines_hide_no_other(bank: Bank, project: Path) -> None:
     assert report.anchored == 0
 
 
+def test_a_line_with_something_else_than_text_is_damaged(run: Run, bank: Bank, project: Path) -> None:
+    memory = bank.add("See `src/auth.py`.", title="one")
+    path = project / ".memories/anchors.jsonl"
+    line = json.loads(path.read_text())
+    for name in line:
+        path.write_text(json.dumps({**line, name: 5}) + "\n" + json.dumps({**line, name: ["x"]}) + "\n")
+        assert run("get", memory.id).code == run("search", "auth").code == 0
+        assert fresh.report(Bank.open(project)).remarks == ("2 damaged lines of anchors.jsonl are passed over",)
+
+
+def test_an_anchor_from_the_end_of_time_can_be_accepted(bank: Bank, project: Path) -> None:
+    bank.add("See `src/auth.py`.", title="one")
+    path = project / ".memories/anchors.jsonl"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "at": "9999-12-31T23:59:59.999999Z"}) + "\n")
+    write(project, "src/auth.py", "x = 1\n")
+    assert bank.accept("notes:one").verdict == "fresh"
+
+
 def test_the_newest_line_counts_in_any_order(bank: Bank, project: Path) -> None:
     bank.add("See `src/auth.py`.", title="auth")
     write(project, "src/auth.py", "x = 1\n")
@@ -590,3 +608,33 @@ def test_accepting_everything(run: Run, project: Path) -> None:
     assert run("fresh", "--accept-all").err == "2 fresh\n"
     assert run("fresh", "--accept").code == 2
     assert run("fresh", "notes:nothing").code == 3
+
+
+def test_what_the_lanes_own_verbs_write_is_anchored_anew(run: Run, bank: Bank, project: Path) -> None:
+    """By the command line and by the tools of an agent: whoever writes a memory anew has looked at the code."""
+    from memlane.mcp import layers, notes, records, topics, vault
+
+    text = "The login has no limit: `src/auth.py:login`."
+    file = {"layer": "shared-project", "file_type": "common_patterns"}
+    record = vault.add_memory.run(bank, text, "shared", "project")["id"]
+    bulk = vault.bulk_add.run(bank, [{"text": "Sessions end with `src/auth.py:logout`, always."}])["stored"][0]["id"]
+    file_id = layers.create.run(bank, content=text, project_name="api", **file)["id"]
+    entry = topics.store.run(bank, "auth/login", text)["entry"]["id"]
+    message = records.create.run(bank, text, "Login", ["login"])["id"]
+    one, two = (bank.add(text, title=title) for title in ("One", "Two"))
+    notes.merge_memories.run(bank, ["one.md", "two.md"], "both.md", text)
+    ids = {f"vault:{record}", f"vault:{bulk}", f"layers:{file_id}", entry, f"records:{message}", "notes:both"}
+    assert {one.id, two.id} | ids == set(bank.watch.anchors() if bank.watch else ())
+    write(project, "src/auth.py", AUTH.replace("check(user)", "check(user, 3)").replace("pass", "return None"))
+    assert set(verdicts(bank).values()) == {"drifted"}
+    new = "The login takes three attempts: `src/auth.py:login`."
+    vault.update_memory.run(bank, record, new)
+    layers.update.run(bank, file_id, new)
+    assert run("vault", "update", bulk, "Sessions end with `src/auth.py:logout`, which returns.").code == 0
+    fresh_now = {id for id, verdict in verdicts(bank).items() if verdict == "fresh"}
+    assert fresh_now == {f"vault:{record}", f"vault:{bulk}", f"layers:{file_id}"}
+    write(project, "src/auth.py", AUTH)
+    layers.append.run(bank, file_id, "So it is.")
+    assert run("layers", "append", file_id, "Indeed.").code == 0
+    assert verdicts(bank)[f"layers:{file_id}"] == "fresh"
+    assert set(bank.undo().restored) == {"one.md", "two.md", "both.md"}

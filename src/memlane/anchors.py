@@ -52,7 +52,7 @@ def stamp(now: datetime, before: Anchor | None = None) -> str:
     """When an anchor is made: now, and in any case after the one that it replaces, whatever other clocks say."""
     last = moment(before.at) if before else None
     if last is not None and last >= now:
-        now = last + timedelta(microseconds=1)
+        now = last + timedelta(microseconds=last.replace(tzinfo=None) < datetime.max)
     return now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -96,6 +96,7 @@ def _parsed(data: bytes) -> tuple[Anchors, int]:
                 row["at"],
                 row.get("path", ""),
             )
+            "".join(anchor)  # raises for what is no text
             of_id = found.get(anchor.id)
             if of_id is None:
                 of_id = found[anchor.id] = {}
