@@ -7,11 +7,13 @@ are today. What was never committed is not there.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -175,28 +177,50 @@ def log(
     paths = _paths(places, id)
     found: list[Change] = []
     skip, batch = 0, 50
+    contents: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory(prefix="memlane-log-") as folder:
+
+        @lru_cache(maxsize=64)  # what a commit found is what the next newer one changed
+        def memories(path: str, blob: str) -> dict[str, Memory]:
+            home = Path(os.path.realpath(folder), blob)
+            _write(home, [(path, contents[blob])])
+            items = {memory.id: memory for memory in read(_moved(settings, places, home))}
+            shutil.rmtree(home, ignore_errors=True)
+            return {name: memory for name, memory in items.items() if id is None or _is(name, id)}
+
         while limit is None or len(found) < limit:
             commits = git.commits(top, paths, skip=skip, limit=batch)
             files = git.touched(top, [commit.id for commit in commits], paths)
             blobs = {blob for some in files.values() for file in some for blob in (*file.before, file.after) if blob}
-            contents = dict(zip(sorted(blobs), git.read_blobs(top, sorted(blobs)), strict=True))
-            for number, commit in enumerate(commits, skip):
-                some = [file for file in files[commit.id] if _is_memory(file.path)]
-                states = []
+            contents.clear()
+            contents |= zip(sorted(blobs), git.read_blobs(top, sorted(blobs)), strict=True)
+            for commit in commits:
+                some = [file for file in files[commit.id] if _is_memory(file.path) and _may_concern(file, id, contents)]
+                states: list[dict[str, Memory]] = []
                 for side in range(-1, len(commit.parents) or 1):  # -1 is the commit itself
-                    home = Path(os.path.realpath(folder), f"{number}{side}")
                     versions = ((file.path, file.after if side < 0 else file.before[side]) for file in some)
-                    _write(home, ((path, contents[blob]) for path, blob in versions if blob))
-                    memories = read(_moved(settings, places, home)) if some else ()
-                    states.append({memory.id: memory for memory in memories if id is None or _is(memory.id, id)})
-                    shutil.rmtree(home, ignore_errors=True)
+                    states.append({})
+                    for path, blob in versions:
+                        states[-1] |= memories(path, blob) if blob else {}
                 found.append(_change(commit, states[0], states[1:]))
             found = [change for change in found if change.added or change.changed or change.removed]
             if len(commits) < batch:
                 break
             skip += batch
     return found if limit is None else found[:limit]
+
+
+def _may_concern(file: git.Touched, id: str | None, contents: Mapping[str, bytes]) -> bool:
+    """Whether a file's change may be one of this memory: in a log, whether lines that name it have changed."""
+    native = (id or "").rpartition(":")[2]
+    if not file.path.endswith(".jsonl") or not re.fullmatch("[0-9A-Za-z_-]+", native):  # others may be escaped
+        return True
+    name = native.encode()
+    before, after = (
+        [line for blob in blobs if blob for line in contents[blob].split(b"\n") if name in line]
+        for blobs in (file.before[:1], (file.after,))
+    )
+    return before != after
 
 
 def _paths(places: Mapping[str, str], id: str | None) -> list[str]:
