@@ -518,8 +518,9 @@ def torture(seconds: float, seed: str, keep: str | None = None) -> Figures:
     try:
         for name in ("journals", "home"):
             (place / name).mkdir()
+        surroundings = environment(place / "home")
         os.environ.clear()
-        os.environ.update(environment(place / "home"))
+        os.environ.update(surroundings)
         with small_disk(place / "disk") as full:
             figures.disk = "a small one of its own" if full else "shared; full only by limits on file sizes"
             storm = Storm(place, seed, figures, full)
