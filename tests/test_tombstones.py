@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import sys
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from commands import Run
 from conftest import Clock, tree
-from memlane import Bank, Memory, NotFound, edit
+from memlane import Bank, Memory, NotFound, StorageError, edit
 from memlane.capture import capture
 from memlane.exchange import import_from
 from memlane.export import lines
@@ -558,3 +559,20 @@ def test_a_file_that_cannot_be_read_hides_no_memory(run: Run, tmp_path: Path) ->
     assert "whether it was deleted before is not known: tombstones.jsonl cannot be read: is not a file." in added.err
     assert [line.split("\t")[0] for line in run("list").out.splitlines()] == ["notes:pager", "notes:day"]
     assert run("problems").out == f"{tmp_path}/.memories/tombstones.jsonl: cannot be read: is not a file\n"
+
+
+@pytest.mark.parametrize("lane", ["notes", "records"])
+def test_what_cannot_be_kept_is_not_restored(tmp_path: Path, lane: str) -> None:
+    """On a full disk a restored memory would be held back at once: then it stays where it is, and can be restored."""
+    bank = Bank.init(tmp_path)
+    id = bank.add("The deploy failed.\nThe token had expired.", lane=lane).id
+    bank.delete(id)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / ".memories/tombstones.jsonl").stat().st_size, before[1]))
+    try:
+        with pytest.raises(StorageError, match="still counts as deleted"):
+            bank.restore(id)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [removed.id for removed in bank.removed()] == [id]
+    assert (bank.restore(id).id, [memory.id for memory in bank.list()], bank.problems()) == (id, [id], [])

@@ -148,22 +148,27 @@ class Tombstones:
     def lift(self, text: str) -> tuple[str, ...]:
         """Let a text count as wanted again; what a person should hear of it: () when it was not deleted.
 
-        The text is stored already, so that a file that cannot be read or written is told of, and raises nothing.
+        A file that cannot be read hides nothing, so that it is only told of. Raises StorageError when the deletion
+        stands and cannot be lifted: what is stored now would be held back.
         """
         try:
-            return self._lift(text)
+            found = [stone for hash in self._of_text(text) for stone in self._standing(hash)]
         except StorageError as error:
             return (f"whether it was deleted before is not known: {error}",)
-
-    def _lift(self, text: str) -> tuple[str, ...]:
-        found = [stone for hash in self._of_text(text) for stone in self._standing(hash)]
         if not found or self.path is None:
             return ()
         rounds: dict[bytes, int] = {}
         for stone in found:
             rounds[stone.hash] = max(stone.number, rounds.get(stone.hash, 0))
         lines = (b'{"hash":"%s","kept":"%s","n":%d}\n' % (hash, self._now(), number) for hash, number in rounds.items())
-        files.append_lines(self.path, b"".join(lines))
+        try:
+            files.append_lines(self.path, b"".join(lines))
+        except StorageError as error:
+            raise StorageError(
+                f"This text was deleted before and still counts as deleted, so that it is held back: {error}",
+                hint=f"{error.hint or ''} Then `memlane restore ID` keeps it.".strip(),
+                code=error.code,
+            ) from error
         return (f"deleted before, on {_day(found)}; kept because you added it on purpose",)
 
     def _now(self) -> bytes:
