@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -176,7 +176,6 @@ def log(
     places = _places(settings, top)
     paths = _paths(places, id)
     found: list[Change] = []
-    skip, batch = 0, 50
     contents: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory(prefix="memlane-log-") as folder:
 
@@ -188,8 +187,7 @@ def log(
             shutil.rmtree(home, ignore_errors=True)
             return {name: memory for name, memory in items.items() if id is None or _is(name, id)}
 
-        while limit is None or len(found) < limit:
-            commits = git.commits(top, paths, skip=skip, limit=batch)
+        for commits in _commits(top, paths):
             files = git.touched(top, [commit.id for commit in commits], paths)
             blobs = {blob for some in files.values() for file in some for blob in (*file.before, file.after) if blob}
             contents.clear()
@@ -204,10 +202,23 @@ def log(
                         states[-1] |= memories(path, blob) if blob else {}
                 found.append(_change(commit, states[0], states[1:]))
             found = [change for change in found if change.added or change.changed or change.removed]
-            if len(commits) < batch:
+            if limit is not None and len(found) >= limit:
                 break
-            skip += batch
     return found if limit is None else found[:limit]
+
+
+def _commits(top: Path, paths: Sequence[str]) -> Iterator[list[git.Commit]]:
+    """The commits that touched these paths, the newest first, some at a time. git finds each page from the beginning
+    of the branch on, so that pages grow.
+    """
+    skip, page = 0, 50
+    while True:
+        found = git.commits(top, paths, skip=skip, limit=page)
+        for at in range(0, len(found), 50):
+            yield found[at : at + 50]
+        if len(found) < page:
+            return
+        skip, page = skip + page, page * 4
 
 
 def _may_concern(file: git.Touched, id: str | None, contents: Mapping[str, bytes]) -> bool:
