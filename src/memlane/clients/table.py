@@ -105,6 +105,14 @@ def _windsurf_hook(event: str, line: str) -> dict[str, Any]:
     return {"command": line, "show_output": False}
 
 
+_EVENTS = (  # Claude Code's names, which others took over
+    ("SessionStart", "session-start"),
+    ("UserPromptSubmit", "prompt"),
+    ("Stop", "stop"),
+    ("PreCompact", "pre-compact"),
+    ("SessionEnd", "session-end"),
+)
+
 CLIENTS = {
     client.name: client
     for client in (
@@ -117,13 +125,7 @@ CLIENTS = {
             key="mcpServers",
             entry=_typed,
             hooks={"user": "{claude}/settings.json", "project": ".claude/settings.local.json"},
-            events=(
-                ("SessionStart", "session-start"),
-                ("UserPromptSubmit", "prompt"),
-                ("Stop", "stop"),
-                ("PreCompact", "pre-compact"),
-                ("SessionEnd", "session-end"),
-            ),
+            events=_EVENTS,
             handler=_claude_hook,
             plugins="enabledPlugins",
             vendor=Vendor("mcp add -s user memlane -- {command} mcp", "mcp remove -s user memlane", lives=True),
@@ -138,13 +140,7 @@ CLIENTS = {
             key="mcp_servers",
             entry=_plain,
             hooks={"user": "{codex}/hooks.json", "project": ".codex/hooks.json"},
-            events=(
-                ("SessionStart", "session-start"),
-                ("UserPromptSubmit", "prompt"),
-                ("Stop", "stop"),
-                ("PreCompact", "pre-compact"),
-                ("SessionEnd", "session-end"),
-            ),
+            events=_EVENTS,
             handler=_codex_hook,
             vendor=Vendor("mcp add memlane -- {command} mcp"),
             notes=("Codex runs no hook that it does not trust: start codex, type /hooks and trust memlane's.",),
@@ -208,12 +204,7 @@ CLIENTS = {
             key="servers",
             entry=_typed,
             hooks={"user": "~/.copilot/hooks/memlane.json", "project": ".github/hooks/memlane.json"},
-            events=(
-                ("SessionStart", "session-start"),
-                ("UserPromptSubmit", "prompt"),
-                ("Stop", "stop"),
-                ("PreCompact", "pre-compact"),
-            ),
+            events=_EVENTS[:-1],  # it has no SessionEnd
             handler=_vscode_hook,
             notes=("VS Code also runs the hooks of Claude Code: with both connected, use --no-hooks for one of them.",),
         ),
