@@ -369,4 +369,5 @@ def merge(bank: Bank, sources: tuple[str, ...], into: str, text: str | None, as_
     content = take_text(text)
     with recording(bank, "merge"):
         merged = bank.notes.merge(names, into, content)
+    bank.anchor(merged.id)
     print_written(merged, as_json, "merged into")

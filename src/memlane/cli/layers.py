@@ -56,7 +56,9 @@ def create(bank: Bank, content: str | None, **names: Any) -> None:
     $ memlane layers create --project my-api --type project_profile "# Profile"
     """
     entry = {name: value for name, value in names.items() if value is not None}
-    print_json(bank.layers.create({**entry, "content": take_text(content)}))
+    done = bank.layers.create({**entry, "content": take_text(content)})
+    bank.anchor(f"layers:{done['id']}")
+    print_json(done)
 
 
 @layers.command()
@@ -86,7 +88,9 @@ def update(bank: Bank, id: str, content: str | None) -> None:
     \b
     $ memlane layers update shared-project/my-api/project_profile - < profile.md
     """
-    print_json(bank.layers.update(_native(id), take_text(content)))
+    done = bank.layers.update(_native(id), take_text(content))
+    bank.anchor(f"layers:{_native(id)}")
+    print_json(done)
 
 
 @layers.command()
@@ -100,7 +104,9 @@ def append(bank: Bank, id: str, content: str | None) -> None:
     \b
     $ memlane layers append skill-specific/review/my-api/review_history "## Review #4 - 2025-01-10"
     """
-    print_json(bank.layers.append(_native(id), take_text(content)))
+    done = bank.layers.append(_native(id), take_text(content))
+    bank.anchor(f"layers:{_native(id)}")
+    print_json(done)
 
 
 @layers.command()

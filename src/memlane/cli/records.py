@@ -53,6 +53,7 @@ def create(
     record = bank.records.create(
         take_text(content), subject=subject, keywords=keywords, applies_to=applies_to, occurred_at=occurred_at
     )
+    bank.anchor(f"records:{record.id}")
     if as_json:
         print_json(record.to_dict())
     else:

@@ -40,6 +40,7 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
     if content is not None or not given.keys() & {"problem", "solution", "code"}:
         content = take_text(content)
     stored = bank.topics.store(topic, content, **given)
+    bank.anchor(stored.entry.id)
     if as_json:
         print_json(stored.to_dict())
         return

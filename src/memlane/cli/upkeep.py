@@ -142,6 +142,7 @@ def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_jso
         raise InvalidInput("Only a register of the vault can be promoted.", hint="`memlane vault list` shows them.")
     given = memory.text if text is None else take_text(text)
     record = bank.vault.promote_to_canon(memory.native_id, given, list(tags) or None)
+    bank.anchor(memory.id)
     print_written(bank.get(f"vault:{record.id}"), as_json, "canon now, in")
 
 

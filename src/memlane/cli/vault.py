@@ -81,6 +81,7 @@ def add(
     $ memlane vault add "Projects: dashboard" --tier register --topic current_projects
     """
     memory = bank.vault.put(Draft(take_text(text), tags=tags, type=category, scope=scope, fields=fields))
+    bank.anchor(memory.id)
     _print_written(bank.vault.get_memory(memory.native_id), as_json, memory.remarks)
 
 
@@ -101,6 +102,7 @@ def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tu
         raise InvalidInput("There is nothing to change.", hint="Give a text (- reads a pipe), --category or --tag.")
     given = take_text(text) if text is not None else None
     record = bank.vault.update_memory(_native(id), given, category, list(tags) or None)
+    bank.anchor(f"vault:{record.id}")
     _print_written(record, as_json)
 
 
@@ -176,7 +178,9 @@ def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_jso
     \b
     $ memlane vault promote 3f9a1c0b7d2e "We ship on Tuesdays."
     """
-    _print_written(bank.vault.promote_to_canon(_native(id), take_text(text), list(tags) or None), as_json)
+    record = bank.vault.promote_to_canon(_native(id), take_text(text), list(tags) or None)
+    bank.anchor(f"vault:{record.id}")
+    _print_written(record, as_json)
 
 
 @vault.command()

@@ -66,7 +66,9 @@ def create(
     names |= {"command_name": command_name, "agent_name": agent_name}
     entry = {"layer": layer, "file_type": file_type, "content": content}
     given = {name: value for name, value in names.items() if value is not None}
-    return cast("Created", bank.layers.create(entry | given))
+    done = bank.layers.create(entry | given)
+    bank.anchor(f"layers:{done['id']}")
+    return cast("Created", done)
 
 
 @tool(READS, name="layers_read")
@@ -86,19 +88,25 @@ def read(
 @tool(CHANGES, name="layers_update")
 def update(bank: Bank, id: Id, content: str) -> Entry:
     """Replace a file's content and refresh its timestamp."""
-    return bank.layers.update(_native(id), content)
+    done = bank.layers.update(_native(id), content)
+    bank.anchor(f"layers:{_native(id)}")
+    return done
 
 
 @tool(ADDS, name="layers_append")
 def append(bank: Bank, id: Id, content: str) -> Entry:
     """Add to the end of a file. Old reviews, sessions and resolved issues are pruned by its type's rule."""
-    return bank.layers.append(_native(id), content)
+    done = bank.layers.append(_native(id), content)
+    bank.anchor(f"layers:{_native(id)}")
+    return done
 
 
 @tool(CHANGES, name="layers_upsert")
 def upsert(bank: Bank, id: Id, content: str) -> Entry:
     """Replace a file's content, or create the file."""
-    return bank.layers.upsert(_native(id), content)
+    done = bank.layers.upsert(_native(id), content)
+    bank.anchor(f"layers:{_native(id)}")
+    return done
 
 
 @tool(CHANGES, name="layers_delete")

@@ -15,6 +15,7 @@ from memlane.bank import Bank
 from memlane.errors import MemlaneError
 from memlane.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
 from memlane.model import Hit, Link, Memory
+from memlane.undo import recording
 
 if TYPE_CHECKING:
     from memlane.consolidate import Cluster
@@ -164,7 +165,8 @@ def get_memory_stats(bank: Bank) -> Stats:
 @tool(CHANGES)
 def merge_memories(bank: Bank, source_files: Words, target_file: Filename, summary_content: str) -> Merged:
     """Replace several notes by a new one with exactly this content; the sources go to the trash."""
-    done = _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
+    with recording(bank, "merge"):
+        done = _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
     bank.anchor(f"notes:{done['target_file']}")
     return done
 

@@ -46,6 +46,7 @@ def create(
     record = bank.records.create(
         content, subject=subject, keywords=keywords, applies_to=applies_to, occurred_at=occurred_at
     )
+    bank.anchor(f"records:{record.id}")
     return _captured(record)
 
 

@@ -45,6 +45,7 @@ def store(
     stored = bank.topics.store(
         topic, content, title=title, context=context, problem=problem, solution=solution, code=code, date=date
     )
+    bank.anchor(stored.entry.id)
     return cast("Stored", stored.to_dict())
 
 

@@ -98,14 +98,19 @@ def add_memory(
     topic_id: Annotated[str | None, Field(description="A register's stable key: the same key updates")] = None,
 ) -> Added:
     """Append a memory to the vault; a register whose topic exists becomes its next version."""
-    return {"id": bank.vault.add_memory(text, scope, category, tags, source, tier, topic_id)}
+    id = bank.vault.add_memory(text, scope, category, tags, source, tier, topic_id)
+    bank.anchor(f"vault:{id}")
+    return {"id": id}
 
 
 @tool(ADDS, name="vault_bulk_add")
 def bulk_add(bank: Bank, items: Annotated[list[Item], Field(max_length=1000)]) -> Bulk:
     """Add many memories at once. What is refused is reported with its place in the list; the rest is stored."""
     given = [{"scope": bank.vault.scopes[0], "category": "other", "source": "tool", **item} for item in items]
-    return cast("Bulk", bank.vault.bulk_add(given))
+    done = bank.vault.bulk_add(given)
+    for one in done["stored"]:
+        bank.anchor(f"vault:{one['id']}")
+    return cast("Bulk", done)
 
 
 @tool(CHANGES, name="vault_update_memory")
@@ -119,7 +124,7 @@ def update_memory(
     topic_id: str | None = None,
 ) -> Stored:
     """Append the next version of a memory; what is not given stays."""
-    return _stored(bank.vault.update_memory(_native(id), text, category, tags, None, tier, topic_id))
+    return _written(bank, bank.vault.update_memory(_native(id), text, category, tags, None, tier, topic_id))
 
 
 @tool(ADDS, name="vault_update_by_topic")
@@ -127,7 +132,7 @@ def update_by_topic(
     bank: Bank, topic_id: str, scope: Scope, text: Text, category: Category = None, tags: Words | None = None
 ) -> Stored:
     """Write the register of a topic: its next version, or its first."""
-    return _stored(bank.vault.update_by_topic(topic_id, scope, text, category, tags, "tool"))
+    return _written(bank, bank.vault.update_by_topic(topic_id, scope, text, category, tags, "tool"))
 
 
 @tool(CHANGES, name="vault_delete_memory")
@@ -175,7 +180,7 @@ def propose_deletions(bank: Bank, scopes: Scopes = None) -> list[Proposal]:
 @tool(CHANGES, name="vault_promote_to_canon")
 def promote_to_canon(bank: Bank, memory_id: str, canonical_text: Text, tags: Words | None = None) -> Stored:
     """Make a register canon, with the text it shall have."""
-    return _stored(bank.vault.promote_to_canon(_native(memory_id), canonical_text, tags))
+    return _written(bank, bank.vault.promote_to_canon(_native(memory_id), canonical_text, tags))
 
 
 @tool(READS, name="vault_build_snapshot")
@@ -216,6 +221,12 @@ TOOLS = (
 
 def _native(id: str) -> str:
     return id.removeprefix("vault:")
+
+
+def _written(bank: Bank, record: Record) -> Stored:
+    """The record, once the code that it names is noted."""
+    bank.anchor(f"vault:{record.id}")
+    return _stored(record)
 
 
 def _stored(record: Record) -> Stored:
