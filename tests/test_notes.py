@@ -531,3 +531,14 @@ def test_front_matter_that_is_broken_is_not_edited(notes: NoteLane) -> None:
 def test_what_was_never_deleted_cannot_be_recovered(notes: NoteLane) -> None:
     with pytest.raises(NotFound):
         notes.recover("a")
+
+
+def test_a_note_is_restored_within_the_same_tick_of_the_folders_clock(tmp_path: Path) -> None:
+    """What was listed of a folder is not trusted to say that a name is taken: its time may not have moved since."""
+    bank = Bank.init(tmp_path)
+    bank.add("One.", title="One")
+    id = bank.add("Two.", title="Two").id
+    listed = os.stat(bank.root).st_mtime_ns
+    bank.delete(id)
+    os.utime(bank.root, ns=(listed, listed))
+    assert bank.restore(id).id == id

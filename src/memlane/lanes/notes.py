@@ -415,10 +415,11 @@ class NoteLane:
         """Raise AlreadyExists when the file or a folder on its way differs from a name only in case or Unicode form."""
         while len(path) > len(os.fspath(self.root)):
             folder, name = os.path.split(path)
-            if files.folded(name) in self._names_in(folder) and not os.path.lexists(path):
+            likely = files.folded(name) in self._names_in(folder) and not os.path.lexists(path)
+            if likely and (taken := files.namesake(path)):  # what is known of a folder may be a moment old
                 raise AlreadyExists(
-                    f"Memory file already exists: {files.namesake(path)} differs from {name} only in case or "
-                    "Unicode form, which some file systems cannot tell apart.",
+                    f"Memory file already exists: {taken} differs from {name} only in case or Unicode form, which some "
+                    "file systems cannot tell apart.",
                     hint="Choose another name.",
                 )
             path = folder
