@@ -166,7 +166,7 @@ def _quality(text: str) -> None:
 
 
 def _merge(format: str) -> Parser:
-    from memlane import merge
+    from memlane.git import merge
 
     def parse(text: str) -> None:
         data = text.encode(errors="surrogatepass")
@@ -234,7 +234,7 @@ def _detect(path: Path) -> None:
 
 
 def _symbols(text: str) -> None:
-    from memlane import symbols
+    from memlane.fresh import symbols
 
     for suffix in (".py", ".js", ".ts", ".go", ".rs", ".java"):
         with suppress(symbols.Unparsable):
@@ -243,7 +243,7 @@ def _symbols(text: str) -> None:
 
 def _mentions(text: str) -> None:
     from memlane.capture import scope_of
-    from memlane.mentions import mentions
+    from memlane.fresh.mentions import mentions
 
     mentions(Memory("notes:a", "notes", text, "a", "a.md"))
     scope_of(text)
@@ -284,7 +284,7 @@ def _arguments(text: str) -> None:
 
 
 def _anchors(path: Path) -> None:
-    from memlane import anchors
+    from memlane.fresh import anchors
 
     anchors.load(os.fspath(path))
 

@@ -11,9 +11,11 @@ import pytest
 
 from commands import Run
 from conftest import tree
-from memlane import Bank, Memory, NotFound, anchors, fresh
-from memlane.code import Code, blob_of
-from memlane.mentions import MOST, Mention, mentions
+from memlane import Bank, Memory, NotFound
+from memlane.fresh import anchors
+from memlane.fresh import verdicts as fresh
+from memlane.fresh.code import Code, blob_of
+from memlane.fresh.mentions import MOST, Mention, mentions
 
 AUTH = "LIMIT = 3\n\ndef login(user):\n    return check(user)\n\ndef logout():\n    pass\n"
 

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostile import HOSTILE, PARSERS, cpu
-from memlane import Bank, ConfigError, InvalidInput, Refused, symbols
+from memlane import Bank, ConfigError, InvalidInput, Refused
 from memlane.clients import toml
 from memlane.clients.jsonc import Damaged
+from memlane.fresh import symbols
 from memlane.mcp.tools import _listed
 from memlane.sensitive import check_pii
 from memlane.text import FrontMatterError, edit_front, load_toml

@@ -16,7 +16,7 @@ from commands import Run
 from memlane import Bank, NotFound
 from memlane.adopt import join_git
 from memlane.errors import InvalidInput, MemlaneError
-from memlane.weave import MARK
+from memlane.git.weave import MARK
 from test_merge import check_bank, check_merge, files_of, history, work
 
 DAYS = ("2025-01-10", "2025-02-10", "2025-03-10")

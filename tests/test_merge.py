@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from commands import Run
 from conftest import tree
 from memlane import Bank
+from memlane.git.merge import Unmergeable, archive, index, layer, merge, note, record, topic, undecided, vault
+from memlane.git.weave import MARK, merged
 from memlane.lanes import NAMES
 from memlane.lanes import topic_entries as text_of
 from memlane.lanes.records import content_hash
-from memlane.merge import Unmergeable, archive, index, layer, merge, note, record, topic, undecided, vault
-from memlane.weave import MARK, merged
 from samples import words
 
 START = datetime(2025, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlane.symbols import Unparsable, find
+from memlane.fresh.symbols import Unparsable, find
 
 PYTHON = '''\
 import os

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memlane import anchors, config, files, tombstones
+from memlane import config, files, tombstones
 from memlane.errors import ConfigError, InvalidInput
+from memlane.fresh import anchors
 from memlane.lanes import NAMES
 from memlane.text import load_toml, newline_of
 

@@ -28,7 +28,8 @@ from memlane.tombstones import Tombstones
 if TYPE_CHECKING:
     from memlane.consolidate import Cluster
     from memlane.forget import Forgotten
-    from memlane.fresh import Verdict, Watch
+    from memlane.fresh.verdicts import Verdict, Watch
+    from memlane.git.past import Change, Copy
     from memlane.index.store import Index
     from memlane.inject import Block, Composer
     from memlane.lanes.layers import MemoryStore
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from memlane.lanes.records import RecordLane
     from memlane.lanes.topics import TopicLane
     from memlane.lanes.vault import MemoryVault
-    from memlane.past import Change, Copy
     from memlane.undo import Undone
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
@@ -89,7 +89,7 @@ class Bank:
         """
         from weakref import finalize
 
-        from memlane import past
+        from memlane.git import past
 
         copy = past.copy(self.config, when)
         bank = Bank(copy.settings)
@@ -105,7 +105,7 @@ class Bank:
         """The commits that changed memories, or this one, the newest first. Raises MemlaneError outside of git, and
         NotFound when no commit knows the id.
         """
-        from memlane import past
+        from memlane.git import past
 
         if id is not None:
             name, native = _split(id)
@@ -437,10 +437,10 @@ class Bank:
 
         Writes anchors.jsonl. Raises NotFound when it speaks of no code, StorageError.
         """
-        from memlane import fresh
+        from memlane.fresh import verdicts
 
-        left = fresh.accept(self, [id]).verdicts
-        return left[0] if left else fresh.Verdict(id, fresh.FRESH, ())
+        left = verdicts.accept(self, [id]).verdicts
+        return left[0] if left else verdicts.Verdict(id, verdicts.FRESH, ())
 
     def anchor(self, id: str) -> None:
         """Note what the code is that a memory names, after one of a lane's own verbs wrote it. Never fails a write.
@@ -458,7 +458,7 @@ class Bank:
             own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
             if project is None or not own:
                 return None
-            from memlane.fresh import Watch
+            from memlane.fresh.verdicts import Watch
 
             self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
         return self._watch
@@ -660,7 +660,7 @@ class Bank:
         return list(dict.fromkeys((*found, *self.tombstones.problems())))
 
     def _scan(self, lane: str) -> Iterator[Memory | Problem]:
-        from memlane.merge import undecided
+        from memlane.git.merge import undecided
 
         for item in lanes.scan(self.lane(lane)):
             if isinstance(item, Memory) and (why := self.held(item)):

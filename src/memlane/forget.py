@@ -21,9 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memlane import anchors, config, export, files, gate, git, lifecycle, marked, undo
+from memlane import config, export, files, gate, git, lifecycle, marked, undo
 from memlane.bank import Bank
 from memlane.errors import InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.fresh import anchors
 from memlane.lanes import NAMES, Lane, read_file, topic_files, topic_index
 from memlane.lanes import log as logs
 from memlane.lanes import topic_entries as text_of

@@ -552,8 +552,8 @@ def _stale(look: _Look) -> Iterator[Item]:
 
 
 def _drifted(look: _Look) -> Iterator[Item]:
-    from memlane.anchors import NAME
-    from memlane.fresh import FRESH
+    from memlane.fresh.anchors import NAME
+    from memlane.fresh.verdicts import FRESH
 
     if not os.path.exists(os.path.join(look.bank.root, NAME)):
         return  # nothing was compared with the code yet: `memlane fresh` begins with it

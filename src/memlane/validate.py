@@ -49,7 +49,7 @@ def validate(
 
 def of_lane(lane: Lane, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
     """Everything that breaks the rules of one lane, or that a merge has left undecided, in all files or in these."""
-    from memlane.merge import undecided
+    from memlane.git.merge import undecided
 
     own = {"notes": _note, "vault": _record, "topics": _entry, "layers": _layer}.get(lane.name)
     if own is None:

@@ -29,7 +29,7 @@ def fresh(
     $ memlane fresh
     $ memlane fresh --accept notes:auth-plan
     """
-    from memlane.fresh import FRESH, MOVED, accept, report
+    from memlane.fresh.verdicts import FRESH, MOVED, accept, report
 
     if accept_ and accept_all:
         raise click.UsageError("Give --accept with ids, or --accept-all.")

@@ -53,7 +53,8 @@ def merge_driver(format: str, base: Path, ours: Path, theirs: Path, path: str | 
     \b
     $ memlane merge-driver vault base.jsonl ours.jsonl theirs.jsonl
     """
-    from memlane import files, merge
+    from memlane import files
+    from memlane.git import merge
 
     before = [file.read_bytes() for file in (base, ours, theirs)]
     data = merge.merge(format, *before)

@@ -13,7 +13,7 @@ Lines that both sides changed in different ways stand one version after the othe
 
     <!-- memlane:versions end -->
 
-Pure functions, no I/O. What the text means is the business of `memlane.merge`.
+Pure functions, no I/O. What the text means is the business of `memlane.git.merge`.
 """
 
 from __future__ import annotations

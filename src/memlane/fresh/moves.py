@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from memlane import git
-from memlane.code import Code, Gone, Unreadable
 from memlane.errors import MemlaneError
-from memlane.symbols import Unparsable
+from memlane.fresh.code import Code, Gone, Unreadable
+from memlane.fresh.symbols import Unparsable
 
 _HOPS = 5  # renames of one file that are followed
 _UNTRACKED = 1_000  # new files that are compared

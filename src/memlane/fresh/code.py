@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memlane import files
 from memlane.errors import StorageError
-from memlane.symbols import Unparsable, find
+from memlane.fresh.symbols import Unparsable, find
 
 _UNSURE = 2_000_000_000  # a file this young, in nanoseconds, may change again without its time changing
 

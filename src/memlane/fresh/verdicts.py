@@ -21,14 +21,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memlane import anchors as sidecar
 from memlane import files, gate, lanes
-from memlane.anchors import Anchor, Anchors
-from memlane.code import Code, Gone, Seen, Unreadable, decoded
 from memlane.errors import MemlaneError, NotFound
-from memlane.mentions import Mention, mentions
+from memlane.fresh import anchors as sidecar
+from memlane.fresh.anchors import Anchor, Anchors
+from memlane.fresh.code import Code, Gone, Seen, Unreadable, decoded
+from memlane.fresh.mentions import Mention, mentions
+from memlane.fresh.symbols import Unparsable, find, normal
 from memlane.model import Memory, Problem, utc_now
-from memlane.symbols import Unparsable, find, normal
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -307,7 +307,7 @@ class Watch:
         self, cases: Mapping[tuple[str, ...], Anchor], found: Mapping[tuple[str, ...], Finding]
     ) -> dict[tuple[str, ...], Finding]:
         """The findings that are not fresh with what git knows: where the code went, and what changed in it."""
-        from memlane import moves
+        from memlane.fresh import moves
 
         project, code = self.project, self.code
         orphans = {key: anchor for key, anchor in cases.items() if found[key].verdict == ORPHANED}

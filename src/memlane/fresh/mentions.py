@@ -1,4 +1,4 @@
-"""Which code a memory speaks of, as it is written. Pure text: whether there is such a file is for `memlane.code`.
+"""Which code a memory speaks of, as it is written. Pure text: whether there is such a file is for `memlane.fresh.code`.
 
     [[src/auth.py]]  [[src/auth.py#login]]      links, outside code
     src/auth.py:login  src/auth.py::Auth.login  anywhere in the text but in fenced code; `auth.py` in backticks, too

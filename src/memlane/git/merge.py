@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from memlane import lifecycle
 from memlane.errors import MemlaneError
+from memlane.git.weave import MARK, merged, settled, survivors, three_way, unified, woven
 from memlane.lanes import topic_entries as text_of
 from memlane.lanes.log import split_lines
 from memlane.lanes.topic_entries import Listed
@@ -30,7 +31,6 @@ from memlane.lanes.topic_files import opened
 from memlane.lanes.vault_records import Record, parse_line, read_line, time_of
 from memlane.model import Memory
 from memlane.text import FrontMatterError, edit_front, find_front, heading, load_front, moment, with_body
-from memlane.weave import MARK, merged, settled, survivors, three_way, unified, woven
 
 CONFLICTS = "conflicts"  # the front-matter key that holds the values that did not win
 _TWICE = f"{MARK}: two branches changed this entry; keep one of the two and delete this line -->"
