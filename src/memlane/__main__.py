@@ -18,6 +18,7 @@ def main() -> None:
             from memlane.hook import main as hook
 
             hook(sys.argv[2:])
+            os._exit(0)  # all is written and said: taking the interpreter apart would only take time
         else:
             from memlane.cli import main as run
 
