@@ -285,7 +285,7 @@ def test_damage_is_reported_and_hides_nothing(vault: MemoryVault) -> None:
         (8, "has wrong tags: a list of text is expected"),
         (9, "has a wrong scope: text is expected"),
         (10, "is not valid Unicode"),
-        (11, "is not JSON"),
+        (11, "is not a JSON object"),
     ]
     assert [item.id for item in found if isinstance(item, Memory)] == ["vault:a"]
     assert vault.vault_stats()["malformed_lines"] == 11
