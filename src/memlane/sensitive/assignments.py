@@ -127,11 +127,17 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
             continue
         for form in (_SIGNED, _BLANK):
             match = _pattern(form).match(text, start)
-            found = match and _read(text, start, match)
+            found = match and (form is _SIGNED or _may_stand_alone(match)) and _read(text, start, match)
             if found:
                 done = found[3]
                 yield found
                 break
+
+
+def _may_stand_alone(match: re.Match[str]) -> bool:
+    """Whether a value after nothing but blanks can be one at all: a word of prose never is, and is told quickly."""
+    value = match["bare"]
+    return value is None or len(value) >= 16 or _pattern(r"\d").search(value) is not None
 
 
 def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, int] | None:
@@ -159,10 +165,10 @@ def _every(lowered: str, word: str) -> Iterator[int]:
 
 def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | None:
     quoted = match["quoted"] is not None
-    sep = _sign(match)
     password = bool(_pattern(_PASSWORDISH).search(name))
     if not password and len(value) < 20 and not re.search(r"\d", value) and not _is_noise(value):
         return None
+    sep = _sign(match)
     if quoted and "secret" in name and re.fullmatch(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}", value):
         # Django draws from these signs, `%(` and `$(` among them.
         return ("assigned-secret", "secret in an assignment") if entropy(value) > 4 else None
@@ -248,8 +254,9 @@ def _stands_for_password(value: str, kinds: int, quoted: bool, match: re.Match[s
 
 def _is_noise(value: str) -> bool:
     """Letters without a word in them, in both cases: a generated value that happens to have no digit."""
-    switches = len(re.findall(r"[a-z][A-Z]|[A-Z][a-z]", value))
-    return len(value) >= 10 and value.isalpha() and switches >= 4 and wordiness(value) < 0.65
+    if len(value) < 10 or not value.isalpha():
+        return False
+    return len(re.findall(r"[a-z][A-Z]|[A-Z][a-z]", value)) >= 4 and wordiness(value) < 0.65
 
 
 def _is_short_key(value: str) -> bool:
