@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 def test_a_minute_of_torture_loses_corrupts_and_leaks_nothing() -> None:
     command = [sys.executable, str(HERE / "torture.py"), "--seconds", "60", "--seed", "7", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stderr == ""
+    assert "Traceback" not in done.stderr  # that it indexes, and makes a damaged index anew, it may say
     figures = json.loads(done.stdout)
     wrong = {name: figures[name] for name in ("lost", "corrupted", "leaked", "broken")}
     assert wrong == {"lost": [], "corrupted": [], "leaked": [], "broken": []}
