@@ -576,3 +576,15 @@ def test_what_cannot_be_kept_is_not_restored(tmp_path: Path, lane: str) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [removed.id for removed in bank.removed()] == [id]
     assert (bank.restore(id).id, [memory.id for memory in bank.list()], bank.problems()) == (id, [id], [])
+
+
+def test_what_is_held_back_takes_no_place_among_links(tmp_path: Path) -> None:
+    bank = Bank.init(tmp_path)
+    for number in range(3):
+        bank.add(f"Plan {number} for [[src/auth.py]].", title=f"Plan {number}")
+    path = tmp_path / ".memories/plan-2.md"
+    data = path.read_bytes()
+    bank.delete("notes:plan-2")
+    path.write_bytes(data)  # as git or cp would
+    found = bank.linked("src/auth.py", "plan 2", limit=2)
+    assert sorted(link.memory.id for link in found) == ["notes:plan-0", "notes:plan-1"]

@@ -485,8 +485,7 @@ class Bank:
 
         _check_query(query, limit)
         _check_query(target, limit)
-        links = self.index.ask(lambda: linked(self.index, target, query, limit))
-        return [link for link in links if not self.tombstones.held(link.memory)]
+        return self.index.ask(lambda: linked(self.index, target, query, limit, self.tombstones.held))
 
     def graph(self) -> dict[str, Any]:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""

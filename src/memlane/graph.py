@@ -11,10 +11,11 @@ from memlane.index.words import query_terms, terms
 from memlane.model import Link, Memory
 
 
-def linked(index: Index, target: str, query: str, limit: int) -> list[Link]:
-    """The memories, but archived ones, that link to a target, best first by the query; among equals the newest.
+def linked(index: Index, target: str, query: str, limit: int, held: Callable[[Memory], object]) -> list[Link]:
+    """The memories that link to a target, best first by the query; among equals the newest.
 
-    The score is how close the memory's best piece is to the query: by vectors, and by the words they share.
+    Archived ones, and those that are `held` back, are left out. The score is how close the memory's best piece is to
+    the query: by vectors, and by the words they share.
     """
     contexts: dict[int, list[tuple[str, str]]] = {}
     for node in _nodes(index, target):
@@ -22,7 +23,7 @@ def linked(index: Index, target: str, query: str, limit: int) -> list[Link]:
             contexts.setdefault(number, []).append((edge, context))
     found = []
     for number, memory in index.memories(contexts).items():
-        if memory.status == "archived":
+        if memory.status == "archived" or held(memory):
             continue
         score, content = _closest(index, memory, query)
         edge, context = max(contexts[number], key=lambda pair: _shared(query, pair[1]))
