@@ -134,13 +134,11 @@ def test_the_inspector_calls_every_tool_over_http(node: str, url: str, era: str)
         called(node, (url, "--transport", "http"), era, name)
 
 
-def test_the_inspector_calls_every_tool_over_pipes(node: str, tmp_path: Path) -> None:
-    """Half of them in each era, since each call starts a server: over HTTP every tool is called in both."""
-    bank = Bank.init(tmp_path)
-    for name in ("modern.md", "modern-2.md"):  # what tools of the other half would have made
-        bank.notes.create_memory(name, "Use signed cookies in [[src/auth.py]].", [])
-    for number, name in enumerate(CALLS):
-        called(node, (MEMLANE, "--bank", str(tmp_path), "mcp"), ERAS[number % 2], name)
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_calls_every_tool_over_pipes(node: str, tmp_path: Path, era: str) -> None:
+    Bank.init(tmp_path)
+    for name in CALLS:
+        called(node, (MEMLANE, "--bank", str(tmp_path), "mcp"), era, name)
 
 
 @pytest.mark.parametrize("era", ERAS)
