@@ -299,7 +299,8 @@ def replace(path: str, data: bytes) -> None:
         try:
             os.replace(temp, path)
         except BaseException:
-            os.unlink(temp)
+            with suppress(FileNotFoundError):  # an interrupt just after the rename: what came up is the interrupt
+                os.unlink(temp)
             raise
         sync_folder(folder)
 
