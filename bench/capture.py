@@ -22,14 +22,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memlane import Bank
+from memlane.core.model import Draft
 from memlane.lanes.records import RecordLane, render
-from memlane.model import Draft
 
 WORDS = "auth cache deploy index queue release search server session token vault worker config schema test".split()
 CAPTURE = """
 import sys
 from memlane.bank import Bank
-from memlane.capture import capture
+from memlane.capture.messages import capture
 with Bank.open(sys.argv[1]) as bank:
     result = capture(bank, sys.argv[2])
 """

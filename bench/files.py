@@ -163,7 +163,7 @@ def main() -> None:
     for name, code in {
         "`import memlane`": "import memlane",
         "`from memlane import Bank`": "from memlane import Bank",
-        "`memlane --version`": "import sys; sys.argv = ['memlane', '--version']; from memlane.cli import main; main()",
+        "`memlane --version`": "import sys; sys.argv[1:] = ['--version']; from memlane.__main__ import main; main()",
     }.items():
         spent = cpu(code)
         rows.append(

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlane.sensitive import scan
+from memlane.gate.secrets import scan
 
 TEXT = {".md", ".txt", ".markdown", ".rst", ".org"}
 

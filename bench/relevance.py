@@ -6,7 +6,7 @@ FOLDER holds locomo-dev.json.gz and longmemeval-dev.json.gz. Each bank (two LoCo
 sessions, all LongMemEval sessions) is asked its own questions, the questions of the other data set, and prompts of
 everyday programming work that no memory in it is about. For several cut-offs the table says how many questions with
 the right memory among the best five keep one, how many memories they get, and how many of the other prompts stay
-without any. `memlane.inject.RELEVANT` is the cut-off that hooks use.
+without any. `memlane.recall.blocks.RELEVANT` is the cut-off that hooks use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memlane import Bank
-from memlane.inject import RELEVANT
+from memlane.recall.blocks import RELEVANT
 from retrieval import FILES, Collection, locomo, longmemeval
 
 WORK = """

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from memlane.errors import Refused
-from memlane.lanes.vault import MemoryVault
-from memlane.lanes.vault_records import Record, render_line
+from memlane.core.errors import Refused
+from memlane.lanes.vault.record import Record, render_line
+from memlane.lanes.vault.store import MemoryVault
 
 WARM_UP = 8  # a vault that is asked often enough builds an index; the column "first add" is without one
 COMMON = """

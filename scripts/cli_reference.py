@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from memlane.cli import app
+from memlane.surfaces.cli import app
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 HEAD = """\

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memlane.mcp import prompts, resources, toolsets
-from memlane.mcp.server import INSTRUCTIONS
-from memlane.mcp.tools import Tool
+from memlane.surfaces.mcp import prompts, resources, toolsets
+from memlane.surfaces.mcp.server import INSTRUCTIONS
+from memlane.surfaces.mcp.tools import Tool
 
 PAGE = Path(__file__).parent.parent / "docs/mcp.md"
 MARK = "<!-- From here on written by scripts/mcp_reference.py. -->\n"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from memlane import Bank
-from memlane.cli import main
+from memlane.surfaces.cli import main
 
 MEMLANE = str(Path(sys.executable).parent / "memlane")
 CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"

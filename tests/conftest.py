@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from commands import bank as bank
 from commands import run as run
+from repositories import repo as repo
 
 # The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones.
 settings.register_profile(

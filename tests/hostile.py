@@ -78,7 +78,7 @@ def _file(suffix: str, read: Callable[[Path], Any]) -> Parser:
 
 
 def _front(text: str) -> None:
-    from memlane import text as t
+    from memlane.core import text as t
 
     front = t.find_front(f"---\n{text}\n---\nbody\n")
     assert front
@@ -87,7 +87,7 @@ def _front(text: str) -> None:
 
 
 def _body(text: str) -> None:
-    from memlane import text as t
+    from memlane.core import text as t
 
     assert t.with_body("---\na: 1\n---\n", text).endswith(text)
     assert t.with_body("", text).endswith(text)
@@ -105,68 +105,69 @@ def _index(text: str) -> None:
 
 
 def _query(text: str) -> None:
-    from memlane.index import dates, words
-    from memlane.lanes import topic_search
-    from memlane.search import parse
+    from memlane.index import query_dates, words
+    from memlane.lanes.topics import search
+    from memlane.recall.search import parse
 
-    parse(text), dates.spans(text, NOW), topic_search.asked(text), words.query_terms(text), words.plain_parts(text)
+    parse(text), query_dates.spans(text, NOW), search.asked(text), words.query_terms(text), words.plain_parts(text)
 
 
 def _gate(text: str) -> None:
-    from memlane.sensitive.scanner import redact, scan
+    from memlane.gate.secrets.scanner import redact, scan
 
     redact(text, scan(text, email=True, phone=True))
 
 
 def _hygiene(text: str) -> None:
-    from memlane import hygiene, inject
+    from memlane.core import hygiene
+    from memlane.recall import blocks
 
-    hygiene.visible(text), hygiene.suspicious(text), inject.escaped(text), inject.without_blocks(text)
+    hygiene.visible(text), hygiene.suspicious(text), blocks.escaped(text), blocks.without_blocks(text)
 
 
 def _entries(text: str) -> None:
-    from memlane.lanes import topic_entries as t
+    from memlane.lanes.topics import entries as t
 
     for raw in t.split(text).raws:
         t.render(t.parse(raw))
 
 
 def _labels(text: str) -> None:
-    from memlane.lanes import topic_entries as t
+    from memlane.lanes.topics import entries as t
 
     t.fields(text), t.conflict(text), t.title_of(text)
 
 
 def _archive(text: str) -> None:
-    from memlane.lanes import topic_entries as t
+    from memlane.lanes.topics import entries as t
 
     t.archived(text), t.open_fence(text)
 
 
 def _topic_index(text: str) -> None:
-    from memlane.lanes import topic_entries as t
+    from memlane.lanes.topics import entries as t
 
     t.edit_index(text, {"area/part": None}), t.read_index(text)
 
 
 def _layer(kind: str) -> Parser:
     def parse(text: str) -> None:
-        from memlane import lifecycle
+        from memlane.lanes.layers import aging
 
-        lifecycle.body(lifecycle.stamped(text, TODAY))
-        lifecycle.prune(kind, text, TODAY)
+        aging.body(aging.stamped(text, TODAY))
+        aging.prune(kind, text, TODAY)
 
     return parse
 
 
 def _quality(text: str) -> None:
-    from memlane import lifecycle
+    from memlane.lanes.layers import aging
 
-    lifecycle.quality("review_history", text, TODAY, 3, [1, 2])
+    aging.quality("review_history", text, TODAY, 3, [1, 2])
 
 
 def _merge(format: str) -> Parser:
-    from memlane.git import merge
+    from memlane.history import merge
 
     def parse(text: str) -> None:
         data = text.encode(errors="surrogatepass")
@@ -177,7 +178,7 @@ def _merge(format: str) -> Parser:
 
 
 def _jsonc(text: str) -> None:
-    from memlane.clients import jsonc
+    from memlane.surfaces.clients import jsonc
 
     jsonc.value(text)
     jsonc.put(text, ["mcpServers", "memlane"], {"command": "memlane"})
@@ -185,8 +186,8 @@ def _jsonc(text: str) -> None:
 
 
 def _toml(text: str) -> None:
-    from memlane import adopt
-    from memlane.clients import toml
+    from memlane.exchange import adopt
+    from memlane.surfaces.clients import toml
 
     adopt.set_key(text, "memory", "enabled", True, Path("memlane.toml"))
     toml.drop(toml.put(text, ["mcp_servers", "memlane"], {"command": "memlane"}), ["mcp_servers", "memlane"])
@@ -210,7 +211,7 @@ def _profile(path: Path) -> None:
 def _transcript(kind: str) -> Callable[[Path], Any]:
     def read(path: Path) -> None:
         from memlane import RecordLane
-        from memlane.capture import capture_into
+        from memlane.capture.messages import capture_into
 
         capture_into(RecordLane(path.parent / "captured"), path, kind=kind, dry_run=True)
 
@@ -219,7 +220,7 @@ def _transcript(kind: str) -> Callable[[Path], Any]:
 
 def _importer(kind: str) -> Callable[[Path], Any]:
     def read(path: Path) -> None:
-        from memlane import importers
+        from memlane.exchange import importers
 
         for _ in importers.read(kind, path):
             pass
@@ -228,13 +229,13 @@ def _importer(kind: str) -> Callable[[Path], Any]:
 
 
 def _detect(path: Path) -> None:
-    from memlane import importers
+    from memlane.exchange import importers
 
     importers.detect(path)
 
 
 def _symbols(text: str) -> None:
-    from memlane.fresh import symbols
+    from memlane.care.fresh import symbols
 
     for suffix in (".py", ".js", ".ts", ".go", ".rs", ".java"):
         with suppress(symbols.Unparsable):
@@ -242,36 +243,36 @@ def _symbols(text: str) -> None:
 
 
 def _mentions(text: str) -> None:
-    from memlane.capture import scope_of
-    from memlane.fresh.mentions import mentions
+    from memlane.capture.messages import scope_of
+    from memlane.care.fresh.mentions import mentions
 
     mentions(Memory("notes:a", "notes", text, "a", "a.md"))
     scope_of(text)
 
 
 def _similar(text: str) -> None:
-    from memlane import similar
-    from memlane.tombstones import plain
+    from memlane.disk.tombstones import plain
+    from memlane.gate import likeness
 
-    similar.overlap(similar.tokens(text), similar.tokens(text[::2]))
+    likeness.overlap(likeness.tokens(text), likeness.tokens(text[::2]))
     plain(text)
 
 
 def _marked(text: str) -> None:
-    from memlane import marked
+    from memlane.exchange import marked_block
 
-    marked.without_block(marked.with_block(text.encode(errors="surrogatepass"), "block"))
+    marked_block.without_block(marked_block.with_block(text.encode(errors="surrogatepass"), "block"))
 
 
 def _hook(text: str) -> None:
-    from memlane.hook import _asked, substantial
+    from memlane.surfaces.hook import _asked, substantial
 
     substantial(text)
     _asked(["claude-code"], text.encode(errors="surrogatepass"))
 
 
 def _arguments(text: str) -> None:
-    from memlane.mcp import toolsets
+    from memlane.surfaces.mcp import toolsets
 
     try:
         given = json.loads(text)
@@ -284,13 +285,13 @@ def _arguments(text: str) -> None:
 
 
 def _anchors(path: Path) -> None:
-    from memlane.fresh import anchors
+    from memlane.disk import anchors
 
     anchors.load(os.fspath(path))
 
 
 def _tombstones(path: Path) -> None:
-    from memlane.tombstones import Tombstones
+    from memlane.disk.tombstones import Tombstones
 
     stones = Tombstones(path)
     stones.deleted("text"), list(stones.problems())
@@ -334,8 +335,8 @@ PARSERS: dict[str, Parser] = {
 
 def expected(error: BaseException) -> bool:
     """Whether a parser may end like that: with an error of memlane's own, or the one its module is there for."""
-    from memlane.clients.jsonc import Damaged
-    from memlane.text import FrontMatterError
+    from memlane.core.text import FrontMatterError
+    from memlane.surfaces.clients.jsonc import Damaged
 
     return isinstance(error, MemlaneError | FrontMatterError | Damaged)
 

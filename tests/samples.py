@@ -1,14 +1,15 @@
-"""Drafts that every lane accepts: distinct texts, so that no duplicate check objects, and no forbidden words."""
+"""Drafts that every lane accepts (distinct texts, so that no duplicate check objects), and transcripts of them."""
 
 from __future__ import annotations
 
+import json
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memlane.core.model import Draft
 from memlane.lanes import NAMES, Lane, open_lane
-from memlane.model import Draft
 
 LANES = NAMES
 _SYLLABLES = "ba ce di fo gu ha ji lo mu na pe qui ro sa ti vo wu xa yo zu bra cle dri flo gru".split()
@@ -40,3 +41,16 @@ def draft(name: str, number: int, text: str | None = None) -> Draft:
         fields = {"project": f"project{number}", "file_type": "common_patterns"}
     title = f"Title {words(number, 2)}" if name in ("notes", "topics", "records") else None
     return Draft(text, title=title, created_at=START + timedelta(minutes=number), fields=fields)
+
+
+def transcript(path: Path, *texts: str) -> Path:
+    """A Claude Code transcript in which the assistant says these texts."""
+    lines = [
+        {
+            "type": "assistant", "uuid": f"u{at}", "sessionId": "s1", "timestamp": f"2025-01-10T10:00:{at:02}Z",
+            "message": {"id": f"m{at}", "role": "assistant", "content": [{"type": "text", "text": text}]},
+        }
+        for at, text in enumerate(texts)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import tree
-from memlane import Bank, ConfigError, NotEnabled, adopt, config
+from memlane import Bank, ConfigError, NotEnabled, config
+from memlane.exchange import adopt
 
 
 def write(path: Path, text: str) -> Path:

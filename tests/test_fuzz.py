@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from hostile import HOSTILE, PARSERS, cpu
 from memlane import Bank, ConfigError, InvalidInput, Refused
-from memlane.clients import toml
-from memlane.clients.jsonc import Damaged
-from memlane.fresh import symbols
-from memlane.mcp.tools import _listed
-from memlane.sensitive import check_pii
-from memlane.text import FrontMatterError, edit_front, load_toml
+from memlane.care.fresh import symbols
+from memlane.core.text import FrontMatterError, edit_front, load_toml
+from memlane.gate.secrets import check_pii
+from memlane.surfaces.clients import toml
+from memlane.surfaces.clients.jsonc import Damaged
+from memlane.surfaces.mcp.tools import _listed
 
 EXAMPLES = 3000 if "MEMLANE_FUZZ" in os.environ else 40
 
@@ -129,7 +129,7 @@ def test_deep_lists_as_arguments_are_words() -> None:
 
 
 def test_a_deep_payload_is_refused_by_the_hook() -> None:
-    from memlane.hook import _asked
+    from memlane.surfaces.hook import _asked
 
     with pytest.raises(InvalidInput, match="not JSON"):
         _asked(["claude-code"], b"[" * 50_000)

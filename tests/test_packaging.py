@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from memlane import __version__
-from memlane.clients import CLIENTS, plugin
+from memlane.surfaces.clients import CLIENTS, plugin
 
 ROOT = Path(__file__).parent.parent
 PLUGIN = ROOT / "plugin"
@@ -133,8 +133,8 @@ def test_the_skill_keeps_to_its_limits() -> None:
 
 
 def test_the_skill_names_commands_and_tools_that_exist() -> None:
-    from memlane.cli import COMMANDS
-    from memlane.mcp import notes, whole
+    from memlane.surfaces.cli import COMMANDS
+    from memlane.surfaces.mcp import notes, whole
 
     _, body = front()
     commands = set(re.findall(r"`memlane ([a-z-]+)", body))

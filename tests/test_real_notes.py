@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from memlane import Memory, NoteLane
+from memlane.core.text import FrontMatterError, edit_front, find_front, load_front
 from memlane.lanes import scan
-from memlane.text import FrontMatterError, edit_front, find_front, load_front
 
 DATA = Path(os.environ.get("MEMLANE_DATA", "nowhere"))
 ARCHIVES = sorted([*DATA.glob("notes-*.tar.gz"), *DATA.glob("vault-*.tar.gz")]) or [

@@ -94,7 +94,7 @@ def test_what_is_not_as_it_was_acknowledged_is_seen(left: Left, item: Item, why:
 
 
 def test_the_canaries_are_secrets_to_the_scanner() -> None:
-    from memlane.sensitive import check_pii
+    from memlane.gate.secrets import check_pii
 
     found = [check_pii(f"{words(n)} {secret_of(1, n)} {mark(1, n)[0]}") for n in range(200)]
     assert all(found)

@@ -1,5 +1,5 @@
 """What the bundle starts: the memlane command, in the environment that uv makes of pyproject.toml beside it."""
 
-from memlane.cli import main
+from memlane.surfaces.cli import main
 
 main()

@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "AlreadyExists": "errors",
+    "AlreadyExists": "core.errors",
     "Bank": "bank",
-    "ConfigError": "errors",
-    "Conflict": "errors",
-    "Hit": "model",
-    "InvalidInput": "errors",
-    "Link": "model",
-    "Memory": "model",
-    "MemoryEntry": "lanes.layer_entries",
-    "MemlaneError": "errors",
-    "MemoryStore": "lanes.layers",
-    "MemoryVault": "lanes.vault",
-    "NotEnabled": "errors",
-    "NotFound": "errors",
+    "ConfigError": "core.errors",
+    "Conflict": "core.errors",
+    "Hit": "core.model",
+    "InvalidInput": "core.errors",
+    "Link": "core.model",
+    "Memory": "core.model",
+    "MemoryEntry": "lanes.layers.entries",
+    "MemlaneError": "core.errors",
+    "MemoryStore": "lanes.layers.store",
+    "MemoryVault": "lanes.vault.store",
+    "NotEnabled": "core.errors",
+    "NotFound": "core.errors",
     "NoteLane": "lanes.notes",
-    "Problem": "model",
+    "Problem": "core.model",
     "RecordLane": "lanes.records",
-    "Refused": "errors",
-    "Removed": "model",
-    "StorageError": "errors",
-    "TopicLane": "lanes.topics",
+    "Refused": "core.errors",
+    "Removed": "core.model",
+    "StorageError": "core.errors",
+    "TopicLane": "lanes.topics.store",
 }
 
 __all__ = [
@@ -67,7 +67,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
-    from memlane.errors import (
+    from memlane.core.errors import (
         AlreadyExists,
         ConfigError,
         Conflict,
@@ -78,13 +78,13 @@ if TYPE_CHECKING:
         Refused,
         StorageError,
     )
-    from memlane.lanes.layer_entries import MemoryEntry
-    from memlane.lanes.layers import MemoryStore
+    from memlane.core.model import Hit, Link, Memory, Problem, Removed
+    from memlane.lanes.layers.entries import MemoryEntry
+    from memlane.lanes.layers.store import MemoryStore
     from memlane.lanes.notes import NoteLane
     from memlane.lanes.records import RecordLane
-    from memlane.lanes.topics import TopicLane
-    from memlane.lanes.vault import MemoryVault
-    from memlane.model import Hit, Link, Memory, Problem, Removed
+    from memlane.lanes.topics.store import TopicLane
+    from memlane.lanes.vault.store import MemoryVault
 
 
 def __getattr__(name: str) -> Any:

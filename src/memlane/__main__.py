@@ -15,12 +15,12 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
             gc.disable()  # it lives for a moment
-            from memlane.hook import main as hook
+            from memlane.surfaces.hook import main as hook
 
             hook(sys.argv[2:])
             os._exit(0)  # all is written and said: taking the interpreter apart would only take time
         else:
-            from memlane.cli import main as run
+            from memlane.surfaces.cli import main as run
 
             run()
     except KeyboardInterrupt:

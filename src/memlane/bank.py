@@ -17,27 +17,28 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from memlane import config, files, gate, lanes, tombstones
+from memlane import config, gate, lanes
 from memlane.config import Profile
-from memlane.errors import InvalidInput, MemlaneError, NotFound
+from memlane.core.errors import InvalidInput, MemlaneError, NotFound
+from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed, utc_now
+from memlane.core.text import moment
+from memlane.disk import files, tombstones
+from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
-from memlane.model import Draft, Hit, Link, Memory, Plan, Problem, Removed, utc_now
-from memlane.text import moment
-from memlane.tombstones import Tombstones
 
 if TYPE_CHECKING:
-    from memlane.consolidate import Cluster
-    from memlane.forget import Forgotten
-    from memlane.fresh.verdicts import Verdict, Watch
-    from memlane.git.past import Change, Copy
+    from memlane.care.forget import Forgotten
+    from memlane.care.fresh.verdicts import Verdict, Watch
+    from memlane.history.past import Change, Copy
+    from memlane.history.undo import Undone
     from memlane.index.store import Index
-    from memlane.inject import Block, Composer
-    from memlane.lanes.layers import MemoryStore
+    from memlane.lanes.layers.store import MemoryStore
     from memlane.lanes.notes import NoteLane
     from memlane.lanes.records import RecordLane
-    from memlane.lanes.topics import TopicLane
-    from memlane.lanes.vault import MemoryVault
-    from memlane.undo import Undone
+    from memlane.lanes.topics.store import TopicLane
+    from memlane.lanes.vault.store import MemoryVault
+    from memlane.recall.blocks import Block, Composer
+    from memlane.recall.clusters import Cluster
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _IN_INDEX = ("notes", "records")  # lanes with one memory in a file, as the index has it until the file changes
@@ -64,7 +65,7 @@ class Bank:
         Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one. With `git`,
         also teaches the repository around it to merge memory: see `adopt.join_git`.
         """
-        from memlane import adopt
+        from memlane.exchange import adopt
 
         adopt.init(Path(folder).expanduser().absolute(), user=user)
         bank = cls.open(folder, **({"memory__storage_strategy": "user"} if user else {}))
@@ -89,7 +90,7 @@ class Bank:
         """
         from weakref import finalize
 
-        from memlane.git import past
+        from memlane.history import past
 
         copy = past.copy(self.config, when)
         bank = Bank(copy.settings)
@@ -105,7 +106,7 @@ class Bank:
         """The commits that changed memories, or this one, the newest first. Raises MemlaneError outside of git, and
         NotFound when no commit knows the id.
         """
-        from memlane.git import past
+        from memlane.history import past
 
         if id is not None:
             name, native = _split(id)
@@ -264,7 +265,7 @@ class Bank:
         looked = [name for name in names if name in _IN_INDEX] if limit is not None else []
         found = [memory for name in names if name not in looked for memory in self.memories(name) if fits(memory)]
         if limit is not None and looked:
-            from memlane.index.look import Look
+            from memlane.index.peek import Look
 
             with Look(self._index_file, [one for one in self._present() if one.name in looked]) as look:
                 found += look.first(limit, fits)
@@ -294,7 +295,7 @@ class Bank:
         not indexed yet is indexed first; with `wait`, for so many seconds at most: then the answer comes from what is
         there, and `bank.index.complete` is False.
         """
-        from memlane.search import search
+        from memlane.recall.search import search
 
         _check_query(query, limit, type=type, lane=lane, status=status, scope=scope, project=project)
         if lane is not None and lane not in NAMES:
@@ -347,11 +348,11 @@ class Bank:
         With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
         may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """
-        from memlane import inject
-        from memlane.index.look import Look
+        from memlane.index.peek import Look
+        from memlane.recall import blocks
 
         if not self.profile.enabled:
-            return inject.Block.of("")
+            return blocks.Block.of("")
         shown = self._scopes(scopes)
         lanes_ = {lane.name: lane for lane in self._present()}
         vault = self.memories("vault") if "vault" in lanes_ else ()
@@ -362,7 +363,7 @@ class Bank:
         looked = ("notes", "topics", "records") if recent > 0 else ("notes",)
         with Look(self._index_file, [lane for name, lane in lanes_.items() if name in looked], wait) as look:
             held = self.tombstones.held
-            tagged = [memory for memory in look.tagged(inject.PINNED) if memory.lane == "notes" and not held(memory)]
+            tagged = [memory for memory in look.tagged(blocks.PINNED) if memory.lane == "notes" and not held(memory)]
             pinned = [memory for memory in tagged if memory.status != "archived"]
             newest = [memory for memory in look.newest(recent + len(pinned)) if memory not in pinned][:recent]
             newest = [memory for memory in newest if not held(memory)]
@@ -386,26 +387,26 @@ class Bank:
         has already. Hits whose relevance is below `least` do not count; `inject.RELEVANT` is a good value where nobody
         asked for memories. "" when nothing is relevant, or the profile is switched off. `wait` is that of `search`.
         """
-        from memlane import inject
+        from memlane.recall import blocks
 
         if not isinstance(budget, int) or budget < 0:
             raise InvalidInput("The budget is not a number of tokens.", hint="1000 is the default.")
         profile = self.profile
         if not profile.enabled:
-            return inject.Block.of("")
+            return blocks.Block.of("")
         visible = self._scopes(scopes)
 
         def shown(memory: Memory) -> bool:
             return (memory.lane != "vault" or memory.scope in visible) and memory.id not in without
 
-        looked = inject.CANDIDATES + len(without)
+        looked = blocks.CANDIDATES + len(without)
         while True:  # what must not be shown leaves its place to others
             found = self.search(query, limit=looked, wait=wait)
             hits = [hit for hit in found if shown(hit.memory)]
-            if len(hits) >= inject.CANDIDATES or len(found) < looked:
+            if len(hits) >= blocks.CANDIDATES or len(found) < looked:
                 break
             looked *= 2
-        hits = [hit for hit in hits[: inject.CANDIDATES] if hit.why["relevance"] >= least]
+        hits = [hit for hit in hits[: blocks.CANDIDATES] if hit.why["relevance"] >= least]
         return self._composer(count, [hit.memory for hit in hits]).context(hits, budget, profile.max_items)
 
     def _scopes(self, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -417,8 +418,8 @@ class Bank:
         return tuple(names)
 
     def _composer(self, count: Callable[[str], int] | None, shown: Sequence[Memory]) -> Composer:
-        from memlane.inject import Composer
-        from memlane.text import estimate
+        from memlane.core.text import estimate
+        from memlane.recall.blocks import Composer
 
         root = self.config.project or self.root
         return Composer(root, utc_now().date(), count or estimate, self._outdated(shown))
@@ -437,7 +438,7 @@ class Bank:
 
         Writes anchors.jsonl. Raises NotFound when it speaks of no code, StorageError.
         """
-        from memlane.fresh import verdicts
+        from memlane.care.fresh import verdicts
 
         left = verdicts.accept(self, [id]).verdicts
         return left[0] if left else verdicts.Verdict(id, verdicts.FRESH, ())
@@ -458,7 +459,7 @@ class Bank:
             own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
             if project is None or not own:
                 return None
-            from memlane.fresh.verdicts import Watch
+            from memlane.care.fresh.verdicts import Watch
 
             self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
         return self._watch
@@ -481,7 +482,7 @@ class Bank:
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
         """Memories that link to a target (`src/auth.py`, `memory:auth-plan`), ranked by the query, then the newest."""
-        from memlane.graph import linked
+        from memlane.recall.graph import linked
 
         _check_query(query, limit)
         _check_query(target, limit)
@@ -489,7 +490,7 @@ class Bank:
 
     def graph(self) -> dict[str, Any]:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
-        from memlane.graph import graph
+        from memlane.recall.graph import graph
 
         return self.index.ask(lambda: graph(self.index, self.tombstones.held))
 
@@ -497,7 +498,7 @@ class Bank:
         self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
     ) -> builtins.list[Cluster]:
         """Groups of memories that say much the same. `threshold` means the same for every encoder. Changes nothing."""
-        from memlane.consolidate import suggest_merges
+        from memlane.recall.clusters import suggest_merges
 
         if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
@@ -507,14 +508,14 @@ class Bank:
         )
 
     def upkeep(self, **chosen: Any) -> Plan:
-        """What the bank as a whole needs; `chosen` narrows it, as `memlane.upkeep.plan` says. Changes nothing."""
-        from memlane.upkeep import plan
+        """What the bank as a whole needs; `chosen` narrows it, as `memlane.care.upkeep.plan` says. Changes nothing."""
+        from memlane.care.upkeep import plan
 
         return plan(self, **chosen)
 
     def apply(self, plan: Plan) -> Plan:
         """Carry out what in a plan needs no decision and return what was done; `undo` takes it back."""
-        from memlane import upkeep
+        from memlane.care import upkeep
 
         done = upkeep.apply(self, plan)
         self._look_again()
@@ -522,7 +523,7 @@ class Bank:
 
     def undo(self, id: str | None = None) -> Undone:
         """Take back what was applied last, or under this id; what has changed since is left alone and named."""
-        from memlane import undo
+        from memlane.history import undo
 
         done = undo.undo(self, id)
         self._look_again()
@@ -585,7 +586,7 @@ class Bank:
         """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it.
 
         Its text stays deleted: capture and import do not bring it back, and a file that comes back is held back. See
-        `memlane.tombstones`; `memlane.forget` removes a memory for good.
+        `memlane.disk.tombstones`; `memlane.care.forget` removes a memory for good.
         """
         lane, native = self._locate(id)
         file = lane.fetch(native).file
@@ -609,12 +610,12 @@ class Bank:
         raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
 
     def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:
-        """Remove memories for good, there or deleted: see `memlane.forget`. There is no way back.
+        """Remove memories for good, there or deleted: see `memlane.care.forget`. There is no way back.
 
         Says what was removed, and what may be left where we do not reach. With `dry_run`, changes nothing.
         Raises NotFound before anything is changed, StorageError.
         """
-        from memlane import forget
+        from memlane.care import forget
 
         return forget.plan(self, ids) if dry_run else forget.forget(self, ids)
 
@@ -659,7 +660,7 @@ class Bank:
         return list(dict.fromkeys((*found, *self.tombstones.problems())))
 
     def _scan(self, lane: str) -> Iterator[Memory | Problem]:
-        from memlane.git.merge import undecided
+        from memlane.history.merge import undecided
 
         for item in lanes.scan(self.lane(lane)):
             if isinstance(item, Memory) and (why := self.held(item)):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from memlane.errors import ConfigError, NotEnabled
+from memlane.core.errors import ConfigError, NotEnabled
+from memlane.core.text import load_toml
 from memlane.gate import shown
 from memlane.lanes import NAMES
-from memlane.text import load_toml
 
 PROJECT_FILE = "memlane.toml"
 SEED_FILE = "config.toml"  # seed 003's own name for it; read where it has a [memory] table
@@ -152,7 +152,7 @@ def profile(config: Config) -> Profile:
 
 def load_profile(path: str | Path) -> Profile:
     """The `memory` key of a YAML profile; what it leaves out has its default. Raises ConfigError."""
-    from memlane.text import FrontMatterError, load_front
+    from memlane.core.text import FrontMatterError, load_front
 
     path = Path(path)
     try:

@@ -1,1 +1,1 @@
-"""Derived search structures: deleting them loses nothing."""
+"""The derived structures that search reads. Deleting them loses nothing; what is done with them is `recall`."""

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memlane.errors import ConfigError
+from memlane.core.errors import ConfigError
 
 Vectors = NDArray[np.float32]
 

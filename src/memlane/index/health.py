@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from memlane.index.shapes import loaded
+from memlane.core.model import Memory
+from memlane.index.rows import loaded
 from memlane.index.store import POSTING, SCHEMA, Index
 from memlane.index.writing import BLOCK, ROWS
-from memlane.model import Memory
 
 
 @contextmanager

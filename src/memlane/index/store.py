@@ -9,7 +9,7 @@
     graves     chunks that are gone; their numbers are not used again
 
 Any number of processes read and write it at once: WAL, short transactions, and every batch is checked against what
-another process may have indexed meanwhile. Does not rank: that is `memlane.search`.
+another process may have indexed meanwhile. Does not rank: that is `memlane.recall.search`.
 """
 
 from __future__ import annotations
@@ -27,24 +27,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from memlane.errors import MemlaneError, StorageError
+from memlane.core.errors import MemlaneError, StorageError
+from memlane.core.model import Memory
 from memlane.index.columns import FEW, Array, Columns, empty_columns
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
-from memlane.index.look import Changed, difference
-from memlane.index.shapes import loaded, shape
-from memlane.index.writing import (
-    BLOCK,
-    ROWS,
-    Prepared,
-    Writer,
-    embedded_text,
-    forget,
-    prepare,
-    rows_of,
-    write_vectors,
-)
+from memlane.index.peek import Changed, difference
+from memlane.index.rows import loaded, shape
+from memlane.index.writing import BLOCK, ROWS, Prepared, Writer, embedded_text, forget, prepare, rows_of, write_vectors
 from memlane.lanes import NAMES, Lane
-from memlane.model import Memory
 
 SCHEMA = 2
 BATCH = 500  # files per transaction

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from memlane.core.model import Memory
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
 from memlane.index.encoders import Encoder
 from memlane.index.links import links_in
 from memlane.index.words import terms
-from memlane.model import Memory
 
 BLOCK = 4096  # chunk numbers per block of postings
 ROWS = 256  # rows per block of vectors

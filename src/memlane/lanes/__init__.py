@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from memlane import files, gate
-from memlane.errors import InvalidInput, StorageError
+from memlane import gate
+from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.core.text import FrontMatterError, edit_front
+from memlane.disk import files
 from memlane.gate import Check
-from memlane.model import Draft, Memory, Problem, Removed
-from memlane.text import FrontMatterError, edit_front
 
 NAMES = ("notes", "vault", "topics", "records", "layers")
 
@@ -75,15 +76,15 @@ def open_lane(name: str, root: Path, **options: Any) -> Lane:
 
         return RecordLane(root, **options)
     if name == "vault":
-        from memlane.lanes.vault import MemoryVault
+        from memlane.lanes.vault.store import MemoryVault
 
         return MemoryVault(root, **options)
     if name == "topics":
-        from memlane.lanes.topics import TopicLane
+        from memlane.lanes.topics.store import TopicLane
 
         return TopicLane(root, **options)
     if name == "layers":
-        from memlane.lanes.layers import MemoryStore
+        from memlane.lanes.layers.store import MemoryStore
 
         return MemoryStore(root, **options)
     raise InvalidInput(f"There is no lane {name!r}.", hint=f"Use one of: {', '.join(NAMES)}.")

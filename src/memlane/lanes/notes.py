@@ -20,11 +20,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
-from memlane import files, gate
-from memlane.errors import AlreadyExists, InvalidInput, MemlaneError, NotEnabled, NotFound
-from memlane.lanes import edited, known, read_file, readable, scan
-from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
-from memlane.text import (
+from memlane import gate
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotEnabled, NotFound
+from memlane.core.model import Draft, Memory, Problem, Removed, iso, utc_now
+from memlane.core.text import (
     FrontMatterError,
     find_front,
     first_heading,
@@ -37,7 +36,9 @@ from memlane.text import (
     slug,
     with_body,
 )
-from memlane.tombstones import Tombstones
+from memlane.disk import files
+from memlane.disk.tombstones import Tombstones
+from memlane.lanes import edited, known, read_file, readable, scan
 
 TYPES = ("journal", "plan", "fact", "observation", "reflection")
 STATUSES = ("active", "archived")

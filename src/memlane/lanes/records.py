@@ -9,7 +9,7 @@ again brings back neither the old text nor a second record.
 The front matter has the seed's six keys and no other. The session that a message belongs to stands below them as a
 comment, `# thread: …`, so that it travels with the file; a key `thread`, where somebody wrote one, is read as well.
 
-Does not choose what to capture: that is `memlane.capture`.
+Does not choose what to capture: that is `memlane.capture.messages`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memlane import files, gate
-from memlane.errors import AlreadyExists, InvalidInput, NotFound
-from memlane.lanes import edited, known, read_file, readable
-from memlane.model import Draft, Memory, Problem, Removed, iso, utc_now
-from memlane.text import (
+from memlane import gate
+from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
+from memlane.core.model import Draft, Memory, Problem, Removed, iso, utc_now
+from memlane.core.text import (
     FrontMatterError,
     find_front,
     joined,
@@ -42,10 +41,12 @@ from memlane.text import (
     plain,
     with_body,
 )
-from memlane.tombstones import Tombstones
+from memlane.disk import files
+from memlane.disk.tombstones import Tombstones
+from memlane.lanes import edited, known, read_file, readable
 
 if TYPE_CHECKING:
-    from memlane.capture import Captured
+    from memlane.capture.messages import Captured
 
 KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
 SCOPE = re.compile(r"global|file:.+|area:.+")
@@ -144,11 +145,11 @@ class RecordLane:
         return record
 
     def capture(self, transcript: str | Path) -> Captured:
-        """Store what is worth keeping of a client's transcript, from its beginning: see `memlane.capture`.
+        """Store what is worth keeping of a client's transcript, from its beginning: see `memlane.capture.messages`.
 
         Writes one file per message that is new here. Raises NotFound, InvalidInput, StorageError.
         """
-        from memlane.capture import capture_into
+        from memlane.capture.messages import capture_into
 
         return capture_into(self, transcript)
 

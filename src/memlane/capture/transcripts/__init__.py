@@ -1,0 +1,54 @@
+"""What was said in a client's transcript: one small module per format, all of them answering with an `Entry`.
+
+Each module has `knows(line)`, whether a JSON object is one of its lines, and `read(line)`. Lines speak for themselves,
+so a file needs no header and may be read from anywhere. Does not open files and does not choose what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from memlane.capture.transcripts.entry import Entry
+
+KINDS = ("claude-code", "codex", "gemini", "plain")
+_LISTS = ("transcript", "messages")
+
+
+def entries(value: Any, kind: str | None = None) -> Iterator[tuple[dict[str, Any], Entry | None]]:
+    """The objects of a line, or of a whole JSON document, in order, each with what it says.
+
+    `kind` names the format; without it, the first one that knows an object reads it. What none knows has no entry.
+    """
+    for line in _unfolded(value):
+        readers = map(_reader, (kind,) if kind else KINDS)  # imported one by one: a hook has no time to waste
+        reader = next((reader for reader in readers if reader.knows(line)), None)
+        yield line, reader.read(line) if reader else None
+
+
+@cache
+def _reader(kind: str) -> Any:
+    return import_module(f"memlane.capture.transcripts.{kind.replace('-', '_')}")
+
+
+def _unfolded(value: Any) -> Iterator[dict[str, Any]]:
+    """The single objects of a document: its own keys first, as a header, then the messages it lists.
+
+    What has a type is a line of its own, whatever it lists: a log of a request has all that was said before in it.
+    """
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield item
+    elif isinstance(value, dict) and isinstance(value.get("type"), str):
+        yield value
+    elif isinstance(value, dict):
+        inner = value.get("$set", value)  # Gemini: new values for the header
+        for name in _LISTS:
+            if isinstance(inner, dict) and isinstance(inner.get(name), list):
+                yield {key: item for key, item in inner.items() if key != name}
+                yield from _unfolded(inner[name])
+                return
+        yield inner if isinstance(inner, dict) else value

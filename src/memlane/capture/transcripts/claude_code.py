@@ -1,0 +1,54 @@
+"""Claude Code: `~/.claude/projects/<project>/<session>.jsonl`, one line per content block.
+
+The blocks of one message share `message.id`; results of tools may stand between them. Lines of subagents
+(`isSidechain`), of the program itself (`isMeta`, a synthetic model, API errors) and compaction summaries are not
+the assistant's word to the user.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memlane.capture.transcripts.entry import Entry, texts, word, words
+
+_WRITES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+
+
+def knows(line: dict[str, Any]) -> bool:
+    return isinstance(line.get("type"), str) and ("message" in line or "sessionId" in line or "leafUuid" in line)
+
+
+def read(line: dict[str, Any]) -> Entry:
+    message = line.get("message")
+    if line["type"] not in ("user", "assistant") or not isinstance(message, dict):
+        return Entry()
+    entry = Entry(at=line.get("timestamp"), cwd=word(line.get("cwd")), thread=word(line.get("sessionId")))
+    content = message.get("content")
+    if line["type"] == "user" or message.get("role") == "user":
+        own = not (line.get("isSidechain") or line.get("isMeta") or line.get("isCompactSummary"))
+        return entry._replace(asked=own and texts(content, "text") != "")
+    if line.get("isSidechain"):
+        return Entry(texts(content, "text"), at=entry.at, skip="sidechain")
+    return entry._replace(
+        text=texts(content, "text"),
+        key=word(message.get("id")),
+        skip=_skip(line, message),
+        files=words(_files(content)),
+    )
+
+
+def _skip(line: dict[str, Any], message: dict[str, Any]) -> str:
+    if line.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
+        return "error"
+    return "meta" if line.get("isMeta") or line.get("isCompactSummary") else ""
+
+
+def _files(content: Any) -> list[Any]:
+    """The paths that tools were told to write."""
+    found = []
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") in _WRITES:
+            given = block.get("input")
+            if isinstance(given, dict):
+                found.append(given.get("file_path") or given.get("notebook_path"))
+    return found

@@ -1,0 +1,38 @@
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.jsonl`, and the older `session-*.json` with all messages in it.
+
+A message is written again under its id when it grows or when its tools have answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memlane.capture.transcripts.entry import Entry, texts, word, words
+
+_TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
+_WRITES = frozenset({"write_file", "replace", "edit"})
+
+
+def knows(line: dict[str, Any]) -> bool:
+    return (line.get("type") in _TYPES and "content" in line) or "projectHash" in line or "$rewindTo" in line
+
+
+def read(line: dict[str, Any]) -> Entry:
+    if line.get("type") == "user":
+        return Entry(asked=True)
+    if line.get("type") == "gemini":
+        return Entry(
+            texts(line.get("content"), "text"),
+            word(line.get("id")),
+            line.get("timestamp"),
+            files=words(_files(line.get("toolCalls"))),
+        )
+    return Entry(thread=word(line.get("sessionId")), aside=line.get("kind") == "subagent")
+
+
+def _files(calls: Any) -> list[Any]:
+    found = []
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict) and call.get("name") in _WRITES and isinstance(call.get("args"), dict):
+            found.append(call["args"].get("file_path") or call["args"].get("absolute_path"))
+    return found

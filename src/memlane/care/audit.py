@@ -1,0 +1,133 @@
+"""Look for secrets and personal data in what is already there: a bank, any folder, or a bank's git history.
+
+Reads only. A leak names the file, the place and the kind, never the value; its fingerprint can be put on the
+allow-list (`[[allow]]` in memlane.toml) together with the reason why it may stay.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memlane.core.errors import InvalidInput, StorageError
+from memlane.disk import files
+from memlane.gate import DEFAULT, Guard, secrets
+from memlane.history import git
+
+SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml", ".rejected", ".old", ".tmp")
+MAX_BYTES = 50 * 1024 * 1024
+_SKIPPED = frozenset({".git", "indices", "node_modules", ".venv"})
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One finding. `commit` is the first one that has it, when it was found in the history."""
+
+    path: str
+    line: int
+    column: int
+    rule: str
+    description: str
+    fingerprint: str
+    commit: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}:{self.column}"
+        return f"{self.commit[:12]}:{where}: {self.description}" if self.commit else f"{where}: {self.description}"
+
+
+def files_of(path: Path) -> list[str]:
+    """The text files an audit of this path reads: trash and archives too. Raises InvalidInput when there is none."""
+    if path.is_file():
+        return [os.fspath(path)]
+    if not path.is_dir():
+        raise InvalidInput("There is no such file or folder.", hint="Name a folder with Markdown or JSONL files.")
+    found = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(set(folders) - _SKIPPED)
+        paths = (os.path.join(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
+        found += [name for name in paths if not os.path.islink(name)]
+    return found
+
+
+def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
+    """The leaks of one file. Special files are passed over. Raises StorageError for what cannot be read."""
+    if not os.path.isfile(path):
+        return []
+    if files.size_of(path) > MAX_BYTES:
+        raise StorageError(f"{path} is larger than {MAX_BYTES:,} bytes.", hint="Split it to have it audited.")
+    try:
+        with open(path, "rb") as file:
+            return scan_data(file.read(), path, guard)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
+
+
+def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:
+    """The leaks of every version of every file that git ever knew below this path, version by version."""
+    versions = _versions(path)
+    contents = git.read_blobs(path, list(versions), at_once=20)
+    for (name, commit), data in zip(versions.values(), contents, strict=True):
+        yield scan_data(data, name, guard, commit) if len(data) <= MAX_BYTES else []
+
+
+def _versions(path: Path) -> dict[str, tuple[str, str]]:
+    """Every blob below the path with its name and the first commit that has it."""
+    git.required_top(path)
+    out = git.run(
+        path, "log", "--all", "--reverse", "--no-renames", "--raw", "--no-abbrev", "-m", "--diff-filter=d",
+        "--no-ext-diff", "--format=commit %H", "-z", "--", ".",
+    )  # fmt: skip
+    versions: dict[str, tuple[str, str]] = {}
+    commit = ""
+    parts = iter(out.decode(errors="surrogateescape").replace("\n:", "\0:").split("\0"))
+    for part in parts:
+        part = part.strip("\n")
+        if part.startswith("commit "):
+            commit = part.removeprefix("commit ").split()[0]
+        elif part.startswith(":"):
+            (_, mode, _, blob, _), name = part.split(" "), next(parts)
+            if name.endswith(SUFFIXES) and mode in git.PLAIN:
+                versions.setdefault(blob, (name, commit))
+    return versions
+
+
+def scan_data(data: bytes, path: str, guard: Guard, commit: str | None = None) -> list[Leak]:
+    """The leaks of a file's bytes."""
+    text = data.decode(errors="replace")
+    leaks: dict[tuple[int, str], Leak] = {}
+    for line, piece in ((1, text), *_strings(text, path)):
+        for found in secrets.scan(piece, email=guard.email, phone=guard.phone, allow=guard.allow):
+            at = (found.line, found.column) if piece is text else (line, 1)
+            name = secrets.fingerprint(piece, found)
+            leaks.setdefault((at[0], name), Leak(path, *at, found.rule, found.description, name, commit))
+    return list(leaks.values())
+
+
+def _strings(text: str, path: str) -> Iterator[tuple[int, str]]:
+    """(line, strings) of what JSON lines, or a JSON file, hold as it reads: an escaped line end hides what follows."""
+    lines = [text] if path.endswith(".json") else text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if "\\" in line and line.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                yield number, "\n".join(_strings_in(json.loads(line)))
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _strings_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings_in(item)

@@ -1,0 +1,191 @@
+"""The values that travel between lanes, bank and surfaces. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def iso(moment: datetime | None) -> str | None:
+    """ISO 8601 in UTC with a `Z`, to the second unless there is a fraction; naive is UTC, None stays None."""
+    if moment is None:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One remembered thing, whatever lane it lives in.
+
+    `id` is `<lane>:<native id>`. `text` is the body alone. `fields` holds what only this lane knows
+    (a vault record's tier, a record's content_hash, a note's own front-matter keys).
+    """
+
+    id: str
+    lane: str
+    text: str
+    title: str
+    file: str  # where it is stored, as a string: a Path costs more to make than the rest of a note to parse
+    tags: tuple[str, ...] = ()
+    type: str | None = None
+    status: str | None = None
+    scope: str | None = None
+    project: str | None = None
+    thread: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
+
+    @property
+    def path(self) -> Path:
+        return Path(self.file)
+
+    @property
+    def native_id(self) -> str:
+        return self.id.partition(":")[2]
+
+    @property
+    def suspicious(self) -> tuple[str, ...]:
+        """Why the text reads like instructions to a model; () when it does not. See `memlane.core.hygiene`."""
+        from memlane.core.hygiene import suspicious
+
+        return suspicious("\n".join((self.title, *self.tags, self.text)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one shape for JSON on every surface."""
+        return {
+            "id": self.id,
+            "lane": self.lane,
+            "title": self.title,
+            "text": self.text,
+            "tags": list(self.tags),
+            "type": self.type,
+            "status": self.status,
+            "scope": self.scope,
+            "project": self.project,
+            "thread": self.thread,
+            "created_at": iso(self.created_at),
+            "updated_at": iso(self.updated_at),
+            "path": self.file,
+            "suspicious": list(self.suspicious),
+            "fields": dict(self.fields),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What somebody wants remembered, before any lane has accepted it."""
+
+    text: str
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    type: str | None = None
+    scope: str | None = None
+    thread: str | None = None
+    created_at: datetime | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory that a search found, with its best piece. `why` holds the parts that its score is made of."""
+
+    memory: Memory
+    score: float
+    content: str
+    header_path: str
+    why: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.memory.id,
+            "score": self.score,
+            "content": self.content,
+            "header_path": self.header_path,
+            "memory": self.memory.to_dict(),
+            "why": dict(self.why),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A memory that links to something, with the words around the link that say most about it."""
+
+    memory: Memory
+    score: float
+    content: str
+    anchor_context: str
+    edge_type: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.memory.id,
+            "score": self.score,
+            "content": self.content,
+            "anchor_context": self.anchor_context,
+            "edge_type": self.edge_type,
+            "file_path": self.memory.file,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Damage found while reading: reported, while everything else keeps working."""
+
+    path: Path
+    why: str
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"path": str(self.path), "line": self.line, "why": self.why}
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{where}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A memory that was put away, and the way back. `how` is "trash" or "archive", then `path` is where it lies, or
+    "tombstone", then it is the log that has it."""
+
+    id: str
+    how: str
+    path: Path
+    removed_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "how": self.how, "path": str(self.path), "removed_at": iso(self.removed_at)}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change that a Plan proposes. `title` helps a person to recognise what it is about."""
+
+    id: str
+    action: str
+    reason: str
+    title: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "action": self.action, "reason": self.reason, "title": self.title}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A proposed change that can be printed, then applied. `remarks` are what a person should look at besides."""
+
+    steps: tuple[Step, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"steps": [step.to_dict() for step in self.steps], "remarks": list(self.remarks)}

@@ -1,0 +1,622 @@
+"""All disk access of the lanes: names, reading, durable writing, locks, trash, walking.
+
+A call that writes returns only when the bytes and the name are on stable storage, so that what was
+acknowledged survives kill -9 and loss of power. A name either has its old content or its new one, never half.
+Does not know what is in a file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import time
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
+from memlane.core.model import Problem
+
+try:
+    import fcntl
+except ImportError:
+    raise ImportError("memlane runs on Linux and macOS; on Windows, use it inside WSL.") from None
+
+MAX_BYTES = 10 * 1024 * 1024
+MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
+TRASH = ".trash"
+STRAY = "is a link out of the bank and not followed"
+LEFT_OVER = 3600.0  # seconds after which a temporary file is nobody's any more
+TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
+_IGNORED_FOLDERS = frozenset({"indices"})
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
+_INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_STAMP = re.compile(r"_(\d{8}_\d{6})(?:-(\d+))?$")
+
+
+class Witness(Protocol):
+    """Somebody who is told of every change before it is made, and may raise so that it is not."""
+
+    def changing(self, path: str, data: bytes | None) -> None:
+        """The file is about to get this content, or with None to go."""
+
+    def moving(self, source: str, target: str) -> None: ...
+
+    def appending(self, path: str, data: bytes) -> None: ...
+
+
+witness: ContextVar[Witness | None] = ContextVar("witness", default=None)  # of this thread; see memlane.history.undo
+
+
+# -- names
+
+
+def safe_parts(name: str) -> tuple[str, ...]:
+    """Split a relative file name into parts that are safe on every file system, in NFC.
+
+    Raises InvalidInput for absolute, climbing, hidden, reserved, over-long or unprintable names: a bank
+    travels by git between Linux, macOS and Windows. The name is not echoed: it may be a secret in the wrong place.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("The name is not valid Unicode.", hint="Use letters, digits and dashes.") from None
+    if not name.strip():
+        raise InvalidInput("The name is empty.", hint="Give a name such as auth-plan.md.")
+    if _FORBIDDEN.search(name) or _INVISIBLE.search(name):
+        raise InvalidInput(
+            "The name has characters that file systems do not allow.",
+            hint='Leave out control and invisible characters and < > : " | ? * \\.',
+        )
+    if name.startswith("/"):
+        raise InvalidInput("The name is an absolute path.", hint="Give a name inside the bank.")
+    parts = tuple(unicodedata.normalize("NFC", name).split("/"))
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise InvalidInput("The name would leave the bank.", hint="Give a name inside it, without '..'.")
+        if part.startswith("."):
+            raise InvalidInput("The name is hidden.", hint="Start it with a letter or a digit.")
+        if part.endswith((" ", ".")) or part.startswith(" ") or is_reserved(part):
+            raise InvalidInput("The name is reserved on some systems.", hint="Choose another name.")
+        if len(part.encode()) > MAX_NAME_BYTES:
+            raise InvalidInput(
+                f"The name is too long ({len(part.encode())} bytes; {MAX_NAME_BYTES} are allowed).",
+                hint="Choose a shorter name.",
+            )
+    return parts
+
+
+def inside(root: str | Path, *parts: str) -> str:
+    """The path of `parts` under root. Raises InvalidInput when it leaves root, by `..` or by a link on the way."""
+    path = root = os.fspath(root)
+    for part in parts:
+        path = os.path.join(path, part)
+        if part in ("", ".", "..") or "/" in part or "\0" in part or (os.path.islink(path) and _leads_out(path, root)):
+            raise InvalidInput(
+                "The name leads out of the bank.",
+                hint="Give a name inside it; replace a link by the file it points to.",
+            )
+    return path
+
+
+def is_stray(path: str, root: str | Path) -> bool:
+    """Whether a link that leads out of root stands in the place of a file."""
+    return os.path.islink(path) and _leads_out(path, os.fspath(root))
+
+
+def refuse_link(path: str, root: str | Path) -> None:
+    """Raise StorageError when a link that leads out of root stands in the place of a file."""
+    if is_stray(path, root):
+        raise StorageError(f"{os.path.basename(path)} {STRAY}.", hint="Replace it by a file.")
+
+
+def _leads_out(path: str, root: str) -> bool:
+    home = os.path.realpath(root)
+    return os.path.commonpath((home, os.path.realpath(path))) != home
+
+
+def is_reserved(name: str) -> bool:
+    """Whether Windows keeps this name for a device."""
+    return _DEVICE.fullmatch(name) is not None
+
+
+def folded(name: str) -> str:
+    """What a case-insensitive, normalising file system (macOS, Windows) sees of a name."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def namesake(path: str) -> str | None:
+    """The name in the same folder that differs from this one only in case or Unicode form, if there is one."""
+    folder, name = os.path.split(path)
+    want = folded(name)
+    try:
+        return next((other for other in os.listdir(folder) if other != name and folded(other) == want), None)
+    except FileNotFoundError:
+        return None
+
+
+# -- reading
+
+
+def read_bytes(path: str) -> bytes:
+    """The whole file. Raises OSError, and StorageError above MAX_BYTES."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise OSError(errno.EISDIR, "not a regular file", path)
+        if info.st_size > MAX_BYTES:
+            raise StorageError(
+                f"The file has {info.st_size:,} bytes; {MAX_BYTES:,} are read.", hint="Split it into several."
+            )
+        chunks = []
+        while chunk := os.read(fd, max(info.st_size + 1, 65536)):
+            chunks.append(chunk)
+            if len(chunk) <= info.st_size:
+                break  # a short read is the end of a regular file
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    finally:
+        os.close(fd)
+
+
+def read_text(path: str) -> str:
+    """The file as text, line ends and byte order mark as they are. Raises OSError, StorageError, UnicodeDecodeError."""
+    return read_bytes(path).decode()
+
+
+def size_of(path: str) -> int:
+    """The file's size; 0 when it has just gone."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def unreadable(path: str, error: Exception) -> Problem:
+    """What `problems` says of a file that could not be read."""
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object[: error.start].count(b"\n") + 1
+        return Problem(Path(path), "is not UTF-8 text; save it as UTF-8", line)
+    if isinstance(error, OSError):
+        why = "is not a file" if error.errno == errno.EISDIR else (error.strerror or "cannot be read")
+        return Problem(Path(path), why)
+    return Problem(Path(path), str(error))
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8 bytes of a text that may be stored. Raises InvalidInput for NUL, lone surrogates, or over MAX_BYTES."""
+    if "\0" in text:
+        raise InvalidInput("The text contains a NUL character.", hint="Store text, not binary data.")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("The text is not valid Unicode.", hint="Decode it as UTF-8 first.") from None
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(
+            f"The text has {len(data):,} bytes; {MAX_BYTES:,} are allowed.",
+            hint="Split it, or store a summary.",
+        )
+    return data
+
+
+# -- writing
+
+
+def create(path: str, data: bytes) -> None:
+    """Make a new file. Raises AlreadyExists, and never replaces, even if somebody else makes it at the same moment.
+
+    A hard link gives the finished file its name in one step that fails when the name is taken. Where the system can
+    write a file that has no name yet, a killed writer leaves nothing behind.
+    """
+    if (seen_by := witness.get()) and not os.path.lexists(path):
+        seen_by.changing(path, data)
+    with storage(path):
+        folder = _make_folders(os.path.dirname(path))
+        if not _create_from_nameless(path, folder, data):
+            _create_from_temp(path, folder, data)
+            sync_folder(folder)
+
+
+def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
+    """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine has none of it."""
+    if not hasattr(os, "O_TMPFILE"):
+        return False
+    at = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+                return False
+            raise
+        try:
+            _write(fd, data)
+            # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
+            os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=at)
+        except FileExistsError:
+            raise _taken(path) from None
+        except OSError as error:
+            if error.errno in (*_NO_LINKS, errno.ENOENT, errno.EXDEV):
+                return False
+            raise
+        finally:
+            os.close(fd)
+        os.fsync(at)
+        return True
+    finally:
+        os.close(at)
+
+
+def _create_from_temp(path: str, folder: str, data: bytes) -> None:
+    temp = write_temp(folder, data)
+    try:
+        os.link(temp, path)
+    except FileExistsError:
+        raise _taken(path) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _take_name(path)
+        os.replace(temp, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temp)
+
+
+def _taken(path: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"The file already exists: {os.path.basename(path)}", hint="Choose another name, or update the existing one."
+    )
+
+
+def _take_name(path: str) -> None:
+    """Reserve a free name where the file system has no hard links: an empty file, until the real one replaces it."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    except FileExistsError:
+        raise _taken(path) from None
+
+
+def replace(path: str, data: bytes) -> None:
+    """Give a file new content: temp file in the same folder, fsync, rename, fsync of the folder."""
+    with storage(path):
+        path = os.path.realpath(path)  # a link stays a link; the file it names is replaced
+        if seen_by := witness.get():
+            seen_by.changing(path, data)
+        folder = _make_folders(os.path.dirname(path))
+        mode = None
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(os.stat(path).st_mode)
+        temp = write_temp(folder, data, mode)
+        try:
+            os.replace(temp, path)
+        except BaseException:
+            with suppress(FileNotFoundError):  # an interrupt just after the rename: what came up is the interrupt
+                os.unlink(temp)
+            raise
+        sync_folder(folder)
+
+
+def append_lines(path: str, data: bytes) -> None:
+    """Append whole lines with one write(), then fsync. Needs no lock; a torn last line is closed off first.
+
+    When the file was replaced meanwhile (compaction), the lines are appended to its successor as well.
+    """
+    if seen_by := witness.get():
+        seen_by.appending(path, data)
+    with storage(path):
+        folder = _make_folders(os.path.dirname(path))
+        while True:
+            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                before = os.fstat(fd)
+                torn = before.st_size > 0 and os.pread(fd, 1, before.st_size - 1) != b"\n"
+                line = b"\n" + data if torn else data
+                written = os.write(fd, line)
+                if written != len(line):
+                    _blank(path, fd, written)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+                _sync(fd)
+                if before.st_size == 0:
+                    sync_folder(folder)
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(fd), os.stat(path)):
+                        return
+            finally:
+                os.close(fd)
+
+
+def _blank(path: str, fd: int, count: int) -> None:
+    """Put spaces where the disk took only the beginning of what was last appended: a line that says nothing.
+
+    They take no new room. Cutting the file off instead might take along a line that somebody else appends now. A kill
+    before this is done leaves a torn line, which readers report.
+    """
+    end = os.lseek(fd, 0, os.SEEK_CUR)
+    with suppress(OSError):
+        over = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # with O_APPEND, Linux would write at the end
+        try:
+            if os.path.samestat(os.fstat(over), os.fstat(fd)):
+                os.pwrite(over, b" " * count, end - count)
+                _sync(over)
+        finally:
+            os.close(over)
+
+
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """Hold the file's lock for a read-modify-write. Raises NotFound when there is no such file.
+
+    The lock is on the file itself, so there is nothing to clean up and a killed holder frees it. A holder
+    replaces the file; whoever waited on the old one notices that the name has moved on, and waits again.
+    """
+    while True:
+        with storage(path):
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                raise NotFound(f"There is no file {os.path.basename(path)}.") from None
+        try:
+            with storage(path):
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                try:
+                    current = os.path.samestat(os.fstat(fd), os.stat(path))
+                except FileNotFoundError:
+                    current = False
+            if current:
+                yield
+                return
+        finally:
+            os.close(fd)
+
+
+def move(source: str, target: str) -> None:
+    """Move a file to a free name. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
+    if seen_by := witness.get():
+        seen_by.moving(source, target)
+    with storage(source):
+        folder = _make_folders(os.path.dirname(target))
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except FileExistsError:
+            raise AlreadyExists(
+                f"The file already exists: {os.path.basename(target)}",
+                hint="Rename or delete the one that is there first.",
+            ) from None
+        except FileNotFoundError:
+            raise NotFound(f"There is no file {os.path.basename(source)}.") from None
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _take_name(target)
+            os.replace(source, target)
+        else:
+            with suppress(FileNotFoundError):
+                os.unlink(source)
+        sync_folder(folder)
+        sync_folder(os.path.dirname(source))
+
+
+def remove(path: str) -> None:
+    """Delete a file whose content is safe elsewhere. One that is gone already is no error."""
+    if seen_by := witness.get():
+        seen_by.changing(path, None)
+    with storage(path), suppress(FileNotFoundError):
+        os.unlink(path)
+        sync_folder(os.path.dirname(path))
+
+
+def make_folder(path: str, *, private: bool = False) -> None:
+    """mkdir -p, on stable storage when it returns. With `private`, a new folder is for its owner alone."""
+    with storage(path):
+        if not os.path.isdir(_make_folders(path, 0o700 if private else 0o777)):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+
+
+# -- trash
+
+
+def trash(path: str, root: str | Path, now: datetime, *, copy: bytes | None = None) -> str:
+    """Move a file into root/.trash under its own sub-folder and a stamped name; return where it lies.
+
+    `<stem>_<YYYYMMDD>_<HHMMSS>.md` in UTC; a second one within the second gets `-1`, so nothing is overwritten.
+    With `copy`, the file stays and these bytes are put into the trash in its name.
+    """
+    relative = os.path.relpath(path, root)
+    stem, suffix = os.path.splitext(relative)
+    stamp = now.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
+    number = 0
+    while True:
+        unique = f"-{number}" if number else ""
+        target = inside(root, TRASH, *f"{stem}_{stamp}{unique}{suffix}".split(os.sep))
+        try:
+            if copy is None:
+                move(path, target)
+            else:
+                create(target, copy)
+        except AlreadyExists:
+            number += 1
+        else:
+            return target
+
+
+def trashed(root: str | Path) -> Iterator[tuple[str, str, datetime]]:
+    """(relative name it had, where it lies, when) of everything in the trash, newest first."""
+    bin = os.path.join(root, TRASH)
+    found = []
+    for folder, _, names in os.walk(bin):
+        for name in names:
+            stem, suffix = os.path.splitext(os.path.relpath(os.path.join(folder, name), bin))
+            match = _STAMP.search(stem)
+            try:
+                when = datetime.strptime(match[1], "%Y%m%d_%H%M%S").replace(tzinfo=UTC) if match else None
+            except ValueError:
+                continue  # somebody else's file
+            if match and when:
+                found.append((when, int(match[2] or 0), stem[: match.start()] + suffix, os.path.join(folder, name)))
+    for when, _, name, path in sorted(found, reverse=True):
+        yield name, path, when
+
+
+# -- walking
+
+
+def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Iterator[str | Problem]:
+    """Every file with this suffix below root, in order of name; what should be seen but is not read is a Problem.
+
+    Hidden folders (.git, .trash), `indices` and the folders in `skip` are passed over. Links are followed
+    only to files inside root.
+    """
+    home = os.path.realpath(root)
+    pending = [os.fspath(root)]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield unreadable(folder, error)
+            continue
+        folders = []
+        for entry in entries:
+            name = entry.name
+            if name.startswith("."):
+                if name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX):
+                    yield from _left_over(entry)
+                elif name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
+                    yield Problem(Path(entry.path), "is hidden and not read; rename it without the leading dot")
+            elif entry.is_symlink():
+                yield from _linked(entry, suffix, home)
+            elif entry.is_dir():
+                if name.endswith(suffix):
+                    yield Problem(Path(entry.path), "is a folder where a file is expected")
+                elif name not in _IGNORED_FOLDERS and entry.path not in skip:
+                    folders.append(entry.path)
+            elif name.endswith(suffix):
+                yield entry.path if entry.path.isascii() or _is_text(entry.path) else _unreadable_name(entry.path)
+        pending.extend(reversed(folders))
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unreadable_name(path: str) -> Problem:
+    shown = os.fsencode(path).decode(errors="replace")
+    return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
+
+
+def _left_over(entry: os.DirEntry[str]) -> Iterator[Problem]:
+    """A temporary file that is no longer being written: its writer was killed before it had a name."""
+    with suppress(OSError):
+        if time.time() - entry.stat().st_mtime > LEFT_OVER:
+            yield Problem(Path(entry.path), "was left by an interrupted write that was never acknowledged; delete it")
+
+
+def _linked(entry: os.DirEntry[str], suffix: str, home: str) -> Iterator[str | Problem]:
+    target = os.path.realpath(entry.path)
+    if os.path.commonpath((home, target)) != home:
+        yield Problem(Path(entry.path), STRAY)
+    elif entry.name.endswith(suffix):
+        if os.path.isfile(target):
+            yield entry.path
+        else:
+            yield Problem(Path(entry.path), "is a link to nothing")
+
+
+# -- the small print
+
+
+@contextmanager
+def storage(path: str) -> Iterator[None]:
+    """Turn what the operating system says into an error with a next step."""
+    try:
+        yield
+    except OSError as error:
+        name = os.path.basename(path)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageError(
+                f"The disk is full: {name} was not written.",
+                hint="Free some space, then try again.",
+                code="disk_full",
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise StorageError(
+                f"No permission to write {name}.",
+                hint="Check the owner and mode of the bank's folder.",
+                code="no_permission",
+            ) from error
+        if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOTEMPTY):
+            raise StorageError(
+                f"{name} cannot be written: a folder stands where a file is expected, or a file where a folder is.",
+                hint="Move it out of the way.",
+            ) from error
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidInput("The name is too long for this file system.", hint="Choose a shorter name.") from error
+        raise StorageError(f"{name}: {error.strerror or error}.", hint="Check the disk.") from error
+
+
+def write_temp(folder: str, data: bytes, mode: int | None = None) -> str:
+    """A new file without a name of its own yet, its bytes on stable storage; the caller renames or removes it."""
+    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}{TEMP_SUFFIX}")
+    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        if mode is not None:
+            os.fchmod(fd, mode)
+        _write(fd, data)
+    except BaseException:
+        os.unlink(temp)
+        raise
+    finally:
+        os.close(fd)
+    return temp
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    _sync(fd)
+
+
+def _sync(fd: int) -> None:
+    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
+    if full is None:
+        os.fsync(fd)
+    else:
+        fcntl.fcntl(fd, full)
+
+
+def sync_folder(folder: str) -> None:
+    """Bring the names in a folder to stable storage."""
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _make_folders(folder: str, mode: int = 0o777) -> str:
+    """mkdir -p whose new names survive loss of power: each new folder's parent is synced. `mode` is the last one's."""
+    if not os.path.isdir(folder):
+        parent = os.path.dirname(folder)
+        if parent != folder:
+            _make_folders(parent)
+        with suppress(FileExistsError):
+            os.mkdir(folder, mode)
+            sync_folder(parent)
+    return folder

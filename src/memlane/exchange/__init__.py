@@ -1,0 +1,3 @@
+"""Memories in and out: importing, exporting, editing by hand, and adopting stores that are already there. Conversations
+come in through `capture`.
+"""

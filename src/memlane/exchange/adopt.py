@@ -1,0 +1,229 @@
+"""Make a folder a bank: recognise the stores that are already there and write the configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from memlane import config
+from memlane.core.errors import ConfigError, InvalidInput
+from memlane.core.text import load_toml, newline_of
+from memlane.disk import anchors, files, tombstones
+from memlane.lanes import NAMES
+
+_LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
+_CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
+_RULES = {  # what git does with a lane's files, seen from the lane's own folder
+    "notes": ("*.md merge=memlane-note",),
+    "vault": ("{name} -text merge=memlane-vault",),
+    "topics": (
+        "*/*.md merge=memlane-topic",
+        "archive/*/*.md merge=memlane-archive",
+        "index.md merge=memlane-index",
+    ),
+    "records": ("*.md merge=memlane-record",),
+    "layers": ("**/*.md merge=memlane-layer",),
+}
+_IGNORED = {
+    "notes": (".trash/", "indices/"),
+    "vault": ("{name}.old",),
+    "topics": (".trash/", ".stats.json"),
+    "records": (".trash/",),
+    "layers": (".trash/", ".stats.json", "**/.stats.jsonl"),
+}
+_BEGIN, _END = "# memlane: begin", "# memlane: end"
+_UUID_FILE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.md")
+
+
+def stores(folder: Path) -> dict[str, str]:
+    """The lanes that already have a store at their seed's own place, with its path relative to the folder.
+
+    A folder that could be two kinds, or is full of source code, is left alone: guessing would be worse.
+    """
+    found = {}
+    if (folder / "data/memory/vault.jsonl").is_file():
+        found["vault"] = "data/memory/vault.jsonl"
+    if _has_layers(folder / "forge-plugin/memory"):
+        found["layers"] = "forge-plugin/memory"
+    elif _has_layers(folder / "memory"):
+        found["layers"] = "memory"
+    if found.get("layers") != "memory" and _has_topics(folder / "memory"):
+        found["topics"] = "memory"
+    for name in ("local-recall/memories", "local-recall/episodic-memory"):
+        if (folder / name).is_dir() and any(map(_UUID_FILE.fullmatch, os.listdir(folder / name))):
+            found["records"] = name
+            break
+    return found
+
+
+def _has_layers(root: Path) -> bool:
+    return any(next((root / name).rglob("*.md"), None) is not None for name in _LAYER_FOLDERS)
+
+
+def _has_topics(root: Path) -> bool:
+    if not root.is_dir() or any(_CODE.search(name) for _, _, names in os.walk(root) for name in names):
+        return False
+    return (root / "index.md").is_file() or next(root.glob("*/*.md"), None) is not None
+
+
+def init(folder: Path, *, user: bool = False) -> Path:
+    """Write (or complete) the configuration that makes this folder a bank; return the file. Safe to repeat.
+
+    With `user`, the user's own config.toml is written and the bank is shared by all projects that have none; its
+    folder is closed to other users of the machine.
+    A seed-003 config.toml is completed where it is. Other keys and comments of an existing file stay as they are.
+    """
+    path = _config_file(folder, user)
+    memory = {"enabled": True, "storage_strategy": "user" if user else "project"}
+    wanted: dict[str, dict[str, Any]] = {"memory": memory} if user else {"memory": memory, "lanes": stores(folder)}
+    before = files.read_bytes(os.fspath(path)) if os.path.isfile(path) else b""
+    present = _toml(_decoded(before, path), path)
+    text = _decoded(before, path)
+    for table, keys in wanted.items():
+        for key, value in keys.items():
+            if key == "enabled" or key not in present.get(table, {}):
+                text = set_key(text, table, key, value, path)
+    if text.encode() != before:
+        files.replace(os.fspath(path), text.encode())
+    root = config.user_bank() if user else config.load(folder).root
+    files.make_folder(os.fspath(root), private=user)
+    return path
+
+
+def join_git(settings: config.Config) -> dict[str, Any]:
+    """Teach the git repository around a bank to merge memory; return what was done. Safe to repeat; commits nothing.
+
+    Writes a block of rules into .gitattributes and .gitignore of the bank's folder (and of each lane that lies
+    elsewhere), to be committed, and the merge drivers that they name into .git/config, which every clone needs of its
+    own. Where there is no repository, nothing is written. Raises MemlaneError without git, StorageError.
+    """
+    from memlane.history import git
+
+    top = git.top(settings.root)
+    if top is None:
+        return {"repository": None, "rules": [], "drivers": [], "ignored": False}
+    rules: dict[Path, tuple[list[str], list[str]]] = {}
+    for name in NAMES:
+        root = settings.lane_root(name)
+        folder = root.parent if name == "vault" else root
+        home = settings.root if settings.root in (folder, *folder.parents) else folder
+        if git.relative(top, home) is None:
+            continue
+        below = "" if home == folder else f"{folder.relative_to(home).as_posix()}/"
+        attributes, ignores = rules.setdefault(home, ([], [".memlane-*.tmp"]))
+        attributes += [below + rule.format(name=_spelt(root.name)) for rule in _RULES[name]]
+        ignores += [f"/{below}{rule.format(name=_spelt(root.name))}" for rule in _IGNORED[name]]
+    if git.relative(top, settings.root) is not None:
+        attributes, _ = rules.setdefault(settings.root, ([], [".memlane-*.tmp"]))
+        for name in (tombstones.FILE, anchors.NAME):
+            attributes.append(f"{name} -text merge=union")  # its lines mean the same in any order
+    written = []
+    for home, (attributes, ignores) in rules.items():
+        files.make_folder(os.fspath(home))
+        for file, lines in ((".gitattributes", attributes), (".gitignore", ignores)):
+            _set_block(home / file, lines)
+            written.append(os.fspath(home / file))
+    drivers = {f"merge.memlane-{format}": _driver(format) for format in _FORMATS}
+    for key, command in drivers.items():
+        for part, value in (("name", "memlane: merge memory by what it means"), ("driver", command)):
+            if git.config(top, f"{key}.{part}") != value:
+                git.set_config(top, f"{key}.{part}", value)
+    return {
+        "repository": os.fspath(top),
+        "rules": written,
+        "drivers": [key.partition(".")[2] for key in drivers],
+        "ignored": git.ignored(top, settings.root / "x.md"),
+    }
+
+
+_FORMATS = ("note", "record", "layer", "vault", "topic", "archive", "index")
+
+
+def _driver(format: str) -> str:
+    """The command that git runs. Where memlane is gone or cannot merge the file, git's own merge is what happens."""
+    beside = Path(sys.executable).parent / "memlane"  # also found when its environment is not active
+    command = os.fspath(beside) if os.access(beside, os.X_OK) else shutil.which("memlane") or "memlane"
+    return (
+        f"{shlex.quote(command)} merge-driver {format} %O %A %B %P"
+        " || git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
+    )
+
+
+def _spelt(name: str) -> str:
+    """A file's name as a pattern of git's; what cannot be one without quotes is met by `?`."""
+    return re.sub(r"[^A-Za-z0-9._-]", "?", name)
+
+
+def _set_block(path: Path, lines: list[str]) -> None:
+    """Write our lines into a file of git's, between two comments; every other line stays."""
+    old = _decoded(files.read_bytes(os.fspath(path)), path) if os.path.isfile(path) else ""
+    block = "".join(f"{line}\n" for line in (f"{_BEGIN} (`memlane init --git`)", *lines, _END))
+    found = re.search(rf"^{_BEGIN}.*?^{_END}\n?", old, re.MULTILINE | re.DOTALL)
+    gap = "\n" if old and not old.endswith("\n") else ""
+    new = old[: found.start()] + block + old[found.end() :] if found else old + gap + block
+    if new != old:
+        files.replace(os.fspath(path), new.encode())
+
+
+def _config_file(folder: Path, user: bool) -> Path:
+    if user:
+        path = config.user_file()
+        if path is None:
+            raise ConfigError("There is no home folder.", hint="Set HOME.")
+        return path
+    if not os.path.isdir(folder):
+        raise InvalidInput("There is no such folder.", hint="Make it first, or name another.")
+    seed, own = folder / config.SEED_FILE, folder / config.PROJECT_FILE
+    return seed if config.is_seed_file(seed) and not os.path.exists(own) else own
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8.", hint="Save it as UTF-8.") from None
+
+
+def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
+    """TOML text with one key set, everything else byte for byte as it was. Raises ConfigError when that cannot be."""
+    before = _toml(text, path)
+    if before.get(table, {}).get(key) == value:
+        return text
+    end_of_line = newline_of(text)
+    line = f"{key} = {json.dumps(value, ensure_ascii=False)}{end_of_line}"
+    header = re.search(rf"^\[{table}\][ \t]*(?:#.*)?\r?\n?", text, re.MULTILINE)
+    if header is None:
+        gap = "" if not text else end_of_line if text.endswith("\n") else end_of_line * 2
+        after = f"{text}{gap}[{table}]{end_of_line}{line}"
+    else:
+        following = re.search(r"^\[", text[header.end() :], re.MULTILINE)
+        end = header.end() + following.start() if following else len(text)
+        section = text[header.end() : end]
+        present = re.search(rf"^{key}[ \t]*=.*\n?", section, re.MULTILINE)
+        at, rest = present.span() if present else (0, 0)
+        section = section[:at] + line + section[rest:]
+        head = text[: header.end()]
+        after = (head if head.endswith("\n") else head + end_of_line) + section + text[end:]
+    expected = {**before, table: {**before.get(table, {}), key: value}}
+    try:
+        done = load_toml(after) == expected
+    except (ValueError, RecursionError):  # two deep values are not even compared
+        done = False
+    if not done:
+        raise ConfigError(
+            f"{path}: {table}.{key} cannot be set automatically.", hint=f"Write it by hand: {line.strip()}"
+        )
+    return after
+
+
+def _toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return load_toml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None

@@ -1,0 +1,127 @@
+"""Take a memory out for editing, and put the edited text back if it may be stored and nobody else changed it meanwhile.
+
+A note, a record and a layer's file are edited whole, front matter included; of a vault record and of a topic's entry,
+which share a file with others, the text. Nothing is written before the text has passed the lane's gate and the rules of
+its format. Does not know what an editor is.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, replace
+from datetime import UTC
+from pathlib import Path
+
+from memlane import gate
+from memlane.bank import Bank
+from memlane.care import validate
+from memlane.core.errors import Conflict, InvalidInput, NotFound, StorageError
+from memlane.core.model import Draft, Memory, Problem
+from memlane.core.text import FrontMatterError, edit_front, find_front
+from memlane.disk import files
+from memlane.lanes import open_lane, readable
+from memlane.lanes.layers import aging
+from memlane.lanes.records import content_hash
+from memlane.recall.address import Place, find
+
+_WHOLE = ("notes", "records", "layers")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A memory and its text, as it was when it was opened."""
+
+    place: Place
+    text: str
+
+    @property
+    def id(self) -> str:
+        return self.place.id
+
+
+def opened(bank: Bank, id: str) -> Opened:
+    """The text that is to be edited. Raises NotFound; a damaged file opens, for it wants mending. Writes nothing."""
+    place = find(bank, id)
+    return Opened(place, _current(bank, place))
+
+
+def save(bank: Bank, opened: Opened, text: str) -> Memory:
+    """Store the edited text. Raises Refused, InvalidInput and Conflict; then nothing is written."""
+    lane, path = opened.place.lane, opened.place.path
+    if not text.strip():
+        raise InvalidInput("The text is empty.", hint=f"`memlane rm {gate.shown(opened.id)}` deletes a memory.")
+    if lane.name not in _WHOLE:
+        text = text.rstrip("\r\n")
+        gate.admit(gate.common(bank.guard), Draft(text), lane)
+        _unchanged(bank, opened)
+        return bank.update(opened.id, text)
+    draft = gate.admit(lane.checks, Draft(text), lane)
+    text = draft.text
+    if lane.name == "records":
+        text = _rehashed(text)
+    if lane.name == "layers":
+        today = bank.layers.clock().astimezone(UTC).date()
+        text = aging.page(text.removeprefix("\ufeff"), today, "\ufeff" * text.startswith("\ufeff"))
+    else:
+        _unchanged(bank, opened)
+        _refuse_worse(opened.place, text)
+    try:
+        with files.locked(path):
+            _unchanged(bank, opened)
+            files.replace(path, files.encoded(text))
+    except NotFound:
+        raise _changed(opened) from None
+    bank.wrote(lane.name, path)
+    bank.anchor(opened.id)
+    memory = bank.get(opened.id)
+    return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text)))
+
+
+def _current(bank: Bank, place: Place) -> str:
+    return readable(place.path) if place.lane.name in _WHOLE else bank.get(place.id).text
+
+
+def _unchanged(bank: Bank, opened: Opened) -> None:
+    """Raise Conflict unless the memory still is as it was opened."""
+    try:
+        same = _current(bank, opened.place) == opened.text
+    except (NotFound, StorageError):
+        same = False
+    if not same:
+        raise _changed(opened)
+
+
+def _changed(opened: Opened) -> Conflict:
+    return Conflict(
+        f"{gate.shown(opened.id)} was changed by somebody else while it was edited. Nothing was written.",
+        hint="Edit it again, beginning with what is there now.",
+    )
+
+
+def _rehashed(text: str) -> str:
+    """A record's file with the hash of the content that it has now."""
+    front = find_front(text)
+    if front is None:
+        return text
+    try:
+        return edit_front(text, {"content_hash": content_hash(text[front.body :])})
+    except FrontMatterError:
+        return text  # the rules of the format say what is wrong with it
+
+
+def _refuse_worse(place: Place, text: str) -> None:
+    """Raise InvalidInput when the text breaks a rule of its format that the file has not broken before."""
+    before = {problem.why for problem in _problems(place, readable(place.path))}
+    for problem in _problems(place, text):
+        if problem.why not in before:
+            line = f" (line {problem.line})" if problem.line else ""
+            name = gate.shown(os.path.basename(place.path))
+            raise InvalidInput(f"Not stored: {name}: {problem.why}{line}.", hint="docs/formats.md lists the rules.")
+
+
+def _problems(place: Place, text: str) -> list[Problem]:
+    """What the lane would find in this text at its place: it is tried out in a private folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="memlane-") as folder:
+        files.create(os.path.join(folder, os.path.relpath(place.path, place.lane.root)), files.encoded(text))
+        return list(validate.of_lane(open_lane(place.lane.name, Path(folder))))

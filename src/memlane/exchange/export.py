@@ -1,0 +1,125 @@
+"""Memories out of a bank: lines of JSON, one Markdown document, a block in an agent's own file.
+
+    for line in lines(bank.memories()):
+        print(line)
+
+The lines hold everything but what belongs to this machine, and `memlane.exchange.imports` reads them again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from memlane.bank import Bank
+from memlane.core.errors import InvalidInput
+from memlane.core.model import Memory, iso
+from memlane.core.text import heading, lines_with_code
+from memlane.disk import files
+from memlane.exchange import marked_block
+from memlane.lanes import NAMES
+
+MAX_LINES, MAX_BYTES = 200, 25_000  # of a block in an agent's file: Claude Code reads no more of one
+_ROOM = 8  # lines that the markers and the line about refreshing may take
+_AT = re.compile(r"(^|[^\w\\])@(?=\S)")
+
+
+# -- lines and documents
+
+
+def line_of(memory: Memory) -> dict[str, Any]:
+    """A memory as `export` writes it: everything but what belongs to this machine or is worked out from the rest."""
+    return {name: value for name, value in memory.to_dict().items() if name not in ("path", "suspicious")}
+
+
+def lines(memories: Iterable[Memory]) -> Iterator[str]:
+    """One line of JSON for each memory; topics oldest first, so that they can be stored again in this order."""
+    for lane, group in groupby(memories, key=lambda memory: memory.lane):
+        ordered = list(group)
+        for memory in reversed(ordered) if lane == "topics" else ordered:
+            yield json.dumps(line_of(memory), ensure_ascii=False, separators=(",", ":"))
+
+
+def document(memories: Iterable[Memory]) -> str:
+    """All memories as one Markdown document, by lane and id. The same memories give the same text."""
+    found = sorted(memories, key=lambda memory: (NAMES.index(memory.lane), memory.id))
+    parts = ["# Memories"]
+    for lane, group in groupby(found, key=lambda memory: memory.lane):
+        parts.append(f"## {lane.capitalize()}")
+        parts += map(_section, group)
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(memory: Memory) -> str:
+    day = iso(memory.created_at or memory.updated_at)
+    facts = [f"`{memory.id}`", (day or "")[:10], memory.type, memory.scope, ", ".join(memory.tags)]
+    title = " ".join(memory.title.split())
+    head = f"### {title}\n\n{' · '.join(fact for fact in facts if fact)}"
+    body = _lowered(memory.text, title).strip("\r\n")
+    return f"{head}\n\n{body}" if body.strip() else head
+
+
+def _lowered(text: str, title: str) -> str:
+    """A text whose headings stand below a third-level one; the one that repeats the title goes, open code is closed."""
+    from memlane.lanes.topics.entries import open_fence
+
+    rows: list[str] = []
+    for row, code in lines_with_code(text):
+        found = None if code else heading(row)
+        if found and found[1].strip() == title and not "".join(rows).strip():
+            continue
+        rows.append(row if found is None else "#" * min(3 + found[0], 6) + row.lstrip(" ").lstrip("#"))
+    body = "".join(rows)
+    fence = open_fence(body)
+    return f"{body.rstrip()}\n{fence}" if fence else body
+
+
+# -- a block in an agent's own file
+
+
+def write_block(bank: Bank, path: str | Path, scopes: str | tuple[str, ...] | None = None) -> bool:
+    """Put the bank's snapshot into a marked block of a Markdown file. False when it stands there already.
+
+    Every other byte of the file stays. As much of the snapshot as an agent reads: MAX_LINES lines, MAX_BYTES bytes.
+    Raises InvalidInput, StorageError (damaged markers); then nothing is written.
+    """
+    path = Path(path).expanduser()
+    _outside(bank, path)
+    block = bank.snapshot(scopes, budget=MAX_LINES - _ROOM, count=lambda text: _size(_inert(text)))
+    said = _inert(block).strip("\n") or "Nothing is remembered yet."
+    note = f"Written by `memlane export --to {path.name}`; run it again to refresh. Edit the memories, not this block."
+    return marked_block.write(path, f"{note}\n\n{said}")
+
+
+def remove_block(path: str | Path) -> bool:
+    """Take the block out again; a file that was made for it goes. False when there is none."""
+    return marked_block.remove(Path(path).expanduser())
+
+
+def write_file(bank: Bank, path: str | Path, text: str) -> None:
+    """Write an export. Raises InvalidInput for a place inside the bank, where it would be taken for memory."""
+    path = Path(path).expanduser()
+    _outside(bank, path)
+    files.replace(os.path.abspath(path), text.encode())
+
+
+def _outside(bank: Bank, path: Path) -> None:
+    home = os.path.realpath(bank.root)
+    if os.path.commonpath((home, os.path.realpath(path))) == home:
+        raise InvalidInput("That place is inside the bank.", hint="Write it elsewhere: there it would be a memory.")
+
+
+def _size(text: str) -> int:
+    """How much of the room in an agent's file a text takes, in lines: by its lines or by its bytes."""
+    return max(text.count("\n"), -(-len(text.encode()) * MAX_LINES // MAX_BYTES))
+
+
+def _inert(text: str) -> str:
+    """The text without what agents act on in their files: comments hide text, and `@path` brings in a file."""
+    text = text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+    return "".join(row if code else _AT.sub(r"\1\\@", row) for row, code in lines_with_code(text))

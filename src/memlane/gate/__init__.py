@@ -1,0 +1,211 @@
+"""What may be remembered: a draft passes a tuple of small functions before anything touches the disk.
+
+A check takes (draft, lane) and returns the draft, perhaps changed, or raises Refused. The first refusal wins.
+`common` guards every lane; a lane's native checks stand in its own module, in its seed's order and words.
+A refusal names the kind of thing and where it stands, never the text itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from memlane.core.errors import InvalidInput, Refused
+from memlane.core.hygiene import visible
+from memlane.core.model import Draft
+from memlane.disk import files
+
+Check = Callable[[Draft, Any], Draft]
+
+FIELD_NAME = "a field's name"
+WHERE_NOT_WHAT = "Store where the secret lives and how to get it, not the secret itself."
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """How the common checks behave; the defaults are the safe ones. `allow` holds fingerprints of findings."""
+
+    secrets: str = "refuse"  # or "redact", or "off"
+    characters: str = "strip"  # or "refuse", or "keep"
+    email: bool = False
+    phone: bool = False
+    allow: tuple[str, ...] = ()
+
+
+DEFAULT = Guard()
+
+
+def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
+    """Run a draft through the checks. Raises InvalidInput for what no lane can hold, Refused; writes nothing."""
+    _well_formed(draft)
+    for check in checks:
+        draft = check(draft, lane)
+    return draft
+
+
+def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
+    """The checks that guard every lane."""
+
+    def characters(draft: Draft, lane: Any) -> Draft:
+        """invisible, bidirectional and control characters are stripped (or refused)"""
+        if guard.characters == "keep":
+            return draft
+        found = 0
+
+        def strip(text: str) -> str:
+            nonlocal found
+            clean = visible(text)
+            found += len(text) - len(clean)
+            return clean
+
+        cleaned = _map_strings(draft, strip)
+        if not found:
+            return draft
+        if guard.characters == "refuse":
+            raise Refused(
+                f"The text has {found} invisible or control characters.",
+                check="characters",
+                code="invisible_characters",
+                hint='Remove them, or set gate.characters = "strip".',
+            )
+        return replace(cleaned, remarks=(*draft.remarks, f"{found} invisible or control characters were removed"))
+
+    def secrets(draft: Draft, lane: Any) -> Draft:
+        """values shaped like secrets and personal data are refused (or redacted)"""
+        if guard.secrets == "off":
+            return draft
+        from memlane.gate import secrets
+
+        def scan(text: str) -> list[secrets.Finding]:
+            return secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+
+        if not scan("\n".join(text for _, text in strings(draft))):
+            return draft
+        for field, text in strings(draft):
+            found = scan(text)
+            if not found:
+                continue
+            if guard.secrets == "redact":
+                return _redacted(draft, guard)
+            first = found[0]
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            place = f"line {first.line}, column {first.column}" + ("" if field == "text" else f" of {field}")
+            raise Refused(
+                f"Not stored: it looks like it contains a secret or personal data "
+                f"({first.description}, {place}{more}).",
+                check="secrets",
+                code="sensitive",
+                hint=WHERE_NOT_WHAT,
+            )
+        return draft
+
+    return (characters, secrets)
+
+
+def _redacted(draft: Draft, guard: Guard) -> Draft:
+    from memlane.gate import secrets
+
+    rules: list[str] = []
+
+    def blank(text: str) -> str:
+        found = secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+        rules.extend(finding.rule for finding in found)
+        return secrets.redact(text, found)
+
+    clean = _map_strings(draft, blank)
+    return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(dict.fromkeys(rules))}"))
+
+
+def redacted(text: str) -> str:
+    """A text in which everything that looks like a secret is blanked."""
+    from memlane.gate import secrets
+
+    return secrets.redact(text, secrets.scan(text))
+
+
+def shown(text: str) -> str:
+    """A caller's own words for use in a message: short, and without secrets."""
+    return redacted(text)[:120]
+
+
+# -- the strings of a draft
+
+
+def strings(draft: Draft) -> Iterator[tuple[str, str]]:
+    """(field, string) for everything in a draft that a caller wrote, the names of fields included."""
+    yield "text", draft.text
+    for name in ("title", "type", "scope", "thread"):
+        value = getattr(draft, name)
+        if value:
+            yield name, value
+    for tag in draft.tags:
+        yield "tags", tag
+    for name, value in draft.fields.items():
+        yield FIELD_NAME, name
+        for string in _strings_in(value):
+            yield "a field", string
+
+
+def _well_formed(draft: Draft) -> None:
+    """Raise InvalidInput for a value of the wrong type, NUL, lone surrogates, or more than a file may hold."""
+    if not isinstance(draft.text, str):
+        raise InvalidInput("The text is not text.", hint="Give a string.")
+    for name in ("title", "type", "scope", "thread"):
+        if not isinstance(getattr(draft, name), str | None):
+            raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
+    if not all(isinstance(tag, str) for tag in draft.tags):
+        raise InvalidInput("A tag or keyword is not text.", hint="Give strings.")
+    for name, value in draft.fields.items():
+        if not isinstance(name, str) or not _storable(value):
+            raise InvalidInput("A field has a value that cannot be stored.", hint="Use text, numbers, lists and dates.")
+    size = 0
+    for _, text in strings(draft):
+        size += len(files.encoded(text))
+    if size > files.MAX_BYTES:
+        raise InvalidInput(
+            f"That is {size:,} bytes; {files.MAX_BYTES:,} are allowed.", hint="Split it, or store a summary."
+        )
+
+
+def _storable(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _storable(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_storable, value))
+    return value is None or isinstance(value, str | int | float | bool | date)
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _strings_in(key)
+            yield from _strings_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings_in(item)
+
+
+def _map_strings(draft: Draft, change: Callable[[str], str]) -> Draft:
+    def mapped(value: Any) -> Any:
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, Mapping):
+            return {mapped(key): mapped(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(mapped(item) for item in value)
+        return value
+
+    return replace(
+        draft,
+        text=change(draft.text),
+        title=mapped(draft.title),
+        type=mapped(draft.type),
+        scope=mapped(draft.scope),
+        thread=mapped(draft.thread),
+        tags=tuple(change(tag) for tag in draft.tags),
+        fields=mapped(draft.fields),
+    )

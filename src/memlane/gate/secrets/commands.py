@@ -1,0 +1,62 @@
+"""Rows for passwords on a command line, by the option in which each tool takes them.
+
+`--password x` of any tool is read by `assignments`; here are the short options that mean a password for some tools
+only: `-p` is a password for mongosh and a port for docker.
+"""
+
+from __future__ import annotations
+
+from memlane.gate.secrets import proofs
+from memlane.gate.secrets.rule import Rule, form
+
+_VALUE = r"[\"']?([^\s\"'$<{}%-][^\s\"'$<{}]{3,100}+)"
+# Tools (separated by spaces), the keyword of the option, and its pattern up to the value. The option is the keyword
+# because prose names tools more often than it holds options.
+_OPTIONS = (
+    ("sshpass twine cqlsh rdesktop crackmapexec netexec nxc evil-winrm hydra influx", "+_-p", r"-p[ =]?"),
+    ("mongo mongosh mongodump mongorestore mongoimport mongoexport", "+_-p", r"-p[ =]?"),
+    ("mysql mysqldump mysqladmin mariadb mariadb-dump", "+_-p", r"-p"),
+    ("sqlcmd osql bcp ipmitool mosquitto_pub mosquitto_sub zip unzip", "+_-p", r"-P[ =]?"),
+    ("7z 7za rar unrar", "+_-p", r"-p"),
+    ("redis-cli keydb-cli valkey-cli", "+_-a+_", r"-a[ =]"),
+    ("ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami", "+_-w", r"-w[ =]?"),
+    ("xfreerdp wlfreerdp mstsc", "/p:", r"/p:"),
+    ("openssl", "+_-k+_ +_pass:", r"(?:-k |-pass(?:in|out)? pass:)"),
+    ("ssh-keygen", "+_-n+_ +_-p", r"-[NP] "),
+    ("keytool jarsigner apksigner", "storepass", r"-(?:src|dest)?(?:store|key)pass(?:wd)? "),
+)
+
+
+def _option(tools: str, keywords: str, option: str) -> Rule:
+    names = "|".join(name.replace(".", r"\.") for name in tools.split())
+    regex = rf"(?:{names})\s[^\n|;]{{0,160}}?(?<=\s){option}{_VALUE}"
+    return form("cli-password", "password on a command line", keywords, regex, group=1, wide=True,
+                check=proofs.cli_password)  # fmt: skip
+
+
+def _line(keywords: str, regex: str) -> Rule:
+    return form("cli-password", "password on a command line", keywords, regex, group=1, wide=True,
+                check=proofs.cli_password, ignore_case=True)  # fmt: skip
+
+
+COMMANDS: tuple[Rule, ...] = (
+    *(_option(*row) for row in _OPTIONS),
+    _line("-passw", rf"(?<=\s)-passw(?:ord)?[ :=]{_VALUE}"),
+    _line(
+        "login+_",
+        r"(?:docker|podman|nerdctl|helm|az|oc|skopeo|buildah|crane|cf|gh|npm|vault|argocd)\s[^\n|;]{0,80}?login\s"
+        rf"[^\n|;]{{0,150}}?(?<=\s)(?:-p|--password|--token)[ =]{{1,2}}{_VALUE}",
+    ),
+    _line("login+_", r"vault login (?:token=)?([A-Za-z0-9][\w.-]{19,200}+)"),
+    _line("htpasswd", rf"htpasswd\s-[a-zA-Z]{{0,6}}b[a-zA-Z]{{0,6}}\s[^\n|;]{{1,160}}?\s[\w.@-]{{1,60}}\s{_VALUE}"),
+    _line("smbclient", rf"(?<=\s)-U[ =]?[\"']?[\w.\\/@-]{{1,60}}%{_VALUE}"),
+    _line("chpasswd", rf"[\w.-]{{1,40}}:{_VALUE}[\"']?\s{{0,3}}\|\s{{0,3}}(?:sudo\s{{1,3}})?chpasswd"),
+    _line("sudo+_-s", rf"echo\s{{1,3}}(?:-n\s)?{_VALUE}[\"']?\s{{0,3}}\|\s{{0,3}}sudo\s-S"),
+    _line("sqlplus", r"sqlplus\s[^\n|;]{0,40}?[\w$#]{1,40}/([^\s\"'$<{}@/]{4,60})(?=@)"),
+    _line("rabbitmqctl", rf"rabbitmqctl\s(?:add_user|change_password)\s[\w.-]{{1,40}}\s{_VALUE}"),
+    _line(
+        "net+_use net.exe",
+        r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?([^\s/\"'<]{6,60})"
+        r"(?=\s{1,3}/(?:add|user|delete|persistent|y))",
+    ),
+)  # fmt: skip

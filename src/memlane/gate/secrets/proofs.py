@@ -1,0 +1,173 @@
+"""Checks of one value: checksums, decodings and shapes that the rule table names.
+
+Each takes the value and answers yes or no. Imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memlane.gate.secrets.decoys import entropy, is_marked, is_random, is_stand_in, wordiness
+
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def crc_base62(value: str) -> bool:
+    """GitHub and npm: the last six characters are the CRC-32 of the thirty before them, in base 62."""
+    import zlib
+
+    body = value.rpartition("_")[2]
+    number, digits = zlib.crc32(body[:-6].encode()), ""
+    while number:
+        number, rest = divmod(number, 62)
+        digits = _BASE62[rest] + digits
+    return len(body) == 36 and body[-6:] == digits.rjust(6, "0")
+
+
+def random_after_dash(value: str) -> bool:
+    """The part after the last `-` or `_` was chosen by a machine (`sk-…`, but not the class `sk-circle-bounce`)."""
+    return is_random(re.split(r"[-_]", value, maxsplit=1)[1])
+
+
+def basic_pair(value: str) -> bool:
+    """Base64 of `user:password`, both of printable characters; or too long and random to be anything else."""
+    import base64
+
+    try:
+        plain = base64.b64decode(value + "=" * (-len(value) % 4)).decode()
+    except ValueError:
+        return is_random(value, 40) and bool(re.search(r"[A-Z]", value)) and bool(re.search(r"[g-z]", value))
+    _, colon, password = plain.partition(":")
+    return bool(colon) and plain.isprintable() and len(password) >= 3 and not is_stand_in(password)
+
+
+def jwt(value: str) -> bool:
+    """The first part decodes to a JSON header that names an algorithm or a type."""
+    import base64
+    import json
+
+    head = value.partition(".")[0]
+    try:
+        header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except (ValueError, RecursionError):
+        return False
+    parts = value.split(".")
+    if len(parts) == 3 and 0 < len(parts[2]) < 12:  # `….signature` shows the form; no algorithm signs in so little
+        return False
+    return isinstance(header, dict) and bool(header.keys() & {"alg", "typ", "enc", "kid", "zip", "cty"})
+
+
+def not_stand_in(value: str) -> bool:
+    """No word that only stands where the password would be."""
+    return not is_stand_in(value)
+
+
+def odbc_password(value: str) -> bool:
+    """Anything but a marked value, a constant's name (`password=FILE0`) or an expression of code."""
+    code = r"[A-Z_]+\d*|(?i:none|null|nil|true|false|password|pwd)[,)]*|[A-Za-z_][\w.]*[),\]]+|[a-z_]\w*(?:\.\w+)+"
+    return not is_marked(value) and not re.fullmatch(code, value)
+
+
+def password_in_url(value: str) -> bool:
+    """Not a stand-in such as `user:password@host`, nor a port or a path."""
+    stand_in = r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}|.*\]"
+    return not is_stand_in(value) and not re.fullmatch(stand_in, value, re.IGNORECASE)
+
+
+def password_in_call(value: str) -> bool:
+    """Letters and a digit or sign, as a password has and an address, a path or a name has not."""
+    name = r"[\w.-]*[./:][\w./:-]*|[A-Za-z]+[-_\w]*|[\d.,:-]+"
+    if mixed(value) and not re.fullmatch(name, value):
+        return True
+    return bool(re.search(r"[a-z]\d|\d[a-z]", value)) and cli_password(value)
+
+
+def password_on_localhost(value: str) -> bool:
+    """More than the short word of an example (`scott:tiger@localhost`)."""
+    return password_in_url(value) and not (value.isalpha() and value.islower() and wordiness(value) > 0.8)
+
+
+def bearer(value: str) -> bool:
+    """Something a machine made after `Bearer`, not a word of prose."""
+    if is_stand_in(value) or not re.search(r"\d", value):
+        return len(value) >= 20 and is_random(value)
+    return wordiness(value) < 0.9 or (len(value) >= 16 and entropy(value) > 3)
+
+
+def mixed(value: str) -> bool:
+    """At least two kinds of characters and not one plain word."""
+    kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
+    return sum(kinds) >= 2 and not is_stand_in(value)
+
+
+def random(value: str) -> bool:
+    """A machine chose it."""
+    return is_random(value)
+
+
+def random_key(value: str) -> bool:
+    """A machine chose it, and it is no plain hash or id."""
+    from memlane.gate.secrets.decoys import is_digest
+
+    return is_random(value) and not is_digest(value)
+
+
+def random_hex_tail(value: str) -> bool:
+    """Two letters and thirty-two hex digits with both digits and letters."""
+    tail = value[2:]
+    return is_random(tail) and bool(re.search("[a-f]", tail))
+
+
+def letters_at_random(value: str) -> bool:
+    """The part after the first `_` is no identifier (`hf_…`, whose keys may hold letters only)."""
+    return wordiness(value.partition("_")[2]) < 0.72
+
+
+def many_digits(value: str) -> bool:
+    """At least four digits, as in `xoxb-12345…`, unlike the word `xoxo-festival`."""
+    return sum(map(str.isdigit, value)) >= 4
+
+
+def clickup(value: str) -> bool:
+    """`pk_` + user number + `_` + thirty-two characters."""
+    return bool(re.fullmatch(r"pk_[0-9]{6,9}_[0-9A-Za-z]{32}", value))
+
+
+def header_value(value: str) -> bool:
+    """A machine-made value in a header; `Bearer …` and `Basic …` have rows of their own."""
+    return is_random(value, 12) and not re.match(r"(?:bearer|basic|digest|token)\b", value, re.IGNORECASE)
+
+
+def cli_password(value: str) -> bool:
+    """A value of at least two kinds of characters, not an option or a path."""
+    if re.fullmatch(r"(?:my)?pass(?:w(?:or)?d)?\d{0,3}", value, re.IGNORECASE):
+        return False
+    return mixed(value) and not re.match(r"[-/.=]|\d+$", value) and not re.fullmatch(r"[a-z]+[-_/.][a-z./_-]+", value)
+
+
+def pem_block(value: str) -> bool:
+    """A key, or the first line of one; not a block that is closed after a word or two."""
+    body, end, _ = value.partition("-----END")
+    body = body.rpartition("-----")[2]
+    return not end or len(body.strip()) >= 40 or bool(re.search(r"\d", body))
+
+
+def base64_pem(value: str) -> bool:
+    """Base64 of a PEM block that is a private key."""
+    import base64
+
+    return b"PRIVATE KEY" in base64.b64decode(value[:80])
+
+
+def prefixed(value: str) -> bool:
+    """`acme_live_…`: the last part was chosen by a machine and mixes digits with letters throughout."""
+    if value.startswith(("pk_", "pub_")):
+        return False  # published by design
+    tail = re.split(r"[-_]", value)[-1]
+    return is_random(tail, 20) and wordiness(tail) < 0.75
+
+
+def azure_mark(value: str) -> bool:
+    """One of the marks that Azure puts into the keys of its services, near the end."""
+    marks = r"(?:AzFu|ACDb|AIoT|\+ASt|AzSe|AzCa|AzWPd|\+ACR|\+ASb|\+AMC|\+ATH|APIM|JQQJ99|AAAAAC[0-9A-Za-z])"
+    return bool(re.search(marks + r"[A-Za-z0-9+/]{5,60}={0,2}\Z", value[28:]))

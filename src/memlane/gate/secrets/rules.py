@@ -1,0 +1,16 @@
+"""`RULES`: every row of the table, the most telling first: of two that overlap, the earlier is reported."""
+
+from __future__ import annotations
+
+from memlane.gate.secrets.commands import COMMANDS
+from memlane.gate.secrets.logins import LOGINS
+from memlane.gate.secrets.pii import PII
+from memlane.gate.secrets.platforms import CLOUD, LLM, REGISTRIES, SOURCE_HOSTS
+from memlane.gate.secrets.rule import Rule
+from memlane.gate.secrets.services import CHAT, MONEY, OBSERVE, WORK
+from memlane.gate.secrets.shapes import HASHES, KEYS, TOKENS, UNKNOWN
+
+RULES: tuple[Rule, ...] = (
+    *KEYS, *TOKENS, *CLOUD, *SOURCE_HOSTS, *REGISTRIES, *LLM, *CHAT, *MONEY, *OBSERVE, *WORK,
+    *LOGINS, *COMMANDS, *HASHES, *PII, *UNKNOWN,
+)  # fmt: skip

@@ -1,0 +1,269 @@
+"""Find secrets and personal numbers in a text, and take them out.
+
+No file, no network, no state. A finding says which class and where, never what: it can be logged and shown.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, chain, pairwise
+
+from memlane.gate.secrets import assignments, tables, vendors
+from memlane.gate.secrets.decoys import entropy, is_elided, is_placeholder
+from memlane.gate.secrets.pii import EMAIL, PHONE
+from memlane.gate.secrets.rule import Rule
+from memlane.gate.secrets.rules import RULES
+
+_DIGIT = re.compile(r"\d")
+_LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
+# A marker counts only with a reason after it, so that an allowed line explains itself.
+_ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
+
+
+# A text with more finds than this is a dump of secrets: it is read from the start until so many are found.
+MOST = 1000
+_UNREAD = "unread"
+
+# What a wide rule asks for begins at most this far before its keyword.
+_BEFORE = 420
+
+# Parts that keywords of wide rules share; the last is in every text.
+_STEMS = ("pass", "login", "session", "private", "auth", " -", "serv", "")
+
+# Start, end, rule, kind, description.
+_Span = tuple[int, int, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One secret in a text: its class and place (line and column count from 1), never the value."""
+
+    rule: str
+    kind: str
+    description: str
+    start: int
+    end: int
+    line: int
+    column: int
+
+
+@cache
+def _compiled(rule: Rule) -> re.Pattern[str]:
+    return re.compile(rule.regex, re.IGNORECASE if rule.ignore_case else 0)
+
+
+@cache
+def _without_keywords() -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if not rule.keywords)
+
+
+@cache
+def _waking(wide: bool) -> dict[str, dict[str, tuple[int, ...]]]:
+    """The rows that each keyword wakes, of wide rules or of the others, below a part that many keywords share.
+
+    The shared part is a stem for wide rules, whose keywords are looked for one by one in the whole text; for the
+    others it is the first two characters, because the few long words are looked through by place.
+    """
+    groups: dict[str, dict[str, tuple[int, ...]]] = {}
+    for number, rule in enumerate(RULES):
+        for keyword in rule.keywords if rule.wide == wide else ():
+            part = next(stem for stem in _STEMS if stem in keyword) if wide else keyword[:2]
+            rows = groups.setdefault(part, {})
+            rows[keyword] = (*rows.get(keyword, ()), number)
+    return groups
+
+
+def _woken_by_text(lowered: str) -> set[int]:
+    return {
+        number
+        for stem, group in _waking(True).items()
+        if stem in lowered
+        for keyword, rows in group.items()
+        if keyword in lowered
+        for number in rows
+    }
+
+
+def _woken_by_words(lowered: str) -> set[int]:
+    groups = _waking(False)
+    if len(lowered) > 600:  # many words: fewer searches this way
+        parts = [part for part in groups if part in lowered]
+    else:
+        parts = [part for part in {*map("".join, pairwise(lowered)), *lowered} if part in groups]
+    return {n for part in parts for keyword, rows in groups[part].items() if keyword in lowered for n in rows}
+
+
+def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = ()) -> list[Finding]:
+    """Every secret and personal number in the text, in order of place; [] when it is clean.
+
+    `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>`
+    is skipped. After some hundred findings, at most `MOST`, the last one, `unread`, covers the rest of the text.
+    Addresses and phone numbers are looked for only on request: most notes hold some.
+    """
+    taken, upto = _collect(text, email, phone)
+    if not taken:
+        return []
+    breaks = [at.start() for at in re.finditer("\n", text)]
+    excused = {bisect_right(breaks, mark.start()) for mark in re.finditer(_ALLOW_MARK, text)}
+    if upto < len(text):
+        taken.append((upto, len(text), _UNREAD, "secret", f"more than {MOST:,} findings, the rest was not read"))
+    findings = []
+    for start, end, rule, kind, description in taken:
+        row = bisect_right(breaks, start)
+        column = start - (breaks[row - 1] + 1 if row else 0) + 1
+        finding = Finding(rule, kind, description, start, end, row + 1, column)
+        if rule == _UNREAD:
+            findings.append(finding)  # nothing excuses what nobody looked at
+        elif row not in excused and not (allow and fingerprint(text, finding) in allow):
+            findings.append(finding)
+    return findings
+
+
+def _collect(text: str, email: bool, phone: bool) -> tuple[list[_Span], int]:
+    """Spans in order of place, at most `MOST`, and up to where the text was read for them."""
+    upto = len(text)
+    while True:
+        taken: list[_Span] = []
+        for found in _candidates(text[:upto], email, phone):
+            _take(taken, found)
+            if len(taken) > MOST:
+                break
+        else:
+            return taken, upto
+        upto = text.rfind("\n", 0, upto // 2) + 1 or upto // 2
+
+
+def _take(taken: list[_Span], found: _Span) -> None:
+    """Add a span; those that overlap become one, so that redaction leaves nothing of either.
+
+    The longest gives its name, the first among equals: a GitHub token after "Bearer" is a GitHub token.
+    """
+    start, end, *_ = found
+    low = high = bisect_right(taken, (start, end))
+    while low and taken[low - 1][1] > start:
+        low -= 1
+    while high < len(taken) and taken[high][0] < end:
+        high += 1
+    group = [*taken[low:high], found]
+    longest = max(group, key=lambda span: span[1] - span[0])
+    taken[low:high] = [(min(s[0] for s in group), max(s[1] for s in group), *longest[2:])]
+
+
+def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
+        lowered = "".join(c.lower() if c.isascii() else c for c in text)
+    words = _long_words(text)
+    if words:
+        yield from _in_words(words)
+    for number in sorted(_woken_by_text(lowered)):
+        rule = RULES[number]
+        for low, high in _around_keywords(rule, lowered):
+            yield from _matches(rule, text, low, high)
+    for low, high in _around_numbers(text):
+        for row in _without_keywords():
+            yield from _matches(row, text, low, high)
+    found = (vendors.find(text, words), assignments.find(text, lowered), tables.find(text, lowered))
+    for rule_id, description, start, end in chain.from_iterable(found):
+        yield start, end, rule_id, "secret", description
+    for extra in (*([EMAIL] if email else ()), *([PHONE] if phone else ())):
+        yield from _matches(extra, text)
+
+
+def _around_keywords(rule: Rule, lowered: str) -> Iterator[tuple[int, int]]:
+    """The stretches in which a wide rule can match."""
+    places = []
+    for keyword in rule.keywords:
+        at = lowered.find(keyword)
+        while at >= 0:
+            places.append(at)
+            at = lowered.find(keyword, at + _BEFORE)
+    low = high = -1
+    for at in sorted(places):
+        if low >= 0 and at - _BEFORE > high:
+            yield low, high
+            low = -1
+        low = max(0, at - _BEFORE) if low < 0 else low
+        high = at + _BEFORE + rule.reach
+    if low >= 0:
+        yield low, high
+
+
+def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
+    """What the rules that are not wide find in the long words, at its place in the text."""
+    dense = "\n".join(word for _, word in words)
+    lowered = dense.lower()
+    joined = list(accumulate((len(word) + 1 for _, word in words), initial=0))
+    for number in sorted(_woken_by_words(lowered)):
+        for start, end, rule, kind, description in _matches(RULES[number], dense):
+            row = bisect_right(joined, start) - 1
+            shift = words[row][0] - joined[row]
+            yield start + shift, end + shift, rule, kind, description
+
+
+def _long_words(text: str) -> list[tuple[int, str]]:
+    """Place and text of each word that is long enough for a key and holds a digit: a twentieth of prose."""
+    words, at = [], 0
+    for word in text.split():
+        if len(word) >= 14 and _DIGIT.search(word):
+            at = text.index(word, at)
+            words.append((at, word))
+            at += len(word)
+    return words
+
+
+def _around_numbers(text: str) -> Iterator[tuple[int, int]]:
+    """The stretches that hold a number of nine digits or more, with room for an IBAN's letters on both sides."""
+    low = high = -1
+    for number in _LONG_NUMBER.finditer(text):
+        if low >= 0 and number.start() - 16 > high:
+            yield low, high
+            low = -1
+        low = max(0, number.start() - 16) if low < 0 else low
+        high = number.end() + 48
+    if low >= 0:
+        yield low, high
+
+
+def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> Iterator[_Span]:
+    for match in _compiled(rule).finditer(text, low, high):
+        before = text[match.start() - 1] if match.start() and rule.starts_word else " "
+        if before.isalnum() or before in rule.not_after:
+            continue
+        value = match[rule.group]
+        if not (rule.proof and rule.proof(value)):
+            if rule.entropy and entropy(value) < rule.entropy:
+                continue
+            if rule.decoys and is_placeholder(value):
+                continue
+            if rule.check and not rule.check(value):
+                continue
+            if rule.decoys and is_elided(text, match.end(rule.group)):
+                continue
+        yield match.start(rule.group), match.end(rule.group), rule.id, rule.kind, rule.description
+
+
+def fingerprint(text: str, finding: Finding) -> str:
+    """A name for this value in an allow-list, from which the value cannot be read."""
+    import hashlib
+
+    return f"{finding.rule}:{hashlib.sha256(text[finding.start : finding.end].encode()).hexdigest()[:12]}"
+
+
+def redact(text: str, findings: Iterable[Finding]) -> str:
+    """The text with `[REDACTED:rule]` in place of each value."""
+    parts, at = [], 0
+    for finding in sorted(findings, key=lambda f: f.start):
+        parts += [text[at : finding.start], f"[REDACTED:{finding.rule}]"]
+        at = finding.end
+    return "".join([*parts, text[at:]])
+
+
+def check_pii(text: str) -> list[str]:
+    """The guard of the vault: descriptions of what must not be stored, [] when the text is clean."""
+    return list(dict.fromkeys(finding.description for finding in scan(text)))

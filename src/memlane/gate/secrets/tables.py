@@ -1,0 +1,79 @@
+"""Columns of passwords: Markdown tables and CSV whose heading names a credential.
+
+In a table the name stands above the value, out of the reach of `assignments`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from memlane.gate.secrets import proofs
+from memlane.gate.secrets.decoys import is_placeholder, is_random
+
+_HEADING = re.compile(
+    r"(?:[\w ]{0,20}[ _])?(?:(?P<password>pass(?:word|wort|phrase|code|wd)?|pwd|pw|psk)|secret|token|api[ _-]?key)",
+    re.IGNORECASE,
+)
+_CSV_MARKS = (",pass", "pass,", "word,", ";pass", "word;", "\tpass", "word\t")
+# Rows that are read below one heading.
+_ROWS = 200
+
+
+@cache
+def _rule_line() -> re.Pattern[str]:
+    return re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*\|[-|: \t]*$", re.MULTILINE)
+
+
+@cache
+def _csv_head() -> re.Pattern[str]:
+    return re.compile(r"(?im)^(?=[^\n]{0,200}pass)\"?[\w -]{1,30}\"?(?:[,;\t]\"?[\w -]{1,30}\"?){1,20}$")
+
+
+def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield (rule, description, start, end) of each cell that holds a secret below a heading that says so."""
+    done = 0  # no row is read twice, however many headings a text holds
+    if "|" in text and ("|-" in text or "| -" in text or "|:-" in text or "| :-" in text):
+        for line in _rule_line().finditer(text):
+            head = max(done, text.rfind("\n", 0, max(0, line.start() - 1)) + 1)
+            columns = _columns(text[head : max(head, line.start() - 1)], "|")
+            for found in _cells(text, line.end() + 1, columns, "|") if line.start() >= done else ():
+                done = found[3]
+                yield found
+    done = 0
+    if "pass" in lowered and any(mark in lowered for mark in _CSV_MARKS):
+        for line in _csv_head().finditer(text):
+            sign = next(sign for sign in ",;\t" if sign in line[0])
+            for found in _cells(text, line.end() + 1, _columns(line[0], sign), sign) if line.start() >= done else ():
+                done = found[3]
+                yield found
+
+
+def _columns(head: str, sign: str) -> dict[int, bool]:
+    """The columns that hold secrets, and whether these are passwords."""
+    headings = enumerate(_HEADING.fullmatch(cell.strip(' \t*`"')) for cell in head[:1000].split(sign))
+    return {number: bool(heading["password"]) for number, heading in headings if heading}
+
+
+def _cells(text: str, body: int, columns: dict[int, bool], sign: str) -> Iterator[tuple[str, str, int, int]]:
+    for _ in range(_ROWS if columns else 0):
+        end = text.find("\n", body)
+        end = len(text) if end < 0 else end
+        row = text[body : min(end, body + 4000)]
+        if sign not in row or not row.strip("|-: \t") or (sign != "|" and _columns(row, sign)):
+            return  # the table ends, or the next begins
+        at = body
+        for number, cell in enumerate(row.split(sign)):
+            value = cell.strip(' \t*`"\r')
+            if number in columns and _is_secret(value, columns[number]):
+                begin = at + cell.index(value)
+                yield "table-secret", "secret in a table", begin, begin + len(value)
+            at += len(cell) + 1
+        body = end + 1
+
+
+def _is_secret(value: str, password: bool) -> bool:
+    if len(value) < 6 or is_placeholder(value) or re.search(r"\s", value):
+        return False
+    return is_random(value) or (password and bool(re.search(r"\d", value)) and proofs.cli_password(value))

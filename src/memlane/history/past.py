@@ -1,0 +1,268 @@
+"""The bank as git knows it: as it was at a commit or a date, and which commits changed which memories.
+
+What is read lies in a temporary copy that only its owner can open and that is removed again. The lanes are where they
+are today. What was never committed is not there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from memlane.config import Config
+from memlane.core.errors import MemlaneError
+from memlane.core.model import Memory, iso
+from memlane.core.text import moment
+from memlane.history import git
+from memlane.lanes import NAMES, Lane
+
+_EXTERNAL = "memory_configuration.external_path"
+_READS = frozenset(
+    {
+        "name", "root", "path", "checks", "files", "parse", "fetch", "removed",  # of every lane
+        "read_memory", "stats", "get_memory_stats",  # notes
+        "recall_memories", "search_memories", "find_consolidation_candidates", "propose_deletions", "build_snapshot",
+        "vault_stats", "get_memory", "history", "scopes", "max_active",  # vault
+        "search", "load", "embed",  # topics
+        "get", "list", "find", "index", "validate",  # records
+        "read", "get_project_profile", "get_shared_project_memory", "get_skill_memory", "get_command_memory",
+        "get_agent_memory", "get_by_project", "get_staleness_report",  # layers
+    }
+)  # fmt: skip
+
+
+class ReadOnly:
+    """A lane of the past: what reads works as ever, everything else is refused."""
+
+    def __init__(self, lane: Lane, when: str) -> None:
+        self._lane = lane
+        self._when = when
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _READS:
+            raise MemlaneError(
+                f"This is the bank as it was at {self._when}: it cannot be changed.",
+                hint="Leave out --as-of, or open the bank without as_of, to change what is there today.",
+                code="read_only",
+            )
+        return getattr(self._lane, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The files of a commit in a temporary folder, and the settings that make them a bank."""
+
+    commit: str
+    folder: Path
+    settings: Config
+    top: Path
+
+    def original(self, memory: Memory) -> Memory:
+        """The memory with the path that it has in the work tree, where it may be another one today or none."""
+        return replace(memory, file=os.fspath(self.top / os.path.relpath(memory.file, self.folder)))
+
+    def read_only(self, lane: Lane) -> Lane:
+        """A lane of the copy. Raises MemlaneError when the copy was removed already."""
+        if not self.folder.is_dir():
+            raise MemlaneError("This bank of the past is closed.", hint="Call as_of again.", code="closed")
+        return cast("Lane", ReadOnly(lane, self.commit[:12]))
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def copy(settings: Config, when: str | datetime) -> Copy:
+    """The bank's files as they were. Raises MemlaneError outside of git, InvalidInput, NotFound: see git.commit_at."""
+    top = git.required_top(settings.root)
+    places = _places(settings, top)
+    commit = git.commit_at(top, when)
+    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="memlane-as-of-")))
+    try:
+        found = [
+            (path, blob) for path, blob in git.blobs_at(top, commit, sorted(set(places.values()))) if _is_memory(path)
+        ]
+        contents = git.read_blobs(top, [blob for _, blob in found])
+        _write(folder, zip((path for path, _ in found), contents, strict=True))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Copy(commit, folder, _moved(settings, places, folder), top)
+
+
+def _places(settings: Config, top: Path) -> dict[str, str]:
+    """Where the bank's folder ("") and its lanes are in the repository. Raises MemlaneError for one that is not."""
+    found: dict[str, str] = {}
+    for name, root in {"": settings.root, **{name: settings.lane_root(name) for name in NAMES}}.items():
+        place = git.relative(top, root)
+        if place is not None:
+            found[name] = place
+        elif os.path.exists(root):
+            raise MemlaneError(
+                f"The {name} lane is not in the bank's git repository.",
+                hint=f"git knows nothing of {root} here; use git there.",
+                code="not_git",
+            )
+    return found
+
+
+def _moved(settings: Config, places: Mapping[str, str], folder: Path) -> Config:
+    """The settings of the same bank in another folder."""
+    moved = {f"lanes.{name}": os.fspath(folder / place) for name, place in places.items() if name}
+    return replace(settings, values={**settings.values, **moved, _EXTERNAL: os.fspath(folder / places[""])})
+
+
+def _is_memory(path: str) -> bool:
+    """Whether a lane could read this: nothing hidden, as lanes pass that over, except the bank's own folder."""
+    return not os.path.basename(path).startswith(".") and "/.trash/" not in f"/{path}"
+
+
+def _write(folder: Path, contents: Iterable[tuple[str, bytes]]) -> None:
+    """Plain files: the copy is thrown away, so that nothing needs to survive a loss of power."""
+    made: set[str] = set()
+    for path, data in contents:
+        file = os.path.join(folder, path)
+        parent = os.path.dirname(file)
+        if parent not in made:
+            os.makedirs(parent, exist_ok=True)
+            made.add(parent)
+        with open(file, "wb") as out:
+            out.write(data)
+
+
+# -- history
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one commit did to memories: (id, title) of each."""
+
+    commit: str
+    date: datetime | None
+    author: str
+    subject: str
+    added: tuple[tuple[str, str], ...] = ()
+    changed: tuple[tuple[str, str], ...] = ()
+    removed: tuple[tuple[str, str], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "commit": self.commit,
+            "date": iso(self.date),
+            "author": self.author,
+            "subject": self.subject,
+            **{
+                name: [{"id": id, "title": title} for id, title in getattr(self, name)]
+                for name in ("added", "changed", "removed")
+            },
+        }
+
+
+def log(
+    settings: Config, read: Callable[[Config], Iterable[Memory]], id: str | None = None, limit: int | None = None
+) -> list[Change]:
+    """The commits that changed memories (or this one), the newest first. Of a merge, what is as in none of its parents.
+
+    `read` gives the memories of a bank with these settings. Raises MemlaneError outside of git.
+    """
+    top = git.required_top(settings.root)
+    places = _places(settings, top)
+    paths = _paths(places, id)
+    found: list[Change] = []
+    contents: dict[str, bytes] = {}
+    with tempfile.TemporaryDirectory(prefix="memlane-log-") as folder:
+
+        @lru_cache(maxsize=64)  # what a commit found is what the next newer one changed
+        def memories(path: str, blob: str) -> dict[str, Memory]:
+            home = Path(os.path.realpath(folder), blob)
+            _write(home, [(path, contents[blob])])
+            items = {memory.id: memory for memory in read(_moved(settings, places, home))}
+            shutil.rmtree(home, ignore_errors=True)
+            return {name: memory for name, memory in items.items() if id is None or _is(name, id)}
+
+        for commits in _commits(top, paths):
+            files = git.touched(top, [commit.id for commit in commits], paths)
+            blobs = {blob for some in files.values() for file in some for blob in (*file.before, file.after) if blob}
+            contents.clear()
+            contents |= zip(sorted(blobs), git.read_blobs(top, sorted(blobs)), strict=True)
+            for commit in commits:
+                some = [file for file in files[commit.id] if _is_memory(file.path) and _may_concern(file, id, contents)]
+                states: list[dict[str, Memory]] = []
+                for side in range(-1, len(commit.parents) or 1):  # -1 is the commit itself
+                    versions = ((file.path, file.after if side < 0 else file.before[side]) for file in some)
+                    states.append({})
+                    for path, blob in versions:
+                        states[-1] |= memories(path, blob) if blob else {}
+                found.append(_change(commit, states[0], states[1:]))
+            found = [change for change in found if change.added or change.changed or change.removed]
+            if limit is not None and len(found) >= limit:
+                break
+    return found if limit is None else found[:limit]
+
+
+def _commits(top: Path, paths: Sequence[str]) -> Iterator[list[git.Commit]]:
+    """The commits that touched these paths, the newest first, some at a time. git finds each page from the beginning
+    of the branch on, so that pages grow.
+    """
+    skip, page = 0, 50
+    while True:
+        found = git.commits(top, paths, skip=skip, limit=page)
+        for at in range(0, len(found), 50):
+            yield found[at : at + 50]
+        if len(found) < page:
+            return
+        skip, page = skip + page, page * 4
+
+
+def _may_concern(file: git.Touched, id: str | None, contents: Mapping[str, bytes]) -> bool:
+    """Whether a file's change may be one of this memory: in a log, whether lines that name it have changed."""
+    native = (id or "").rpartition(":")[2]
+    if not file.path.endswith(".jsonl") or not re.fullmatch("[0-9A-Za-z_-]+", native):  # others may be escaped
+        return True
+    name = native.encode()
+    before, after = (
+        [line for blob in blobs if blob for line in contents[blob].split(b"\n") if name in line]
+        for blobs in (file.before[:1], (file.after,))
+    )
+    return before != after
+
+
+def _paths(places: Mapping[str, str], id: str | None) -> list[str]:
+    """Where to look for a memory of this id, or for any."""
+    name, colon, native = (id or "").partition(":")
+    if colon and name in ("notes", "records") and name in places:
+        return [f"{places[name]}/{native}.md".lstrip("/")]
+    if colon and name in places:
+        return [places[name]]
+    return sorted({place for name, place in places.items() if name})
+
+
+def _is(id: str, wanted: str) -> bool:
+    return wanted in (id, id.partition(":")[2])
+
+
+def _change(commit: git.Commit, now: Mapping[str, Memory], parents: Sequence[Mapping[str, Memory]]) -> Change:
+    kinds: dict[str, list[tuple[str, str]]] = {"added": [], "changed": [], "removed": []}
+    for id, memory in sorted(now.items()):
+        before = [parent[id] for parent in parents if id in parent]
+        if not before:
+            kinds["added"].append((id, memory.title))
+        elif len(before) == len(parents) and all(_said(memory) != _said(old) for old in before):
+            kinds["changed"].append((id, memory.title))
+    for id in sorted(set.intersection(*(set(parent) for parent in parents)) - set(now)):
+        kinds["removed"].append((id, parents[0][id].title))
+    said = {kind: tuple(items) for kind, items in kinds.items()}
+    return Change(commit.id, moment(commit.date), commit.author, commit.subject, **said)
+
+
+def _said(memory: Memory) -> tuple[Any, ...]:
+    """All that a commit can change of a memory; where its file lies and when the disk says so do not count."""
+    return (memory.title, memory.text, memory.tags, memory.type, memory.status, memory.scope, memory.project,
+            memory.thread, memory.fields)  # fmt: skip

@@ -1,0 +1,592 @@
+"""The way back from an applied plan: what every change replaces is on the disk before the change is made.
+
+    .trash/undo/20250110-143022/journal.jsonl
+    .trash/undo/20250110-143022/3.md                a file as it was
+
+    {"what":"upkeep","at":"2025-01-10T14:30:22Z"}
+    {"step":"topics:auth/oauth2","action":"archive"}   the lines up to the next step belong together; without
+                                                       such lines, each is a step of its own
+    {"path":"topics/auth/oauth2.md","was":"5c…","copy":"3.md","now":"9f…"}   hashes; null where there is no file
+    {"move":["a.md",".trash/a_20250110_143022.md"],"was":"5c…"}
+    {"vault":"vault.jsonl","copy":"4.jsonl","now":{"3f9a1c0b7d2e":"77…"}}    the records' lines before
+    {"stones":true}                                    tombstones were written
+    {"done":"…"}                                       missing when the writer was killed
+    {"undone":"…"}  {"redone":"…"}
+
+A line is durable before its change, so that after kill -9 each file is as it was or as the plan wanted it, and the
+journal tells which. What changed since is left alone, and with it all files of its step: an entry that moved from one
+file to another is never in neither. The journal is for this machine: git does not see it, the last 20 are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.core.model import Memory, iso, utc_now
+from memlane.disk import files
+from memlane.gate import shown
+from memlane.lanes import NAMES
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+    from memlane.lanes.vault.record import Record
+
+FOLDER = (files.TRASH, "undo")
+KEPT = 20
+_JOURNAL = "journal.jsonl"
+_ID = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,6}))?")
+_COPY = re.compile(r"\d{1,9}(\.[A-Za-z0-9]{1,10})?")
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was applied, and can be undone. `state` is applied, interrupted, partly undone or undone."""
+
+    id: str
+    what: str
+    at: str
+    state: str
+    steps: tuple[tuple[str, str], ...]  # id and action
+
+    def to_dict(self) -> dict[str, Any]:
+        steps = [{"id": id, "action": action} for id, action in self.steps]
+        return {"id": self.id, "what": self.what, "at": self.at, "state": self.state, "steps": steps}
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What an undo did. `id` is its own journal ("" when nothing had to be changed): undoing that does it again."""
+
+    of: str
+    what: str
+    id: str
+    restored: tuple[str, ...]  # paths below the bank's folder, and ids of the vault
+    conflicts: tuple[tuple[str, str], ...]  # path or id, and why it was left as it is
+
+    def to_dict(self) -> dict[str, Any]:
+        conflicts = [{"path": path, "why": why} for path, why in self.conflicts]
+        return {
+            "of": self.of, "what": self.what, "id": self.id, "restored": list(self.restored), "conflicts": conflicts,
+        }  # fmt: skip
+
+
+# -- recording
+
+
+class Journal:
+    """Told of every change by `files`. Its folder appears with the first one."""
+
+    def __init__(self, bank: Bank, what: str, undoes: str = "") -> None:
+        self.id = ""
+        self._what, self._undoes = what, undoes
+        self._home = os.path.realpath(bank.root)
+        self._undo = os.path.join(self._home, *FOLDER)
+        self._vault = _real(os.fspath(bank.config.lane_root("vault")))
+        self._stones = _real(os.fspath(bank.tombstones.path or ""))
+        self._derived = os.path.join(self._home, "indices")
+        self._folder = self._pending = ""
+        self._number = 0
+
+    def step(self, id: str, action: str) -> None:
+        """What is changed from here on belongs to this step."""
+        self._pending = _line({"step": id, "action": action})
+
+    def changing(self, path: str, data: bytes | None) -> None:
+        path = _real(path)
+        if self._is_own(path):
+            return
+        old = _bytes(path)
+        if old == data:
+            return
+        entry = {"path": self._below(path), "was": _hash(old), "now": _hash(data)}
+        if old is not None:
+            entry["copy"] = self._kept(old, os.path.splitext(path)[1])
+        self._note(entry)
+
+    def moving(self, source: str, target: str) -> None:
+        source, target = _real(source), _real(target)
+        old = _bytes(source)
+        if old is not None and not os.path.lexists(target):  # else it is refused
+            self._note({"move": [self._below(source), self._below(target)], "was": _hash(old)})
+
+    def appending(self, path: str, data: bytes) -> None:
+        path = _real(path)
+        if path == self._stones:
+            self._note({"stones": True})
+        elif path == self._vault:
+            from memlane.disk.log import split_lines
+            from memlane.lanes.vault.record import Record, read_line, render_lines
+
+            lines = [record for line in split_lines(data) if isinstance(record := read_line(line), Record)]
+            before = _latest(path, {record.id for record in lines})
+            copy = self._kept(render_lines(before.values()), ".jsonl")
+            self._note({"vault": self._below(path), "copy": copy, "now": {one.id: _of_record(one) for one in lines}})
+
+    def close(self, mark: str) -> None:
+        """Say that all is done."""
+        if self.id:
+            self._append(_line({mark: iso(utc_now())}))
+
+    def _is_own(self, path: str) -> bool:
+        return path.startswith((self._undo + os.sep, self._derived + os.sep))
+
+    def _below(self, path: str) -> str:
+        return os.path.relpath(path, self._home)
+
+    def _note(self, entry: Entry) -> None:
+        self._open()
+        pending, self._pending = self._pending, ""
+        self._append(pending + _line(entry))
+
+    def _kept(self, data: bytes, suffix: str) -> str:
+        self._open()
+        self._number += 1
+        name = f"{self._number}{suffix if _COPY.fullmatch(f'1{suffix}') else ''}"
+        files.create(os.path.join(self._folder, name), data)
+        return name
+
+    def _open(self) -> None:
+        if self.id:
+            return
+        ignore = os.path.join(self._undo, ".gitignore")
+        if not os.path.lexists(ignore):
+            files.replace(ignore, b"*\n")  # copies of what was taken away have no place in a history
+        now = utc_now()
+        head: Entry = {"what": self._what, "at": iso(now.replace(microsecond=0))}
+        if self._undoes:
+            head["undoes"] = self._undoes
+        latest = max(map(_order, _ids(self._undo)), default=("", 0))
+        stamp, number = now.strftime("%Y%m%d-%H%M%S"), 1
+        if latest[0] >= stamp:  # within one second, or the clock was put back: the last one has the greatest id
+            stamp, number = latest[0], latest[1] + 1
+        while not self.id:
+            name = stamp if number == 1 else f"{stamp}-{number}"
+            folder = files.inside(self._home, *FOLDER, name)
+            with suppress(AlreadyExists):
+                files.create(os.path.join(folder, _JOURNAL), _line(head).encode())
+                self.id, self._folder = name, folder
+            number += 1
+        for old in sorted(_ids(self._undo), key=_order)[:-KEPT]:
+            _remove(os.path.join(self._undo, old))
+
+    def _append(self, lines: str) -> None:
+        files.append_lines(os.path.join(self._folder, _JOURNAL), lines.encode())
+
+
+@contextmanager
+def recording(bank: Bank, what: str, undoes: str = "") -> Iterator[Journal]:
+    """Note every change that this thread makes to the bank's files inside, so that `undo` can take it back.
+
+    Inside another recording it is part of that one. Raises StorageError when it cannot be noted; then the change is
+    not made.
+    """
+    outer = files.witness.get()
+    if isinstance(outer, Journal):
+        yield outer
+        return
+    journal = Journal(bank, what, undoes)
+    token = files.witness.set(journal)
+    try:
+        yield journal
+        journal.close("done")
+    finally:
+        files.witness.reset(token)
+
+
+# -- what there is
+
+
+def applied(bank: Bank) -> list[Applied]:
+    """What can be undone or done again, the latest first."""
+    folder = os.path.join(os.path.realpath(bank.root), *FOLDER)
+    return [found.applied() for id in sorted(_ids(folder), key=_order, reverse=True) if (found := _read(folder, id))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Journal:
+    """A journal as it was read: its head, its steps, and the marks at its end."""
+
+    id: str
+    folder: str
+    head: Entry
+    groups: tuple[tuple[Entry, tuple[Entry, ...]], ...]  # the line of the step, the lines of its changes
+    marks: tuple[str, ...]
+
+    def applied(self) -> Applied:
+        last = next((mark for mark in reversed(self.marks) if mark != "done"), "")
+        state = {"undone": "undone", "partly": "partly undone"}.get(last, "applied")
+        if state == "applied" and "done" not in self.marks:
+            state = "interrupted"
+        steps = tuple((str(step.get("step", "")), str(step.get("action", ""))) for step, _ in self.groups)
+        return Applied(self.id, str(self.head.get("what", "")), str(self.head.get("at", "")), state, steps)
+
+
+def _read(folder: str, id: str) -> _Journal | None:
+    """A journal; None when there is none of this id. A torn last line was never acknowledged; any other line that
+    cannot be read is damage, and its step cannot be taken back.
+    """
+    folder = os.path.join(folder, id)
+    path = os.path.join(folder, _JOURNAL)
+    data = _bytes(path) if os.path.isfile(path) and os.path.realpath(path) == path else None
+    if data is None:
+        return None
+    head: Entry = {}
+    groups: list[tuple[Entry, list[Entry]]] = []
+    marks: list[str] = []
+    stepless = True  # then each change is a step of its own
+    before: dict[str, list[Any]] = {}  # what a file was before its changes: so it is when an undo was killed, too
+    *whole, _ = data.decode(errors="replace").split("\n")
+    for line in whole:
+        entry = _entry(line)
+        if "what" in entry:
+            head = entry
+        elif "step" in entry:
+            stepless = False
+            groups.append((entry, []))
+        elif entry.keys() & {"path", "move", "vault", "stones", "damaged"}:
+            if "path" in entry:
+                before.setdefault(str(entry["path"]), []).append(entry.get("was"))
+                entry["settled"] = tuple(before[str(entry["path"])])
+            if not groups or (stepless and "stones" not in entry):
+                groups.append(({"step": _named(entry), "action": str(head.get("what", ""))}, []))
+            groups[-1][1].append(entry)
+        else:
+            marks += [mark for mark in ("done", "undone", "redone", "partly") if mark in entry]
+    return _Journal(id, folder, head, tuple((step, tuple(lines)) for step, lines in groups), tuple(marks))
+
+
+def _entry(line: str) -> Entry:
+    """A line of a journal: one that is not as we write them says that it is damaged."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return {"damaged": True} if line.strip() else {}
+    hashes = all(found.get(name) is None or isinstance(found[name], str) for name in ("was", "copy"))
+    if "path" in found:
+        whole = isinstance(found["path"], str) and {"was", "now"} <= found.keys()
+        whole = whole and (found["now"] is None or isinstance(found["now"], str))
+    elif "move" in found:
+        names = found["move"]
+        whole = isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
+        whole = whole and "was" in found
+    elif "vault" in found:
+        whole = isinstance(found["vault"], str) and isinstance(found.get("now"), dict)
+    else:
+        whole = True
+    return found if whole and hashes else {"damaged": True}
+
+
+def _named(entry: Entry) -> str:
+    named = entry.get("path") or entry.get("vault") or entry.get("move") or [""]
+    return str(named[0] if isinstance(named, list) else named)
+
+
+def _ids(folder: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if _ID.fullmatch(name)]
+    except OSError:
+        return []
+
+
+def _order(id: str) -> tuple[str, int]:
+    found = _ID.fullmatch(id)
+    return (found[1], int(found[2] or 1)) if found else ("", 0)
+
+
+# -- undoing
+
+
+def undo(bank: Bank, id: str | None = None) -> Undone:
+    """Take back what was applied last, or what this journal says. A file is restored only where it is still as the
+    plan left it; what changed since is left as it is, together with the other files of its step, and named.
+
+    Is itself noted, so that it can be undone by its own id. Raises NotFound, InvalidInput, StorageError.
+    """
+    folder = os.path.join(os.path.realpath(bank.root), *FOLDER)
+    journal = _chosen(folder, id)
+    restored: list[str] = []
+    conflicts: list[tuple[str, str]] = []
+    stale_index = False
+    with recording(bank, "undo", journal.id) as own:
+        for step, entries in reversed(journal.groups):
+            own.step(str(step.get("step", "")), "undo")
+            found, against, outdated = _Group(bank, journal.folder, entries).undo()
+            restored += found
+            conflicts += against
+            stale_index |= outdated
+        if stale_index and bank.topics.root.is_dir():
+            bank.topics.reindex()
+        mark = "partly" if conflicts else "undone"
+        files.append_lines(os.path.join(journal.folder, _JOURNAL), _line({mark: iso(utc_now())}).encode())
+        undoes = str(journal.head.get("undoes", ""))
+        if undoes and not conflicts and (first := _read(folder, undoes) if _ID.fullmatch(undoes) else None):
+            files.append_lines(os.path.join(first.folder, _JOURNAL), _line({"redone": iso(utc_now())}).encode())
+    what = str(journal.head.get("what", ""))
+    return Undone(journal.id, what, own.id, tuple(dict.fromkeys(restored)), tuple(dict.fromkeys(conflicts)))
+
+
+def _chosen(folder: str, id: str | None) -> _Journal:
+    if id is not None:
+        found = _read(folder, id) if _ID.fullmatch(id) else None
+        if found is None:
+            raise NotFound(f"There is nothing to undo of the id {shown(id)}.", hint="`memlane undo --list` lists them.")
+        return found
+    for name in sorted(_ids(folder), key=_order, reverse=True):
+        found = _read(folder, name)
+        if found and found.groups and "undoes" not in found.head and found.applied().state != "undone":
+            return found
+    raise NotFound("There is nothing to undo.", hint="`memlane undo --list` shows what was applied.")
+
+
+class _Group:
+    """The changes of one step, which are taken back together or not at all."""
+
+    def __init__(self, bank: Bank, folder: str, entries: Sequence[Entry]) -> None:
+        self.bank, self.folder = bank, folder
+        self.home = os.path.realpath(bank.root)
+        self.roots = [_real(os.fspath(bank.config.lane_root(name))) for name in NAMES]
+        self.topics = self.roots[NAMES.index("topics")]
+        self.index = os.path.join(self.topics, "index.md")
+        self.entries = list(reversed(entries))
+        self.stones = any("stones" in entry for entry in entries)
+
+    def undo(self) -> tuple[list[str], list[tuple[str, str]], bool]:
+        """(what was restored, what was left and why, whether index.md of the topics has to be made anew)."""
+        restored: list[str] = []
+        conflicts: list[tuple[str, str]] = []
+        outdated = False
+        with ExitStack() as held:
+            try:
+                paths = [path for entry in self.entries for path in self._paths(entry)]
+                if os.path.isdir(self.topics) and any(path.startswith(self.topics + os.sep) for path in paths):
+                    held.enter_context(files.locked(self.topics))  # the lane's writers hold it, too
+                conflicts = self._judged()
+                if conflicts:
+                    return [], conflicts, False
+                before = self._memories(paths)
+                for entry in self.entries:
+                    if "path" in entry and self._paths(entry) == [self.index]:
+                        outdated |= not self._apply_index(entry)
+                    elif "path" in entry or "move" in entry:
+                        restored += self._apply(entry)
+                    elif "vault" in entry:
+                        found, against = self._apply_vault(entry)
+                        restored += found
+                        conflicts += against
+                self._settle(before, self._memories(paths))
+            except (Conflict, AlreadyExists, InvalidInput, StorageError) as error:
+                where = ", ".join(str(entry.get("path", "")) for entry in self.entries if "path" in entry)
+                conflicts.append((where or "a file", str(error)))
+        return restored, conflicts, outdated
+
+    # -- judging
+
+    def _judged(self) -> list[tuple[str, str]]:
+        """Why these files cannot go back; [] when all of them can."""
+        now: dict[str, str | None] = {}
+        found = []
+
+        def at(path: str) -> str | None:
+            if path not in now:
+                now[path] = _hash(_bytes(path))
+            return now[path]
+
+        for entry in self.entries:
+            if "damaged" in entry:
+                found.append((os.path.relpath(self.folder, self.home), "has a line that cannot be read"))
+            elif "move" in entry:
+                source, target = self._paths(entry)
+                if at(target) == entry["was"] and at(source) in (None, entry["was"]):
+                    now[source], now[target] = entry["was"], None
+                elif at(source) != entry["was"] or at(target) is not None:
+                    found.append((self._below(source), f"is not at {self._below(target)} as it was left there"))
+            elif "path" in entry:
+                [path] = self._paths(entry)
+                if path == self.index or at(path) in entry["settled"]:
+                    continue
+                if at(path) != entry["now"]:
+                    found.append((self._below(path), "has changed since"))
+                elif entry["was"] is not None and _hash(self._copy(entry)) != entry["was"]:
+                    found.append((self._below(path), "the copy of what it was is gone"))
+                else:
+                    now[path] = entry["was"]
+        return found
+
+    def _copy(self, entry: Entry) -> bytes | None:
+        name = entry.get("copy")
+        return _bytes(os.path.join(self.folder, name)) if isinstance(name, str) and _COPY.fullmatch(name) else None
+
+    def _paths(self, entry: Entry) -> list[str]:
+        """The files that a line speaks of. Raises InvalidInput for one outside the bank: a journal may be forged."""
+        named = entry.get("move", [entry["path"]] if "path" in entry else [])
+        found = []
+        for name in named:
+            path = os.path.normpath(os.path.join(self.home, str(name)))
+            root = next((root for root in (self.home, *self.roots) if path.startswith(root + os.sep)), None)
+            parts = path[len(root or "") + 1 :].split(os.sep)
+            gits = ".git" in (part.casefold() for part in parts)  # where programs lie that git runs
+            if root is None or gits or path.startswith(os.path.join(self.home, *FOLDER) + os.sep):
+                raise InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
+            found.append(files.inside(root, *parts))
+        return found
+
+    def _below(self, path: str) -> str:
+        return os.path.relpath(path, self.home)
+
+    # -- taking back
+
+    def _apply(self, entry: Entry) -> list[str]:
+        """Take one change back, the reverse of `_judged`; the paths that were changed."""
+        if "move" in entry:
+            source, target = self._paths(entry)
+            if _hash(_bytes(target)) != entry["was"]:
+                return []
+            if os.path.lexists(source):  # killed between the two names
+                files.remove(target)
+            else:
+                files.move(target, source)
+            return [self._below(source)]
+        [path] = self._paths(entry)
+        if _hash(_bytes(path)) in entry["settled"]:
+            return []
+        if entry["now"] is None:
+            files.create(path, self._copy(entry) or b"")
+            return [self._below(path)]
+        with files.locked(path):
+            if _hash(_bytes(path)) != entry["now"]:
+                raise Conflict(f"{self._below(path)} was changed just now.", hint="Try again.")
+            if entry["was"] is None:
+                files.remove(path)
+            else:
+                files.replace(path, self._copy(entry) or b"")
+        return [self._below(path)]
+
+    def _apply_index(self, entry: Entry) -> bool:
+        """Whether index.md of the topics is as it was before; it can be made anew."""
+        now = _hash(_bytes(self.index))
+        if now not in entry["settled"] and now == entry["now"] and (entry["was"] is None or self._copy(entry)):
+            self._apply(entry)
+        return _hash(_bytes(self.index)) in entry["settled"]
+
+    def _apply_vault(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
+        """Append the records as they were, as their next versions: what others appended since stays."""
+        from memlane.disk.log import split_lines
+        from memlane.lanes.vault.record import Record, read_line, render_lines
+
+        path = self.roots[NAMES.index("vault")]
+        wrote: dict[str, Any] = entry["now"] if isinstance(entry.get("now"), dict) else {}
+        copies = (read_line(line) for line in split_lines(self._copy(entry) or b""))
+        before = {record.id: record for record in copies if isinstance(record, Record)}
+        lines: list[Record] = []
+        back: list[Record] = []  # already: an undo was killed before it was done
+        conflicts: list[tuple[str, str]] = []
+        with files.locked(path) if os.path.isfile(path) else ExitStack():
+            latest = _latest(path, set(wrote))
+            for id, hash in wrote.items():
+                old, now = before.get(id), latest.get(id)
+                if (now and old and _same(now, old)) or (now is None and old is None):
+                    back += [old] if old else []
+                    continue
+                if now is not None and _of_record(now) != hash:
+                    conflicts.append((f"vault:{id}", "has changed since"))
+                elif old is not None:  # a compaction may have left nothing of it
+                    lines.append(replace(old, version=max(old.version, now.version if now else 0) + 1))
+                elif now is not None:
+                    lines.append(replace(now, version=now.version + 1, deleted_at=iso(utc_now())))
+            if lines:
+                files.append_lines(path, render_lines(lines))
+        for record in (*back, *lines) if self.stones else ():
+            if record.deleted_at is None:
+                self.bank.tombstones.lift(record.text)
+            else:
+                self.bank.tombstones.bury((f"vault:{record.id}", record.text))
+        return [f"vault:{record.id}" for record in lines], conflicts
+
+    # -- deleted stays deleted, and what is back is wanted
+
+    def _memories(self, paths: Sequence[str]) -> dict[str, Memory]:
+        if not self.stones:
+            return {}
+        found: dict[str, Memory] = {}
+        for name, root in zip(NAMES, self.roots, strict=True):
+            for path in paths:
+                hidden = any(part.startswith(".") for part in path[len(root) + 1 :].split(os.sep))
+                inner = [other for other in self.roots if len(other) > len(root) and path.startswith(other + os.sep)]
+                if path.startswith(root + os.sep) and not hidden and not inner and os.path.isfile(path):
+                    read = self.bank.lane(name).parse(os.path.join(self.bank.lane(name).root, path[len(root) + 1 :]))
+                    found |= {item.id: item for item in read if isinstance(item, Memory)}
+        return found
+
+    def _settle(self, before: dict[str, Memory], after: dict[str, Memory]) -> None:
+        for memory in after.values():  # also what an undo that was killed has brought back
+            self.bank.tombstones.lift(memory.text)
+        gone = [(id, memory.text) for id, memory in before.items() if id not in after]
+        if gone:
+            self.bank.tombstones.bury(*gone)
+
+
+# -- the small print
+
+
+def _line(entry: Entry) -> str:
+    return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def _real(path: str) -> str:
+    """The path with no link on the way to it; the last name stays."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def _bytes(path: str) -> bytes | None:
+    with files.storage(path), suppress(FileNotFoundError, NotADirectoryError):
+        return Path(path).read_bytes()
+    return None
+
+
+def _hash(data: bytes | None) -> str | None:
+    return None if data is None else hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _of_record(record: Record) -> str | None:
+    from memlane.lanes.vault.record import render_lines
+
+    return _hash(render_lines([replace(record, version=1)]))  # undone and done again, it says the same
+
+
+def _same(one: Record, other: Record) -> bool:
+    """Whether two versions of a record say the same."""
+    return replace(one, version=0) == replace(other, version=0)
+
+
+def _latest(path: str, ids: set[str]) -> dict[str, Record]:
+    """The last versions of these records of a vault."""
+    from memlane.disk.log import read_old, split_lines
+    from memlane.lanes.vault.record import Record, read_line, supersedes
+
+    found: dict[str, Record] = {}
+    for line in (*split_lines(read_old(path)), *split_lines(_bytes(path) or b"")):
+        record = read_line(line)
+        if isinstance(record, Record) and record.id in ids and supersedes(record, found.get(record.id)):
+            found[record.id] = record
+    return found
+
+
+def _remove(folder: str) -> None:
+    """Delete an old journal, the journal itself first: without it, nobody misses a copy."""
+    with suppress(OSError, MemlaneError):
+        for name in sorted(os.listdir(folder), key=lambda name: name != _JOURNAL):
+            files.remove(os.path.join(folder, name))
+        os.rmdir(folder)

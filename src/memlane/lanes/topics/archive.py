@@ -1,0 +1,77 @@
+"""The yearly archive of a topic lane (seed 000): where pruned entries go, and what it holds.
+
+    memory/archive/auth/2024.md       entries of every sub-topic of "auth", each below a comment that names its own
+
+Entries are added and read, never changed or taken out. When one is pruned is the lane's business, and how the
+file looks is topic_entries.py's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from memlane.disk import files
+from memlane.lanes.topics import entries as text_of
+from memlane.lanes.topics.entries import Entry
+from memlane.lanes.topics.pages import ARCHIVE, Folder, text
+from memlane.lanes.topics.search import GENERAL
+
+
+def add(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> list[str]:
+    """Put pruned entries on top of the archive of their year; return the files."""
+    years: dict[str, list[str]] = {}
+    for raw in raws:
+        years.setdefault(text_of.parse(raw).date[:4], []).append(raw)
+    written = []
+    for year, pruned in sorted(years.items()):
+        path = files.inside(folder.root, ARCHIVE, topic, f"{year}.md")
+        data = files.encoded(text_of.add_archived(text(path), subtopic, pruned))
+        files.replace(path, data)
+        written.append(path)
+    return written
+
+
+def by_year(folder: Folder, topic: str) -> dict[str, str]:
+    """The text of a topic's archive files by year; what cannot be read is left out."""
+    found = {}
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for name in sorted(os.listdir(folder.at(ARCHIVE, topic))):
+            if name.endswith(".md") and isinstance(read := folder.read(folder.at(ARCHIVE, topic, name)), str):
+                found[name.removesuffix(".md")] = read
+    return found
+
+
+def entries(folder: Folder) -> Iterator[Entry]:
+    """Every archived entry, without an id: topic by topic, the newest first."""
+    if os.path.isdir(folder.at(ARCHIVE)):
+        for topic in sorted(os.listdir(folder.at(ARCHIVE))):
+            for year, read in sorted(by_year(folder, topic).items(), reverse=True):
+                path = folder.at(ARCHIVE, topic, f"{year}.md")
+                for subtopic, raw in text_of.archived(read):
+                    yield replace(text_of.parse(raw), topic=topic, subtopic=subtopic or GENERAL, path=path)
+
+
+def count(archives: Mapping[str, str], subtopic: str) -> int:
+    """How many entries of a sub-topic the archives of its topic (`by_year`) hold."""
+    mark = text_of.archive_mark(subtopic)
+    return sum(read.count(mark) for read in archives.values())
+
+
+def twins(archives: Mapping[str, str], subtopic: str, raws: Sequence[str]) -> list[int]:
+    """Which of a topic file's entries stand in the archives in the same words, the last in the file first."""
+    mark = text_of.archive_mark(subtopic)
+    if not any(mark + raw.rstrip("\r\n") in read for raw in raws for read in archives.values()):
+        return []
+    left = Counter(
+        raw.rstrip("\r\n") for read in archives.values() for name, raw in text_of.archived(read) if name == subtopic
+    )
+    found = []
+    for number in reversed(range(len(raws))):
+        if left[raw := raws[number].rstrip("\r\n")]:
+            left[raw] -= 1
+            found.append(number)
+    return found

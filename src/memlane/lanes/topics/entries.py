@@ -1,0 +1,492 @@
+"""Dated entries (seed 000) as text: parse and render them, and edit the archive and index.md around them.
+
+    ## 2025-01-10: Refresh fails after a clock change
+    **Context:** PRB-042
+    **Problem:** What went wrong
+    **Solution:** How fixed
+    **Code:**
+    ```
+    refresh(skew=60)
+    ```
+    ---
+
+A value may hold anything. A line of it that would read as part of the format gets a backslash in front, which
+Markdown shows as the line itself and the parser takes away again; code stands in a fence longer than any inside.
+Pure functions, no I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from memlane.core.text import first_line, heading, newline_of
+
+LABELS = ("Context", "Problem", "Solution", "Code")
+_ALSO = ("Process", "Benefits", "Integration", "Key Insights", "Results", "Application")  # found in real files
+MAX_TITLE = 80
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_DATED = re.compile(r" {0,3}##[ \t]+([0-9]{4}-[0-9]{2}-[0-9]{2})(?![\w-])[ \t]*(?:[:–—-][ \t]*)?(.*)")
+_NAME = r"[^\W\d_][^*:\n]{0,39}?"
+_LABEL = re.compile(rf"\*\*({_NAME})[ \t]*(?::[ \t]*\*\*|\*\*[ \t]*:)[ \t]*(.*)")
+_SECTION = re.compile(rf"(?i)###[ \t]+({'|'.join((*LABELS, *_ALSO))})[ \t]*:?[ \t]*")
+_FENCE = re.compile(rf"(\*\*{_NAME}(?::[ \t]*\*\*|\*\*[ \t]*:)[ \t]*)? {{0,3}}(`{{3,}}|~{{3,}})(.*)")
+_MARKED = re.compile(
+    r"( {0,3})\\*(?="
+    r"##[ \t]+[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w-])"
+    r"|---[ \t]*$"
+    rf"|\*\*{_NAME}[ \t]*(?::[ \t]*\*\*|\*\*[ \t]*:)"
+    rf"|(?i:###[ \t]+(?:{'|'.join((*LABELS, *_ALSO))})[ \t]*:?[ \t]*$)"
+    r"|```|~~~|<{7}(?!<)|>{7}(?!>))"
+)
+_CONFLICT = re.compile(r"(?:<{7}|>{7})(?:[ \t].*)?")  # seven = alone may underline a heading
+_BLOCK = re.compile(r"[`~#>|+*\\-]|[0-9]+[.)]\s")  # a first line that must not follow its label on the same line
+_ORIGIN = re.compile(r"(?<![^\n])<!-- subtopic: (\S+) -->[ \t]*\r?\n?\Z")
+_MARK = re.compile(r"^<!-- subtopic: (\S+) -->[ \t]*\r?\n(?=##[ \t]+[0-9])", re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One dated entry. Equal when they say the same; where it stands, its bytes and its score do not count."""
+
+    date: str
+    title: str
+    labels: tuple[tuple[str, str], ...] = ()  # as they stand in the file, unknown ones too
+    content: str = ""  # text before the first label
+    topic: str = field(default="", compare=False)
+    subtopic: str = field(default="", compare=False)
+    path: str = field(default="", compare=False)
+    raw: str = field(default="", compare=False, repr=False)
+    score: float = field(default=0.0, compare=False)
+    id: str = field(default="", compare=False)  # "topics:…"; "" when it is archived
+
+    def get(self, name: str) -> str | None:
+        """The value of a label, whatever its case."""
+        return next((value for label, value in self.labels if label.casefold() == name.casefold()), None)
+
+    @property
+    def context(self) -> str | None:
+        return self.get("Context")
+
+    @property
+    def problem(self) -> str | None:
+        return self.get("Problem")
+
+    @property
+    def solution(self) -> str | None:
+        return self.get("Solution")
+
+    @property
+    def code(self) -> str | None:
+        return self.get("Code")
+
+    @property
+    def text(self) -> str:
+        """Everything below the heading, as Markdown."""
+        return _body(self).rstrip("\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape for JSON."""
+        return {
+            "id": self.id or None,
+            "topic": self.topic,
+            "subtopic": self.subtopic,
+            "date": self.date,
+            "title": self.title,
+            **{name.lower(): self.get(name) for name in LABELS},
+            "labels": dict(self.labels),
+            "text": self.text,
+            "path": self.path,
+            "score": round(self.score, 6),
+        }
+
+
+class Document(NamedTuple):
+    """A topic file in pieces that add up to it byte for byte: preamble, entries (newest first), footer."""
+
+    head: str
+    raws: tuple[str, ...]
+    tail: str
+
+
+# -- reading
+
+
+def split(text: str) -> Document:
+    """Cut a file at its dated headings outside code. Text after the last entry's closing line is the footer."""
+    starts = []
+    place = int(text.startswith("\ufeff"))
+    for row, opaque in _rows(text[place:], labels=True):
+        if not opaque and "##" in row[:5] and _DATED.fullmatch(row.rstrip("\r\n")):
+            starts.append(place)
+        place += len(row)
+    raws = [text[start:end] for start, end in pairwise((*starts, len(text)))]
+    head = text[: starts[0]] if starts else text
+    tail = ""
+    if raws:
+        end = _end(raws[-1])
+        raws[-1], tail = raws[-1][:end], raws[-1][end:]
+    return Document(head, tuple(raws), tail)
+
+
+def _end(raw: str) -> int:
+    """Where the last entry ends: after its closing line, unless more of the entry follows that."""
+    rows = _rows(raw, labels=True)
+    closed = [number for number, (row, opaque) in enumerate(rows) if not opaque and _closes(row)]
+    if not closed:
+        return len(raw)
+    rest = rows[closed[-1] + 1 :]
+    if any(not opaque and _label(row) for row, opaque in rest) or not any(row.strip() for row, _ in rest):
+        return len(raw)
+    return sum(len(row) for row, _ in rows[: closed[-1] + 1])
+
+
+def parse(raw: str) -> Entry:
+    """One entry from its text, which begins with its heading."""
+    text = raw.replace("\r\n", "\n") if newline_of(raw) == "\r\n" else raw
+    first, *rows = _rows(text, labels=True)
+    dated = _DATED.fullmatch(first[0].rstrip("\n"))
+    if dated is None:
+        raise ValueError("an entry begins with its dated heading")
+    while rows and not rows[-1][0].strip():
+        rows.pop()
+    if rows and not rows[-1][1] and _closes(rows[-1][0]):
+        rows.pop()
+    content, labels = _fields(rows)
+    return Entry(dated[1], dated[2].strip(), labels, content, raw=raw)
+
+
+def fields(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """(free text, labels) of what a caller wrote: a text without one of the seed's labels is all free text."""
+    rows = _rows(plain(text), labels=True)
+    content, labels = _fields(rows)
+    own = {label.casefold() for label in LABELS}
+    return (content, labels) if any(name.casefold() in own for name, _ in labels) else (plain(text), ())
+
+
+def _fields(rows: Sequence[tuple[str, bool]]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for row, opaque in rows:
+        if not opaque and (found := _label(row)):
+            parts.append((found[0], [found[1] + "\n"]))
+        else:
+            parts[-1][1].append(row)
+    values = [(name, _decoded("".join(lines)).strip()) for name, lines in parts]
+    return values[0][1], tuple((name, _unfenced(value) if name == "Code" else value) for name, value in values[1:])
+
+
+def _label(row: str) -> tuple[str, str] | None:
+    """(name, rest of the line) of a line that begins a field."""
+    if row.startswith("**") and (found := _LABEL.fullmatch(row.rstrip("\r\n"))):
+        name = found[1].rstrip()
+        return _canonical(name), found[2]
+    if row.startswith("###") and (found := _SECTION.fullmatch(row.rstrip("\r\n"))):
+        return _canonical(found[1]), ""
+    return None
+
+
+def _canonical(name: str) -> str:
+    return next((label for label in LABELS if label.casefold() == name.casefold()), name)
+
+
+def conflict(text: str) -> int | None:
+    """The line of the first marker that a merge has left outside code, if there is one."""
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:
+        return None
+    for number, (row, opaque) in enumerate(_rows(text, labels=True), 1):
+        if not opaque and row[0] in "<>" and _CONFLICT.fullmatch(row.rstrip("\r\n")):
+            return number
+    return None
+
+
+def _closes(row: str) -> bool:
+    return row.rstrip(" \t\r\n") == "---"
+
+
+def _rows(text: str, *, labels: bool) -> list[tuple[str, bool]]:
+    """Each line, and whether it is inside a fenced code block.
+
+    A fence that never closes is a line like any other, so that it cannot hide the entries below it.
+    With `labels`, a fence may also open on a label's own line.
+    """
+    rows = _LINE.findall(text)
+    if "```" not in text and "~~~" not in text:
+        return [(row, False) for row in rows]
+    fences = [_FENCE.match(row) if "```" in row or "~~~" in row else None for row in rows]
+    longest = {"`": [0] * (len(rows) + 1), "~": [0] * (len(rows) + 1)}  # closing fence from here on
+    for number in reversed(range(len(rows))):
+        for lengths in longest.values():
+            lengths[number] = lengths[number + 1]
+        if (found := fences[number]) and not found[1] and not found[3].strip():
+            lengths = longest[found[2][0]]
+            lengths[number] = max(lengths[number], len(found[2]))
+    result = []
+    fence = ""
+    for number, (row, found) in enumerate(zip(rows, fences, strict=True)):
+        opaque = bool(fence)
+        if fence:
+            if found and not found[1] and found[2].startswith(fence) and not found[3].strip():
+                fence = ""
+        elif (
+            found
+            and (labels or not found[1])
+            and not (found[2][0] == "`" and "`" in found[3])
+            and longest[found[2][0]][number + 1] >= len(found[2])
+        ):
+            fence = found[2]
+            opaque = not found[1]
+        result.append((row, opaque))
+    return result
+
+
+def open_fence(text: str) -> str:
+    """The fence that a text opens and does not close, or ""."""
+    rows = _rows(text, labels=True)
+    for (row, opaque), (_, inside) in pairwise((*rows, ("", False))):
+        found = None if opaque or inside else _FENCE.match(row)
+        if found and not (found[2][0] == "`" and "`" in found[3]):
+            return found[2]
+    return ""
+
+
+# -- writing
+
+
+def render(entry: Entry, newline: str = "\n") -> str:
+    """An entry as it is stored, closing line included. parse(render(entry)) == entry."""
+    text = f"## {entry.date}: {entry.title}".rstrip() + "\n" + _body(entry) + "---\n"
+    return text.replace("\n", newline)
+
+
+def _body(entry: Entry) -> str:
+    lines = [_encoded(entry.content) + "\n"] if entry.content else []
+    for name, value in entry.labels:
+        shown = _encoded(_fenced(value) if name == "Code" else value)
+        own_line = "\n" in shown and _BLOCK.match(shown)
+        lines.append(f"**{name}:**{'' if not shown else chr(10) if own_line else ' '}{shown}\n")
+    return "".join(lines)
+
+
+def plain(value: str) -> str:
+    """A value as entries hold it: lines end in one way, no blank lines around."""
+    return value.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def with_label(labels: tuple[tuple[str, str], ...], name: str, value: str) -> tuple[tuple[str, str], ...]:
+    """The labels with one of them set, at its place in the seed's order when it is new; "" takes it out."""
+    if any(label == name for label, _ in labels):
+        first = next(number for number, (label, _) in enumerate(labels) if label == name)
+        return (*labels[:first], *([(name, value)] if value else []), *labels[first + 1 :])
+    later = LABELS[LABELS.index(name) + 1 :] if name in LABELS else ()
+    known = [number for number, (label, _) in enumerate(labels) if label not in LABELS or label in later]
+    place = known[0] if name in LABELS and known else len(labels)
+    return (*labels[:place], *([(name, value)] if value else []), *labels[place:])
+
+
+def is_known_label(name: str) -> bool:
+    """Whether a label of this name is one that the seed, or files written by its users, have."""
+    return label_name(name) in (*LABELS, *_ALSO)
+
+
+def label_name(name: str) -> str | None:
+    """The label of a field's name (`key_insights` is "Key Insights"), or None when it cannot be one."""
+    name = " ".join(name.replace("_", " ").split())
+    name = name.title() if name.islower() else name
+    return _canonical(name) if re.fullmatch(_NAME, name) else None
+
+
+def title_of(text: str) -> str:
+    """A title for a text without one: its first sentence."""
+    sentence = _SENTENCE.split(" ".join(first_line(text, 1000).split()), maxsplit=1)[0]
+    if len(sentence) > MAX_TITLE:
+        return sentence[: MAX_TITLE - 3].rstrip() + "..."
+    return sentence.rstrip(".。")
+
+
+def _encoded(value: str) -> str:
+    return "".join(
+        _MARKED.sub(r"\g<0>\\", row, count=1) if not opaque and _MARKED.match(row) else row
+        for row, opaque in _rows(value, labels=False)
+    )
+
+
+def _decoded(value: str) -> str:
+    def bare(row: str) -> str:
+        found = _MARKED.match(row)
+        return row[: found.end() - 1] + row[found.end() :] if found and found[0].endswith("\\") else row
+
+    return "".join(row if opaque else bare(row) for row, opaque in _rows(value, labels=False))
+
+
+def _fenced(code: str) -> str:
+    """Code in a fence of its own, unless it is a fenced block that names its language."""
+    head, _, rest = code.partition("\n")
+    if re.fullmatch(r"(?:`{3,}[^`\r]*|~{3,}[^\r]*)", head) and head.strip("`~").strip() and "\r" not in code:
+        fence = head[: len(head) - len(head.lstrip(head[0]))]
+        if _is_closed(rest, fence) and code == code.strip():
+            return code
+    longest = max(map(len, re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{code}\n{fence}"
+
+
+def _unfenced(value: str) -> str:
+    head, _, rest = value.partition("\n")
+    fence = head.rstrip()
+    if re.fullmatch("`{3,}|~{3,}", fence) and _is_closed(rest, fence):
+        return rest.rpartition("\n")[0]
+    return value
+
+
+def _is_closed(rest: str, fence: str) -> bool:
+    """Whether the last line, and no line before it, closes a fence."""
+    rows = rest.split("\n")
+    closing = re.compile(rf" {{0,3}}{re.escape(fence)}{re.escape(fence[0])}*[ \t\r]*")
+    return bool(closing.fullmatch(rows[-1])) and not any(map(closing.fullmatch, rows[:-1]))
+
+
+# -- the archive
+
+
+def archive_mark(subtopic: str) -> str:
+    """The comment above an archived entry: the archive's path has no sub-topic."""
+    return f"<!-- subtopic: {subtopic} -->\n"
+
+
+def archived(text: str) -> list[tuple[str, str]]:
+    """(sub-topic, entry's text) of an archive file, newest first."""
+    found = []
+    subtopic = ""
+    place = 0
+    for origin in (*_MARK.finditer(text), None):  # also inside code: a fence left open hides nothing from here
+        document = split(text[place : origin.start() if origin else len(text)])
+        for number, raw in enumerate(document.raws):
+            last = document.tail if number == len(document.raws) - 1 else ""
+            found.append((subtopic if number == 0 else "", raw + last))
+        if origin:
+            subtopic, place = origin[1], origin.end()
+    return found
+
+
+def add_archived(text: str, subtopic: str, raws: Sequence[str]) -> str:
+    """The archive file with these entries above those it has, their text unchanged."""
+    head = "" if text.startswith("<!-- subtopic: ") else split(text).head  # our own have no preamble; archives grow
+    if origin := _ORIGIN.search(head):
+        head = head[: origin.start()]
+    rest = text[len(head) :]
+    if head and not head.endswith("\n"):
+        head += "\n"
+    added = "\n".join(archive_mark(subtopic) + line(raw) for raw in raws)
+    return head + added + ("\n" + rest if rest else "")
+
+
+def archived_headings(text: str, subtopic: str) -> list[tuple[str, str]]:
+    """(date, title) of a sub-topic's archived entries, newest first. Reads headings only: archives grow."""
+    mark = re.compile(rf"^<!-- subtopic: {re.escape(subtopic)} -->[ \t]*\r?\n([^\n]*)", re.MULTILINE)
+    dated = (_DATED.fullmatch(line.rstrip("\r")) for line in mark.findall(text))
+    return [(found[1], found[2].strip()) for found in dated if found]
+
+
+def line(raw: str) -> str:
+    """An entry's text with exactly one line end behind it."""
+    return raw.rstrip("\r\n") + newline_of(raw)
+
+
+# -- index.md
+
+_BULLET = re.compile(
+    r"[-*] `(.+?)`(?: - (.*?))?"
+    r"(?: <!-- ((?:(?!<!-- ).)+), entries: ([0-9]{1,9}), archived: ([0-9]{1,9}), newest: (\S+) -->)?[ \t]*"
+)
+
+
+class Listed(NamedTuple):
+    """A line of index.md: what a person wrote, and the facts behind it. None: the line has no such tail yet."""
+
+    description: str
+    entries: int | None = None
+    archived: int | None = None
+    newest: str | None = None
+
+
+def read_index(text: str) -> dict[str, Listed]:
+    """The sub-topics of an index by their "topic/subtopic"."""
+    found = {}
+    for name, row, _ in _bullets(_bare_rows(text)):
+        match = _BULLET.fullmatch(row)
+        if match and name not in found:
+            count = [int(match[group]) if match[group] else None for group in (4, 5)]
+            found[name] = Listed(match[2] or "", count[0], count[1], match[6])
+    return found
+
+
+def edit_index(text: str, changes: Mapping[str, Listed | None]) -> str:
+    """The index with these lines set, added in order, or (None) taken out; every other line as it is."""
+    newline = newline_of(text)
+    rows = _bare_rows(text) or ["# Memory Index", "", "## Topics"]
+    for name, listed in sorted(changes.items()):
+        place = next((number for found, _, number in _bullets(rows) if found == name), None)
+        if listed is None:
+            if place is not None:
+                del rows[place]
+        elif place is not None:
+            rows[place] = _bullet(name, listed)
+        else:
+            _insert(rows, name, _bullet(name, listed))
+    return newline.join(rows) + newline
+
+
+def _bare_rows(text: str) -> list[str]:
+    return [row.rstrip("\r\n") for row in _LINE.findall(text)]
+
+
+def _bullet(name: str, listed: Listed) -> str:
+    return (
+        f"- `{name.partition('/')[2]}.md` - {listed.description} <!-- {name}, entries: {listed.entries}, "
+        f"archived: {listed.archived}, newest: {listed.newest} -->"
+    )
+
+
+def _bullets(rows: Iterable[str]) -> list[tuple[str, str, int]]:
+    """("topic/subtopic", line, line number) of every bullet: named by its tail, else by the heading above it."""
+    topic = ""
+    found = []
+    for number, row in enumerate(rows):
+        if title := heading(row):
+            topic = title[1].strip().lower().replace(" ", "-") if title[0] == 3 else ""
+        elif row[:3] in ("- `", "* `") and (match := _BULLET.fullmatch(row)) and (match[3] or topic):
+            found.append((match[3] or f"{topic}/{match[1].removesuffix('.md')}", row, number))
+    return found
+
+
+def _insert(rows: list[str], name: str, bullet: str) -> None:
+    topic = name.partition("/")[0]
+    bullets = _bullets(rows)
+    mates = [(other, number) for other, _, number in bullets if other.partition("/")[0] == topic]
+    if mates:
+        after = next((number for other, number in mates if other > name), mates[-1][1] + 1)
+        rows.insert(after, bullet)
+        return
+    levels = [(number, found) for number, row in enumerate(rows) if (found := heading(row))]
+    title = " ".join(word.capitalize() for word in topic.split("-"))
+    title = title if title.lower().replace(" ", "-") == topic and title == title.strip() else topic
+    for number, (level, shown) in levels:
+        if level == 3 and shown == title:
+            rows.insert(number + 1, bullet)
+            return
+    start = next((number for number, (level, shown) in levels if level == 2 and shown == "Topics"), None)
+    if start is None:
+        rows.extend([*([""] if rows and rows[-1] else []), "## Topics"])
+        start = len(rows) - 1
+    inside = [(number, found) for number, found in levels if number > start]
+    end = next((number for number, (level, _) in inside if level < 3), len(rows))
+    sections = [(number, shown) for number, (level, shown) in inside if level == 3 and number < end]
+    after = next((number for number, shown in sections if shown.casefold() > title.casefold()), end)
+    while after > start + 1 and not rows[after - 1].strip():
+        after -= 1
+    rows[after:after] = ["", f"### {title}", bullet]

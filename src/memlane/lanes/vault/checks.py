@@ -1,0 +1,160 @@
+"""The vault's gate (seed 002): the seed's eight steps, emptiness first, in its order and words.
+
+A check takes (draft, vault) and returns the draft, perhaps changed, or raises Refused, as in `memlane.gate`.
+Does not write, and does not search itself for what a draft may repeat: it asks the vault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memlane import gate
+from memlane.core.errors import Refused
+from memlane.core.model import Draft
+from memlane.gate import Check
+from memlane.lanes.vault.record import SOURCES, TIERS
+
+if TYPE_CHECKING:
+    from memlane.lanes.vault.store import MemoryVault
+
+NOISE = (
+    "tick marker", "runtime snapshot", "check-in", "heartbeat", "burst tick", "no changes", "nothing to report",
+    "status unchanged", "routine scan", "ephemeral",
+)  # fmt: skip
+MAX_TEXT = 1200
+
+
+def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
+    """empty text"""
+    text = draft.text.strip()
+    if not text:
+        raise _refusal("not_empty", "empty", "Not stored: the text is empty.", "Say what is to be remembered.")
+    return replace(draft, text=text)
+
+
+def noise(draft: Draft, lane: MemoryVault) -> Draft:
+    """journal-only signals such as tick markers and heartbeats"""
+    if signal := noise_signal(draft.text):
+        raise _refusal(
+            "noise",
+            "noise",
+            f"Not stored: the text contains the journal-only signal {signal!r}.",
+            "Keep it in the journal; store what was learned from it, in other words.",
+        )
+    return draft
+
+
+def log_tier(draft: Draft, lane: MemoryVault) -> Draft:
+    """tier "log\""""
+    if draft.fields.get("tier") == "log":
+        raise _refusal(
+            "log_tier",
+            "log_tier",
+            'Not stored: tier "log" is journal-only.',
+            "Keep it in the journal, or use tier canon or register for what should last.",
+        )
+    return draft
+
+
+def length(draft: Draft, lane: MemoryVault) -> Draft:
+    """text over 1200 characters"""
+    if len(draft.text) > MAX_TEXT:
+        raise _refusal(
+            "length",
+            "too_long",
+            f"Not stored: the text is too long ({len(draft.text)} characters; {MAX_TEXT} are allowed).",
+            "Compress it, or split it into several memories.",
+        )
+    return draft
+
+
+def known_words(draft: Draft, lane: MemoryVault) -> Draft:
+    """unknown scope, tier or source"""
+    given = {"scope": draft.scope, "tier": draft.fields.get("tier"), "source": draft.fields.get("source")}
+    for name, allowed in (("scope", lane.scopes), ("tier", TIERS), ("source", SOURCES)):
+        if given[name] is not None and given[name] not in allowed:
+            raise _refusal(
+                "known_words",
+                f"unknown_{name}",
+                f"Not stored: there is no such {name}.",
+                f"Use one of: {', '.join(allowed)}.",
+            )
+    return draft
+
+
+def pii(draft: Draft, lane: MemoryVault) -> Draft:
+    """PII: social security and card numbers, passwords, API keys"""
+    from memlane.gate import secrets
+
+    if lane.guard.secrets == "redact":
+        return draft  # the scanner after this step blanks them
+    if lane.guard.allow:
+        found = [finding.description for finding in secrets.scan(draft.text, allow=lane.guard.allow)]
+    else:
+        found = secrets.check_pii(draft.text)
+    if found:
+        kinds = ", ".join(dict.fromkeys(found))
+        raise _refusal("pii", "sensitive", f"Not stored: the text contains PII ({kinds}).", gate.WHERE_NOT_WHAT)
+    return draft
+
+
+def upsert(draft: Draft, lane: MemoryVault) -> Draft:
+    """a register whose topic exists in the scope becomes its next version"""
+    topic = draft.fields.get("topic_id")
+    if draft.fields.get("tier") == "register" and topic and (old := lane._register(draft.scope, topic)):
+        return replace(draft, fields={**draft.fields, "upsert_of": old.id})
+    return draft
+
+
+def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
+    """near-duplicates of an active memory in the scope"""
+    if "upsert_of" not in draft.fields and (found := lane._lookalike(draft.scope, draft.text)):
+        raise _refusal(
+            "duplicate",
+            "duplicate",
+            f"Not stored: Duplicate of {found[0]} (similarity {found[1]:.2f}).",
+            f"Update {found[0]} instead, or say what is new.",
+        )
+    return draft
+
+
+def capacity(draft: Draft, lane: MemoryVault) -> Draft:
+    """a vault that is full"""
+    if "upsert_of" not in draft.fields and (active := len(lane._state().active)) >= lane.max_active:
+        raise _refusal(
+            "capacity",
+            "full",
+            f"Not stored: the vault is full ({active} of {lane.max_active} active memories).",
+            "Delete or merge some first: propose_deletions and find_consolidation_candidates list them.",
+        )
+    return draft
+
+
+CHECKS: tuple[Check, ...] = (
+    not_empty, noise, log_tier, length, known_words, pii, upsert, duplicate, capacity,
+)  # fmt: skip
+UPDATE_CHECKS = CHECKS[: CHECKS.index(pii) + 1]  # a change is not compared with other memories
+LABEL_CHECKS: tuple[Check, ...] = (log_tier, known_words, pii)  # nor is a text judged that stays as it is
+
+
+def guarded(checks: Sequence[Check], guard: gate.Guard = gate.DEFAULT) -> tuple[Check, ...]:
+    """The vault's checks with those that guard every lane: characters first, the scanner right after the PII step.
+
+    A redacted text may be longer than the one that was given, so that its length is checked again.
+    """
+    characters, secrets = gate.common(guard)
+    after = checks.index(pii) + 1
+    again = (length,) if guard.secrets == "redact" else ()
+    return (characters, *checks[:after], secrets, *again, *checks[after:])
+
+
+def noise_signal(text: str) -> str | None:
+    """The first journal-only signal in a text."""
+    lowered = text.lower()
+    return next((signal for signal in NOISE if signal in lowered), None)
+
+
+def _refusal(check: str, code: str, message: str, hint: str) -> Refused:
+    return Refused(message, check=check, code=code, hint=hint)

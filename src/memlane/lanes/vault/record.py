@@ -1,0 +1,282 @@
+"""Records of the vault (seed 002) as values: their line in the file, which of two counts, their order, their words.
+
+    {"id":"3f9a1c0b7d2e","version":1, … ,"text":"Mission: keep the runtime stable"}
+
+What a caller gives becomes a draft in the seed's normal forms; a record becomes a line, a Memory or Markdown.
+Does not read or write files and does not judge a text: the vault does the one, its checks do the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from memlane.core.errors import InvalidInput
+from memlane.core.hygiene import visible
+from memlane.core.model import Draft, Memory
+from memlane.core.text import first_line, moment
+from memlane.disk import files
+from memlane.lanes import known
+
+TIERS = ("canon", "register")
+SOURCES = ("chat", "manual", "tool", "operator", "promotion")
+CATEGORIES = (
+    "bio", "identity", "mission", "constraint", "governance", "preference", "project", "goal", "health",
+    "self_state", "capability", "plan", "meta", "other",
+)  # fmt: skip
+MAX_LABEL = 200  # characters of a category, topic or tag
+MAX_TAGS = 100
+_KEYS = (
+    "id", "version", "created_at", "updated_at", "tier", "topic_id", "source", "scope", "category", "tags",
+    "deleted_at", "text",
+)  # fmt: skip
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+# -- a record and its line
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of the vault. Times are ISO strings as they stand in the file; `extra` holds keys we do not know."""
+
+    id: str
+    text: str
+    scope: str = "shared"
+    category: str = "other"
+    tier: str = "canon"
+    topic_id: str | None = None
+    tags: list[str] = field(default_factory=list, hash=False)
+    created_at: str = ""
+    updated_at: str | None = None
+    source: str | None = None
+    deleted_at: str | None = None
+    version: int = 1
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of a line in their order on disk; `topic_id` is left out when there is none."""
+        values = {key: getattr(self, key) for key in _KEYS if key != "topic_id" or self.topic_id is not None}
+        return {**values, **self.extra}
+
+
+def render_line(record: Record) -> str:
+    """The record as one compact JSON line, without the line end."""
+    return json.dumps(record.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+
+def render_lines(records: Iterable[Record]) -> bytes:
+    """The records as lines of the file, each with its line end."""
+    return "".join(render_line(record) + "\n" for record in records).encode()
+
+
+def parse_line(line: str) -> Record:
+    """The record that a line holds. Raises ValueError that says what is wrong with it, never quoting it."""
+    if not line.lstrip(" \t\r\n").startswith("{"):  # many such lines are told quickly
+        raise ValueError("is not a JSON object")
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError("is not JSON") from None
+    if "\\u" in line:
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("is not valid Unicode") from None
+    for key in ("id", "text"):
+        if not isinstance(values.get(key), str) or not values[key]:
+            raise ValueError(f"has no {key}" if values.get(key) is None else f"has a wrong {key}: text is expected")
+    version = values.get("version", 1)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError("has a wrong version: a whole number from 1 is expected")
+    tags = values.get("tags") or []
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise ValueError("has wrong tags: a list of text is expected")
+    for key in ("scope", "category", "tier", "topic_id", "created_at", "updated_at", "source", "deleted_at"):
+        if not isinstance(values.get(key), str | None):
+            raise ValueError(f"has a wrong {key}: text is expected")
+    return Record(
+        id=values["id"],
+        text=values["text"],
+        scope=(values.get("scope") or "shared").lower(),
+        category=values.get("category") or "other",
+        tier=(values.get("tier") or "canon").lower(),
+        topic_id=values.get("topic_id") or None,
+        tags=tags,
+        created_at=values.get("created_at") or "",
+        updated_at=values.get("updated_at") or None,
+        source=values.get("source"),
+        deleted_at=values.get("deleted_at") or None,
+        version=version,
+        extra={key: value for key, value in values.items() if key not in _KEYS},
+    )
+
+
+def read_line(line: bytes) -> Record | str:
+    """The record of a line, or what is wrong with it."""
+    try:
+        return parse_line(line.decode())
+    except UnicodeDecodeError:
+        return "is not UTF-8 text"
+    except ValueError as error:
+        return str(error)
+
+
+def storable(record: Record) -> Record:
+    """The record, if a line can hold it. Raises InvalidInput for NUL, lone surrogates and over-long labels."""
+    labels = [record.category, record.topic_id or "", *record.tags]
+    if len(record.tags) > MAX_TAGS or any(len(label) > MAX_LABEL for label in labels):
+        raise InvalidInput(
+            f"A category, topic or tag has at most {MAX_LABEL} characters, and a memory {MAX_TAGS} tags.",
+            hint="Put what is longer into the text.",
+        )
+    for text in (record.text, *labels, *(str(value) for value in record.extra.values())):
+        files.encoded(text)
+    return record
+
+
+# -- which counts, which comes first
+
+
+def supersedes(new: Record, old: Record | None) -> bool:
+    """Whether a line read later counts: higher version; then later in time; then later in the file."""
+    if old is None or new.version != old.version:
+        return old is None or new.version > old.version
+    return _changed(new) >= _changed(old)
+
+
+def newest_first(record: Record) -> tuple[float, str]:
+    """Sort key: newest first. The id breaks ties, so that compaction changes no order."""
+    return -(time_of(record.created_at) - _EARLIEST).total_seconds(), record.id
+
+
+def _changed(record: Record) -> datetime:
+    return max(time_of(record.updated_at), time_of(record.deleted_at))
+
+
+def time_of(value: str | None) -> datetime:
+    """A time as it stands in the file; the earliest there is when it is missing or cannot be read."""
+    return moment(value) or _EARLIEST
+
+
+# -- what a record is shown as
+
+
+def to_memory(record: Record, file: str) -> Memory:
+    """The record as the bank shows it. A title is made from the text when there is none."""
+    title, thread = record.extra.get("title"), record.extra.get("thread")
+    own = {"tier": record.tier, "topic_id": record.topic_id, "source": record.source}
+    more = {key: value for key, value in record.extra.items() if key not in ("title", "thread")}
+    return Memory(
+        id=f"vault:{record.id}",
+        lane="vault",
+        text=record.text,
+        title=title if isinstance(title, str) and title else first_line(record.text, 80) or record.id,
+        file=file,
+        tags=tuple(record.tags),
+        type=record.category,
+        status="active",
+        scope=record.scope,
+        thread=thread if isinstance(thread, str) else None,
+        created_at=moment(record.created_at),
+        updated_at=moment(record.updated_at),
+        fields={**more, **own, "version": record.version, "category": record.category},
+        remarks=record.remarks,
+    )
+
+
+def snapshot(records: Iterable[Record]) -> str:
+    """Canon and the registers with a topic as Markdown, "" when there are none."""
+    records = sorted(records, key=lambda record: (record.category, time_of(record.created_at), record.id))
+    canon = [f"- {list_item(record.text)}" for record in records if record.tier == "canon"]
+    registers = [
+        f"- **{one_line(record.topic_id)}**: {list_item(record.text)}"
+        for record in records
+        if record.tier == "register" and record.topic_id
+    ]
+    parts = [
+        "\n".join((f"### {title}", "", *lines))
+        for title, lines in (("Canon", canon), ("Active Registers", registers))
+        if lines
+    ]
+    return "\n\n".join(("## Memory Snapshot", *parts)) + "\n" if parts else ""
+
+
+def list_item(text: str) -> str:
+    """A text as one Markdown list item: invisible characters removed, further lines indented."""
+    return "\n  ".join(visible(text).strip().splitlines())
+
+
+def one_line(label: str | None) -> str:
+    """A label on one line: nothing that a model could take for another line of a block."""
+    return " ".join(visible(label or "").split())
+
+
+# -- what is given, in the seed's normal forms
+
+
+def to_draft(text: Any, scope: Any, category: Any, tags: Any, source: Any, tier: Any, topic_id: Any) -> Draft:
+    """A draft with the seed's normal forms: stripped text, lower-case scope, category and tier."""
+    fields = {
+        "category": lowered(category),
+        "tier": "canon" if tier is None else lowered(tier),
+        "topic_id": to_topic(topic_id),
+        "source": to_source(source),
+    }
+    return Draft(to_text(text), tags=to_tags(tags), scope=lowered(scope) or "", fields=fields)
+
+
+def item_to_draft(item: Mapping[str, Any]) -> Draft:
+    """The draft of one item of `bulk_add`. Raises InvalidInput."""
+    if not isinstance(item, Mapping):
+        raise InvalidInput("The item is not a mapping.", hint="Give text, scope and category.")
+    known(item, frozenset({"text", "scope", "category", "tags", "source", "tier", "topic_id"}), "vault")
+    return to_draft(
+        item.get("text"),
+        item.get("scope"),
+        item.get("category"),
+        item.get("tags"),
+        item.get("source"),
+        item.get("tier"),
+        item.get("topic_id"),
+    )
+
+
+def to_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput("The text is not text.", hint="Give a string.")
+    return value.strip()
+
+
+def to_topic(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput("The topic_id is not text.", hint="Give a stable key such as current_projects.")
+    return (value or "").strip() or None
+
+
+def to_source(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput("The source is not text.", hint=f"Use one of: {', '.join(SOURCES)}.")
+    return value
+
+
+def lowered(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput("Scope, category and tier are text.", hint="Give strings.")
+    return None if value is None else value.strip().lower()
+
+
+def to_tags(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value or ()
+    if not isinstance(items, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in items):
+        raise InvalidInput("Tags are a list of text.", hint='Give tags such as ["infra", "deploy"].')
+    return tuple(dict.fromkeys(tag for item in items if (tag := item.strip())))
+
+
+NORMAL: dict[str, Callable[[Any], str | None]] = {
+    "category": lowered, "tier": lowered, "topic_id": to_topic, "source": to_source,
+}  # fmt: skip

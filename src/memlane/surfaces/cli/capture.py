@@ -1,0 +1,73 @@
+"""`memlane capture`: keep what the assistant said in a client's transcripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from memlane.bank import Bank
+from memlane.capture.messages import Captured
+from memlane.capture.messages import capture as capture_one
+from memlane.capture.transcripts import KINDS
+from memlane.core.errors import MemlaneError
+from memlane.surfaces.cli.output import as_json, print_json, print_rows, say, with_bank
+
+_LONG = 20_000_000  # bytes of a transcript that takes long enough for a progress bar
+
+
+@click.command()
+@click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True)
+@click.option("--from", "kind", type=click.Choice(KINDS), help="The transcript's format, when it is not recognised.")
+@click.option("--dry-run", is_flag=True, help="Show what would be captured; store nothing.")
+@as_json
+@with_bank
+def capture(bank: Bank, transcripts: tuple[str, ...], kind: str | None, dry_run: bool, as_json: bool) -> None:
+    """Store the assistant's messages of a TRANSCRIPT as records: those with two lines or more, whole, each once.
+
+    \b
+    $ memlane capture ~/.claude/projects/-home-me-app/*.jsonl --dry-run
+    $ memlane capture rollout.jsonl --from codex
+    """
+    total = Captured()
+    first: MemlaneError | None = None
+    for transcript in transcripts:
+        with _progress(transcript) as advance:
+            try:
+                total += capture_one(bank, transcript, kind=kind, dry_run=dry_run, advance=advance)
+            except MemlaneError as error:
+                if len(transcripts) == 1:
+                    raise
+                say(f"error: {error}")
+                first = first or error
+    if as_json:
+        print_json(total.to_dict())
+    else:
+        print_rows((record.id, record.occurred_at, record.applies_to, record.subject) for record in total.records)
+        say(_summary(total, dry_run))
+    if first:
+        click.get_current_context().exit(first.exit_code)
+
+
+def _summary(total: Captured, dry_run: bool) -> str:
+    reasons = ", ".join(f"{count} {why.replace('_', ' ')}" for why, count in total.skipped.items())
+    parts = [
+        f"{total.captured} {'would be captured' if dry_run else 'captured'}",
+        *([f"{total.known} known"] if total.known else []),
+        *([f"{total.refused} refused by the gate"] if total.refused else []),
+        *([f"skipped: {reasons}"] if reasons else []),
+    ]
+    return "; ".join(parts)
+
+
+@contextmanager
+def _progress(transcript: str) -> Iterator[Callable[[int], object] | None]:
+    size = os.path.getsize(transcript) if os.path.isfile(transcript) else 0
+    if size < _LONG or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=size, label=os.path.basename(transcript), file=sys.stderr) as bar:
+        yield bar.update

@@ -1,0 +1,185 @@
+"""`memlane completion` and `memlane help`, and what the shell is told when somebody presses TAB.
+
+Completing must be quick and never complain: ids and tags come from the index as it is, without NumPy and without
+bringing it up to date; where there is none, ids come from the names of the files.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from itertools import islice
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
+
+from memlane import config, lanes
+from memlane.bank import Bank
+from memlane.core.errors import MemlaneError
+from memlane.core.model import Memory
+from memlane.lanes.layers.entries import id_of
+from memlane.surfaces.cli.output import as_json, print_json
+
+MOST = 200  # of what is offered
+_ONLY = {"promote": "vault", "merge": "notes"}  # commands for memories of one lane
+_BASH = """\
+%(complete_func)s() {
+    local IFS=$'\\n' line="${COMP_LINE:0:COMP_POINT}" type value
+    local word="${line##*[[:space:]]}" begun=""
+    # bash breaks words at colons and replaces only what follows the last one
+    [[ "$COMP_WORDBREAKS" == *:* && "$word" == *:* ]] && begun="${word%%"${word##*:}"}"
+    COMPREPLY=()
+    while IFS=, read -r type value; do
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$begun"}") ;;
+        esac
+    done < <(COMP_LINE="$line" %(complete_var)s=bash_complete "$1")
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+class Bash(BashComplete):
+    """click's own, for a shell that takes `notes:plan` for three words."""
+
+    source_template = _BASH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        from click.shell_completion import split_arg_string
+
+        line = os.environ.get("COMP_LINE", "")
+        words = split_arg_string(line)[1:]
+        return (words, "") if not words or line[-1:].isspace() else (words[:-1], words[-1])
+
+
+add_completion_class(Bash)
+
+
+# -- what TAB offers
+
+
+def ids(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+    """The ids that begin so, with the lane's name or without it, as far as the command can use them."""
+    query = (
+        "SELECT id FROM memories WHERE (substr(id, 1, :n) = :text OR substr(id, instr(id, ':') + 1, :n) = :text) "
+        "AND (:lane = '' OR lane = :lane) ORDER BY id LIMIT :most"
+    )
+    within = ctx.parent.info_name if ctx.parent else None
+    lane = within if within in lanes.NAMES else _ONLY.get(ctx.info_name or "", "")
+    found: Iterable[str] = ()
+    with suppress(MemlaneError, OSError):
+        bank = _bank(ctx)
+        if ctx.info_name == "restore":
+            found = [removed.id for removed in bank.removed() if _begins(removed.id, incomplete)]
+        elif (known := _asked(bank, query, incomplete, lane)) is not None:
+            found = known
+        else:
+            found = [id for id in _file_ids(bank, [lane] if lane else lanes.NAMES) if _begins(id, incomplete)]
+    return [CompletionItem(id) for id in islice(found, MOST)]
+
+
+def tags(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+    """The tags that begin so, the most used first."""
+    query = "SELECT tag FROM tags WHERE substr(tag, 1, :n) = :text GROUP BY tag ORDER BY count(*) DESC, tag LIMIT :most"
+    found: list[str] = []
+    with suppress(MemlaneError, OSError):
+        found = _asked(_bank(ctx), query, incomplete) or []
+    return [CompletionItem(tag) for tag in found]
+
+
+def commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """The commands that begin so, of the group that is named already."""
+    at = ctx.find_root()
+    for name in ctx.params.get("names") or ():
+        found = at.command.get_command(at, name) if isinstance(at.command, click.Group) else None
+        if found is None:
+            return []
+        at = click.Context(found, info_name=name, parent=at)
+    names = at.command.list_commands(at) if isinstance(at.command, click.Group) else []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _begins(id: str, text: str) -> bool:
+    return id.startswith(text) or id.partition(":")[2].startswith(text)
+
+
+def _bank(ctx: click.Context) -> Bank:
+    return Bank(config.load(ctx.find_root().params.get("folder")))
+
+
+def _asked(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | None:
+    """What the index says, as it is; None when there is none that can be read."""
+    path = bank.root / "indices" / "index.db"
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.2)) as db:
+            rows = db.execute(query, {"n": len(text), "text": text, "lane": lane, "most": MOST})
+            return [value for (value,) in rows]
+    except (sqlite3.Error, UnicodeDecodeError):
+        return None
+
+
+def _file_ids(bank: Bank, names: Iterable[str]) -> Iterator[str]:
+    """Ids by the names of files; where a file holds several memories, by reading it."""
+    for name in names:
+        lane = bank.lane(name)
+        if name in ("vault", "topics"):
+            yield from (item.id for item in lanes.scan(lane) if isinstance(item, Memory))
+            continue
+        for path in lane.files():
+            if isinstance(path, str):
+                relative = os.path.relpath(path, lane.root)
+                native = id_of(relative) if name == "layers" else relative.removesuffix(".md")
+                yield f"{name}:{native}"
+
+
+# -- the commands
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+@as_json
+def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
+    """Print the script that completes commands, options, ids and tags in your shell.
+
+    \b
+    $ memlane completion bash >> ~/.bashrc
+    $ memlane completion zsh > "${fpath[1]}/_memlane"
+    $ memlane completion fish > ~/.config/fish/completions/memlane.fish
+    """
+    found = get_completion_class(shell)
+    assert found is not None  # noqa: S101 - click has all three
+    script = found(ctx.find_root().command, {}, "memlane", "_MEMLANE_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": script})
+    else:
+        click.echo(script, nl=False)
+
+
+@click.command("help")
+@click.argument("names", nargs=-1, metavar="[COMMAND]...", shell_complete=commands)
+@click.pass_context
+@as_json
+def help_(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
+    """Print what a command does and takes.
+
+    \b
+    $ memlane help add
+    $ memlane help vault history
+    """
+    at = ctx.find_root()
+    for name in names:
+        group = at.command
+        found = group.resolve_command(at, [name])[1] if isinstance(group, click.Group) else None
+        if found is None:
+            raise click.UsageError("There is no such command.", at)
+        at = click.Context(found, info_name=name, parent=at)
+    text = at.get_help()
+    if as_json:
+        print_json({"command": at.command_path, "help": text})
+    else:
+        click.echo(text)

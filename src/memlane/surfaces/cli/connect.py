@@ -1,0 +1,155 @@
+"""`memlane connect` and `memlane disconnect`: put memlane into a client's configuration, and take it out again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from memlane.core.errors import NotFound, StorageError
+from memlane.surfaces import clients
+from memlane.surfaces.cli.output import as_json, print_json, print_rows, say
+
+_client = click.Choice(list(clients.CLIENTS))
+_user = click.option("--user", "scope", flag_value="user", help="For all of your projects (the default).")
+_project = click.option("--project", "scope", flag_value="project", help="For this project alone.")
+
+
+@click.command()
+@click.argument("client", type=_client, required=False)
+@_user
+@_project
+@click.option("--no-hooks", is_flag=True, help="The tools only: nothing is captured or injected by itself.")
+@click.option("--replace", is_flag=True, help="Put memlane in the place of another entry of its name.")
+@click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
+@click.pass_context
+@as_json
+def connect(
+    ctx: click.Context,
+    client: str | None,
+    scope: str | None,
+    no_hooks: bool,
+    replace: bool,
+    show: bool,
+    as_json: bool,
+) -> None:
+    """Connect CLIENT to memlane; without CLIENT, list the clients that are here. `memlane disconnect` undoes it.
+
+    \b
+    $ memlane connect
+    $ memlane connect claude-code
+    $ memlane connect codex --project --print
+    """
+    machine = _machine(ctx)
+    if client is None:
+        _survey(machine, as_json)
+        return
+    plan = clients.plan(
+        clients.CLIENTS[client], scope or "user", machine, _command(), hooks=not no_hooks, replace=replace
+    )
+    if show:
+        _print_plans([plan], as_json)
+        return
+    done = clients.connect(plan)
+    if as_json:
+        print_json(done.to_dict())
+        return
+    if not done.changed:
+        say(f"{done.client.title} is already connected.")
+        if no_hooks:
+            _say_notes(done)
+        return
+    say(f"connected {done.client.title}; `memlane disconnect {client}` undoes it")
+    for change in done.changes:
+        click.echo(f"{change.path}\t{change.what}")
+    _say_notes(done)
+    if "/.cache/" in _command():
+        say("note: This memlane lies in a cache; install it for good (`uv tool install memlane`) and connect again.")
+
+
+@click.command()
+@click.argument("client", type=_client)
+@_user
+@_project
+@click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
+@click.pass_context
+@as_json
+def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, as_json: bool) -> None:
+    """Take memlane out of CLIENT's configuration, for the user and for this project unless one is named.
+
+    \b
+    $ memlane disconnect claude-code
+    """
+    machine, known = _machine(ctx), clients.CLIENTS[client]
+    scopes = [scope] if scope else [each for each in clients.SCOPES if each in known.servers]
+    plans = [clients.disconnection(known, each, machine) for each in scopes]
+    if not any(plan.changed or plan.notes for plan in plans):
+        raise NotFound(f"{known.title} is not connected.", hint=f"`memlane connect {client}` connects it.")
+    if show:
+        _print_plans(plans, as_json)
+        return
+    done = [clients.disconnect(known, plan.scope, machine) for plan in plans]
+    if as_json:
+        print_json([plan.to_dict() for plan in done if plan.changed])
+        return
+    say(f"disconnected {known.title}")
+    for plan in done:
+        for change in plan.changes:
+            if change.how != "unchanged":
+                click.echo(f"{change.path}\t{'removed' if change.after is None else 'restored'}")
+        _say_notes(plan)
+
+
+def _say_notes(plan: clients.Plan) -> None:
+    for note in plan.notes:
+        say(f"note: {note}")
+
+
+def _machine(ctx: click.Context) -> clients.Machine:
+    folder, _ = ctx.find_root().obj
+    return clients.here(Path(folder) if folder else None)
+
+
+def _survey(machine: clients.Machine, as_json: bool) -> None:
+    found = clients.survey(machine)
+    if as_json:
+        print_json([seen.to_dict() for seen in found])
+        return
+    here = [seen for seen in found if seen.installed or seen.connected]
+    for seen in here:
+        state = f"connected ({', '.join(seen.connected)})" if seen.connected else "not connected"
+        would = "" if seen.connected else "would write " + ", ".join(map(str, seen.files))
+        print_rows([(seen.client.name, state, *([would] if would else []))])
+    others = [seen.client.name for seen in found if seen not in here]
+    if others:
+        say(f"not found here: {', '.join(others)}")
+    say("next: memlane connect CLIENT" if here else "next: install a client, or name one: memlane connect CLIENT")
+
+
+def _print_plans(plans: list[clients.Plan], as_json: bool) -> None:
+    """What would change: as diffs, or as a list of plans with a diff for each file."""
+    if as_json:
+        shown = [plan.to_dict() for plan in plans]
+        for plan, each in zip(plans, shown, strict=True):
+            each["files"] = [{**change.to_dict(), "diff": change.diff()} for change in plan.changes]
+        print_json(shown)
+        return
+    for plan in plans:
+        if plan.vendor:
+            say(f"would run: {plan.to_dict()['vendor']}")
+        for change in plan.changes:
+            click.echo(change.diff(), nl=False)
+    if not any(plan.changed for plan in plans):
+        say("nothing would change")
+
+
+def _command() -> str:
+    """The absolute path of the memlane that is running: clients with windows know no PATH worth the name."""
+    beside = Path(sys.executable).with_name("memlane")
+    found = shutil.which(sys.argv[0]) if os.path.basename(sys.argv[0]) == "memlane" else None
+    if found is None and not beside.exists():
+        raise StorageError("The memlane command was not found.", hint="Install memlane, then run it by its name.")
+    return os.path.abspath(found or beside)

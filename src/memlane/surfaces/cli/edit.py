@@ -1,0 +1,112 @@
+"""`memlane edit`: a memory in the user's own editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from memlane.bank import Bank
+from memlane.core.errors import Conflict, InvalidInput, MemlaneError, Refused
+from memlane.disk import files
+from memlane.exchange import editing as edits
+from memlane.gate import redacted
+from memlane.surfaces.cli.output import as_json, complain, id_argument, print_json, print_written, say, with_bank
+
+_EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi")
+
+
+@click.command()
+@id_argument
+@as_json
+@with_bank
+def edit(bank: Bank, id: str, as_json: bool) -> None:
+    """Open a memory in $VISUAL or $EDITOR; it is checked before it is stored.
+
+    A note, a record and a layer's file open whole, front matter included; of a vault record and of a topic's entry, the
+    text. Where somebody else changed the memory meanwhile, nothing is written, and your text is printed.
+
+    \b
+    $ memlane edit notes:deploy-day
+    $ EDITOR="code --wait" memlane edit notes:deploy-day
+    """
+    opened = edits.opened(bank, id)
+    before = given = opened.text if opened.text.endswith("\n") else opened.text + "\n"
+    while True:
+        try:
+            text = _edited(given, opened.place.path)
+            if text == before:
+                say("nothing changed")
+                if as_json:
+                    print_json(bank.get(opened.id).to_dict())
+                return
+            given = text
+            print_written(edits.save(bank, opened, text), as_json, "updated")
+            return
+        except Conflict:
+            if as_json:
+                print_json({"id": opened.id, "text": redacted(given)})
+            else:
+                say("note: what you wrote follows, for it was not stored")
+                click.echo(redacted(given), nl=False)
+            raise
+        except (Refused, InvalidInput) as error:
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                error.hint = f"{error.hint} Nothing was changed.".strip()
+                raise
+            complain(error)
+            if not click.confirm("Edit again?", default=True, err=True):
+                say("nothing changed")
+                click.get_current_context().exit(error.exit_code)
+
+
+def _edited(text: str, path: str) -> str:
+    """What the editor makes of a text. The file that it sees lies in a private folder and goes with it."""
+    command = _editor()
+    with tempfile.TemporaryDirectory(prefix="memlane-edit-") as folder:  # 0700
+        name = f"{Path(path).stem or 'memory'}.md"
+        copy = os.path.join(folder, name)
+        files.create(copy, text.encode())
+        # Ctrl-C is the editor's while it runs. A handler that does nothing, for an ignored signal would be inherited.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        try:
+            code = subprocess.Popen([*command, copy]).wait()  # noqa: S603 - the user's own editor
+        except OSError as error:
+            raise _no_editor(f"{command[0]} cannot be started: {error.strerror}.") from None
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if code:
+            raise MemlaneError(f"The editor ended with code {code}. Nothing was changed.", hint="Try again.")
+        try:
+            return Path(copy).read_bytes().decode()
+        except FileNotFoundError:
+            raise InvalidInput("The editor left no file.", hint="Save under the name that was opened.") from None
+        except UnicodeDecodeError:
+            raise InvalidInput("The text is not UTF-8.", hint="Save it as UTF-8.") from None
+
+
+def _editor() -> list[str]:
+    """The command of the user's editor. Raises MemlaneError when there is none."""
+    for name in ("VISUAL", "EDITOR"):
+        if value := os.environ.get(name, "").strip():
+            try:
+                return shlex.split(value)
+            except ValueError:
+                raise _no_editor(f"${name} is not a command: a quote is not closed.") from None
+    if sys.stdin.isatty():
+        for name in _EDITORS:
+            if found := shutil.which(name):
+                return [found]
+    raise _no_editor("There is no editor to open it in.")
+
+
+def _no_editor(why: str) -> MemlaneError:
+    hint = "Set EDITOR, for example: EDITOR=nano memlane edit ID. Or use `memlane update ID TEXT`."
+    return MemlaneError(why, hint=hint, code="no_editor")

@@ -1,0 +1,47 @@
+"""`memlane forget`: remove memories for good."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from memlane.bank import Bank
+from memlane.core.errors import InvalidInput
+from memlane.gate import shown
+from memlane.surfaces.cli.output import as_json, ids_argument, print_json, print_rows, say, with_bank
+
+
+@click.command()
+@ids_argument()
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed and what could not.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@as_json
+@with_bank
+def forget(bank: Bank, ids: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Remove memories for good: from files, trash, archives, index and exported blocks. There is no way back.
+
+    What stays is a hash, so that capture and import do not bring the text back. Prints what cannot be reached from
+    here, git's history for one, with the command for it.
+
+    \b
+    $ memlane forget notes:deploy-day --dry-run
+    $ memlane forget notes:deploy-day --yes
+    """
+    if not dry_run and not yes:
+        if not sys.stdin.isatty():
+            raise InvalidInput(
+                "There is no way back, and no terminal to ask at. Nothing was changed.",
+                hint="Look with --dry-run, then give --yes.",
+            )
+        found = bank.forget(*ids, dry_run=True)
+        for piece in found.removed:
+            say(f"{piece.what}: {piece.path}")
+        click.confirm(f"Remove {', '.join(map(shown, found.ids))} for good?", abort=True, err=True)
+    found = bank.forget(*ids, dry_run=dry_run)
+    if as_json:
+        print_json({"applied": not dry_run, **found.to_dict()})
+        return
+    print_rows(("would remove" if dry_run else "removed", piece.what, piece.path) for piece in found.removed)
+    print_rows(("left", left.where, left.why, left.command) for left in found.left)
+    say("nothing was changed" if dry_run else f"forgotten: {', '.join(map(shown, found.ids))}")

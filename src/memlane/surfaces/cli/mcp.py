@@ -1,0 +1,75 @@
+"""`memlane mcp`: serve the bank to agents."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from memlane import config
+from memlane.core.errors import ConfigError
+from memlane.surfaces.cli.output import say
+
+
+@click.command()
+@click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Anything but loopback needs a token.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 is any free one.")
+@click.option(
+    "--token-file", type=click.Path(dir_okay=False), help="A file that holds the token; else MEMLANE_MCP_TOKEN."
+)
+@click.option("--allow-host", "names", multiple=True, help="A further name by which clients may call the server.")
+@click.option(
+    "--toolset",
+    "more",
+    multiple=True,
+    type=click.Choice(["vault", "topics", "layers", "records"]),
+    help="Further tools, besides those of [mcp] toolsets; may be repeated.",
+)
+@click.pass_context
+def mcp(
+    ctx: click.Context,
+    http: bool,
+    host: str,
+    port: int,
+    token_file: str | None,
+    names: tuple[str, ...],
+    more: tuple[str, ...],
+) -> None:
+    """Serve the bank to agents by the Model Context Protocol.
+
+    A client starts it by itself, in the project's folder or as `memlane --bank DIR mcp`. Without a bank it starts,
+    too; its tools then say so, until `memlane init` was run.
+
+    \b
+    $ claude mcp add memlane -- memlane mcp
+    $ memlane mcp --http --port 8765
+    """
+    from memlane.surfaces.mcp.server import build_server
+
+    folder, flags = ctx.find_root().obj
+    server = build_server(folder, flags, more=more)
+    if not http:
+        from memlane.surfaces.mcp import stdio
+
+        if sys.stdin.isatty():
+            say("memlane: waiting for an MCP client on standard input; Ctrl-C ends it")
+        stdio.serve(server)
+        return
+    from memlane.surfaces.mcp import http as web
+
+    web.serve(server, host, port, _token(token_file), names)
+
+
+def _token(file: str | None) -> str | None:
+    """The token of the file or the environment. It is never an argument: others can see those."""
+    if file is None:
+        return config.mcp_token()
+    try:
+        token = Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError("The token file cannot be read.", hint="Check its path and permissions.") from None
+    if not token:
+        raise ConfigError("The token file is empty.", hint="Write the token into it.")
+    return token

@@ -1,0 +1,158 @@
+"""`memlane records`: seed 001's verbs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from memlane.bank import Bank
+from memlane.core.model import Plan, Step
+from memlane.lanes.records import Record
+from memlane.surfaces.cli.output import (
+    always_json,
+    as_json,
+    print_json,
+    print_problems,
+    print_rows,
+    say,
+    take_text,
+    with_bank,
+)
+
+
+@click.group()
+def records() -> None:
+    """Records: captured messages, whole, one file each.
+
+    \b
+    $ memlane records find authentication
+    """
+
+
+def _print_records(found: list[Record], as_json: bool) -> None:
+    if as_json:
+        print_json([record.to_dict() for record in found])
+    else:
+        print_rows((f"records:{Path(record.path).stem}", record.occurred_at, record.subject) for record in found)
+
+
+@records.command()
+@click.argument("content", required=False)
+@click.option("--subject", required=True)
+@click.option("--keyword", "-k", "keywords", multiple=True, required=True, help="May be repeated.")
+@click.option("--applies-to", default="global", show_default=True, help="global, file:PATH or area:NAME.")
+@click.option("--occurred-at", metavar="WHEN", help="When it was said: 2025-01-15T10:30:00Z.")
+@as_json
+@with_bank
+def create(
+    bank: Bank,
+    content: str | None,
+    subject: str,
+    keywords: tuple[str, ...],
+    applies_to: str,
+    occurred_at: str | None,
+    as_json: bool,
+) -> None:
+    """Store a message; the same message at the same time is stored once.
+
+    \b
+    $ memlane records create - --subject "Error handling" -k errors < message.md
+    """
+    record = bank.records.create(
+        take_text(content), subject=subject, keywords=keywords, applies_to=applies_to, occurred_at=occurred_at
+    )
+    bank.anchor(f"records:{record.id}")
+    if as_json:
+        print_json(record.to_dict())
+    else:
+        click.echo(f"records:{record.id}")
+
+
+@records.command("list")
+@click.option("--scope")
+@click.option("--keyword")
+@click.option("--limit", "-n", type=click.IntRange(min=0))
+@as_json
+@with_bank
+def list_(bank: Bank, scope: str | None, keyword: str | None, limit: int | None, as_json: bool) -> None:
+    """List records, the newest first.
+
+    \b
+    $ memlane records list --scope area:database
+    """
+    _print_records(bank.records.list(scope=scope, keyword=keyword, limit=limit), as_json)
+
+
+@records.command()
+@click.argument("query")
+@click.option("--scope")
+@click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True)
+@as_json
+@with_bank
+def find(bank: Bank, query: str, scope: str | None, limit: int, as_json: bool) -> None:
+    """Find records by their keywords, misspelt ones too.
+
+    \b
+    $ memlane records find "auth middleware"
+    """
+    _print_records(bank.records.find(query, limit=limit, scope=scope), as_json)
+
+
+@records.command()
+@always_json
+@with_bank
+def index(bank: Bank) -> None:
+    """Print the keyword index as JSON.
+
+    \b
+    $ memlane records index
+    """
+    print_json(bank.records.index())
+
+
+@records.command()
+@as_json
+@with_bank
+def validate(bank: Bank, as_json: bool) -> None:
+    """Check every record against the format's rules. Exit code 6 when one breaks them.
+
+    \b
+    $ memlane records validate
+    """
+    print_problems(bank.records.validate(), as_json)
+
+
+@records.command()
+@click.option("--days", type=click.IntRange(min=0), help="Keep so many days; else capture.keep_days.")
+@click.option("--count", type=click.IntRange(min=0), help="Keep so many; else capture.keep_count.")
+@click.option("--apply", "applied", is_flag=True, help="Do it. Without this, it is only shown.")
+@as_json
+@with_bank
+def retain(bank: Bank, days: int | None, count: int | None, applied: bool, as_json: bool) -> None:
+    """Show which records are too old or too many to keep; with --apply, move them to the archive.
+
+    Both limits are off (0) unless configured. `memlane restore` brings a record back from the archive, `memlane undo`
+    all of them.
+
+    \b
+    $ memlane records retain --days 365
+    $ memlane records retain --days 365 --apply
+    """
+    from memlane.history.undo import recording
+
+    days = bank.config["capture.keep_days"] if days is None else days
+    count = bank.config["capture.keep_count"] if count is None else count
+    with recording(bank, "records retain"):
+        found = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
+    plan = Plan(tuple(Step(f"records:{record.id}", "archive", why, record.subject) for record, why in found))
+    if as_json:
+        print_json({"applied": applied, **plan.to_dict()})
+        return
+    print_rows((step.id, step.action, step.reason, step.title) for step in plan.steps)
+    if not days and not count:
+        say("records are kept for ever: capture.keep_days and capture.keep_count are 0")
+    elif not plan.steps:
+        say("nothing to archive")
+    else:
+        say("done" if applied else "nothing was changed; --apply does this")

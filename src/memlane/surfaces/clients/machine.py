@@ -1,0 +1,65 @@
+"""This machine as clients see it: where their files are, and what is in them. Reads only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memlane import config
+from memlane.core.errors import ConfigError
+from memlane.disk import files
+from memlane.surfaces.clients.jsonc import Damaged
+from memlane.surfaces.clients.table import BASES
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where clients keep their files: the home folder, the project, and the variables that move them."""
+
+    home: Path
+    project: Path
+    state: Path  # ours: what connecting has changed
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def path(self, template: str) -> Path:
+        """The file that a path of the table means here."""
+        for name, (variable, otherwise) in BASES.items():
+            template = template.replace("{" + name + "}", self.variables.get(variable) or otherwise)
+        if template.startswith("~"):
+            return self.home / template[1:].lstrip("/")
+        return self.project / template
+
+    def existing(self, templates: tuple[str, ...]) -> Path:
+        """The first of several candidates that is there, else the first."""
+        paths = [self.path(template) for template in templates]
+        return next((path for path in paths if path.exists()), paths[0])
+
+
+def here(project: Path | None = None, home: Path | None = None) -> Machine:
+    """This machine, with the project of a folder: the one with a memlane.toml at or above it, else the folder."""
+    found = config.find_project(project)
+    project = found.parent if found else (project or Path.cwd()).absolute()
+    variables = config.variables(*sorted({variable for variable, _ in BASES.values() if variable}))
+    return Machine(home or config.home(), project, config.user_state() / "connect", variables)
+
+
+def load(path: Path) -> bytes | None:
+    """A file's bytes; None when it is not there."""
+    try:
+        return files.read_bytes(os.fspath(path))
+    except FileNotFoundError:
+        return None
+
+
+def decoded(data: bytes | None, path: Path) -> str | None:
+    """The text of a configuration. Raises ConfigError."""
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8.", hint="Save it as UTF-8; nothing was changed.") from None
+
+
+def damaged(path: Path, error: Damaged) -> ConfigError:
+    return ConfigError(f"{path} cannot be changed: {error}.", hint="Mend it in an editor; nothing was changed.")

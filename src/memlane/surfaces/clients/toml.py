@@ -1,0 +1,127 @@
+"""Change one table of a TOML text and nothing else: the siblings of `jsonc` for Codex.
+
+Every change is checked by reading the result: a text that writes its tables in another way (inline, dotted) is
+refused rather than guessed at. Does not read or write files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memlane.core.text import load_toml
+from memlane.surfaces.clients.jsonc import Damaged, newline_of
+
+
+def value(text: str) -> dict[str, Any]:
+    """What the text says. Raises Damaged."""
+    try:
+        return load_toml(text.removeprefix("\ufeff"))
+    except ValueError as error:
+        raise Damaged(None, f"it is not valid TOML: {error}") from None
+
+
+def put(text: str, path: Sequence[str], new: dict[str, Any]) -> str:
+    """Set the table at a path: at the end of the text, in place of one that is there. Raises Damaged."""
+    wanted = _with(value(text), path, new)
+    text = drop(text, path) if _at(value(text), path) is not None else text
+    newline = newline_of(text)
+    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
+    lines = [f"[{'.'.join(path)}]", *(f"{key} = {_rendered(item)}" for key, item in new.items())]
+    return _checked(text + gap + newline.join(lines) + newline, wanted, path)
+
+
+def drop(text: str, path: Sequence[str]) -> str:
+    """Take out the table at a path and those below it, and the blank line before it. Raises Damaged."""
+    before = value(text)
+    if _at(before, path) is None:
+        return text
+    ours = [(start, end) for start, end, name in _sections(text) if name[: len(path)] == tuple(path)]
+    for start, end in reversed(ours):
+        head, rest = text[:start], text[end:]
+        newline = newline_of(text)
+        if head.endswith(newline * 2) and (not rest or rest.startswith(newline)):
+            head = head.removesuffix(newline)
+        text = head + rest
+    return _checked(text, _with(before, path, None), path)
+
+
+def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """(start, end, name) of each table; the end is that of its last key, before the comments of the next table."""
+    starts: list[tuple[int, tuple[str, ...]]] = []
+    at = 0
+    for line in _lines(text):
+        since = starts[-1][0] if starts else 0
+        if line.lstrip(" \t").startswith("[") and (name := _header(text[since:at], line)):
+            starts.append((at, name))
+        at += len(line)
+    for number, (start, name) in enumerate(starts, 1):
+        stop = starts[number][0] if number < len(starts) else len(text)
+        lines = _lines(text[start:stop])
+        while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+            lines.pop()
+        yield start, start + sum(map(len, lines)), name
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _header(before: str, line: str) -> tuple[str, ...]:
+    """The name in a line that is the head of a table; () when it is part of a string or of a list.
+
+    `before` is what stands between the head of the last table and this line.
+    """
+    try:
+        load_toml(before.removeprefix("\ufeff"))
+        table: Any = load_toml(line)
+    except ValueError:
+        return ()
+    name = []
+    while table:
+        table = table[0] if isinstance(table, list) else table
+        if not table:
+            break
+        key, table = next(iter(table.items()))
+        name.append(key)
+    return tuple(name)
+
+
+def _at(table: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table
+
+
+def _with(table: dict[str, Any], path: Sequence[str], new: Any) -> dict[str, Any]:
+    """The table with the value at a path set, or taken out when it is None."""
+    rest = {key: item for key, item in table.items() if key != path[0]}
+    if len(path) == 1:
+        return rest if new is None else {**rest, path[0]: new}
+    inner = table.get(path[0], {})
+    if not isinstance(inner, dict):
+        raise Damaged(None, f"{path[0]} is not a table")
+    return {**rest, path[0]: _with(inner, path[1:], new)}
+
+
+def _checked(text: str, wanted: dict[str, Any], path: Sequence[str]) -> str:
+    """The text, if it says what it should; the table that held the last one may be gone."""
+    try:
+        found = value(text)
+    except Damaged:
+        found = {}
+    if {path[0]: {}, **found} != {path[0]: {}, **wanted}:
+        raise Damaged(None, "its tables are written in a way that cannot be changed automatically")
+    return text
+
+
+def _rendered(item: Any) -> str:
+    if isinstance(item, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_rendered(inner)}" for key, inner in item.items()) + " }"
+    if isinstance(item, list):
+        return "[" + ", ".join(map(_rendered, item)) + "]"
+    if isinstance(item, str | bool | int | float):
+        return json.dumps(item, ensure_ascii=False)
+    raise Damaged(None, "it has a value that cannot be written back")

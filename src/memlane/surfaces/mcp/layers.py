@@ -1,0 +1,227 @@
+"""Seed 004's verbs as the toolset `layers`: project, skill, command and agent files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from memlane.bank import Bank
+from memlane.core.errors import NotFound
+from memlane.lanes.layers.entries import MemoryEntry
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, tool
+
+Layer = Literal["shared-project", "skill-specific", "command", "agent"]
+Id = Annotated[str, Field(description="Such as shared-project/my-api/project_profile")]
+FileType = Annotated[str, Field(description="Such as project_profile, known_issues, review_history")]
+Entry = dict[str, Any]
+
+
+class Created(TypedDict):
+    id: str
+    path: str
+    created: bool
+
+
+class Deleted(TypedDict):
+    id: str
+    deleted: bool
+
+
+class ByProject(TypedDict):
+    shared: list[Entry]
+    skills: dict[str, list[Entry]]
+    commands: list[Entry]
+
+
+class Pruned(TypedDict):
+    pruned: list[dict[str, str]]
+    warnings: list[str]
+
+
+class Report(TypedDict):
+    fresh: list[dict[str, Any]]
+    aging: list[dict[str, Any]]
+    stale: list[dict[str, Any]]
+
+
+class Matches(TypedDict):
+    matches: list[dict[str, Any]]
+
+
+@tool(ADDS, name="layers_create")
+def create(
+    bank: Bank,
+    layer: Layer,
+    file_type: FileType,
+    content: str,
+    project_name: str | None = None,
+    skill_name: str | None = None,
+    command_name: str | None = None,
+    agent_name: str | None = None,
+) -> Created:
+    """Write a new file of a layer with today's timestamp."""
+    names = {"project_name": project_name, "skill_name": skill_name}
+    names |= {"command_name": command_name, "agent_name": agent_name}
+    entry = {"layer": layer, "file_type": file_type, "content": content}
+    given = {name: value for name, value in names.items() if value is not None}
+    done = bank.layers.create(entry | given)
+    bank.anchor(f"layers:{done['id']}")
+    return cast("Created", done)
+
+
+@tool(READS, name="layers_read")
+def read(
+    bank: Bank,
+    layer: Layer,
+    file_type: FileType,
+    project_name: str | None = None,
+    skill_name: str | None = None,
+    command_name: str | None = None,
+    agent_name: str | None = None,
+) -> Entry:
+    """Read a file with its staleness."""
+    return _entry(bank.layers.read(layer, project_name, file_type, skill_name, command_name, agent_name))
+
+
+@tool(CHANGES, name="layers_update")
+def update(bank: Bank, id: Id, content: str) -> Entry:
+    """Replace a file's content and refresh its timestamp."""
+    done = bank.layers.update(_native(id), content)
+    bank.anchor(f"layers:{_native(id)}")
+    return done
+
+
+@tool(ADDS, name="layers_append")
+def append(bank: Bank, id: Id, content: str) -> Entry:
+    """Add to the end of a file. Old reviews, sessions and resolved issues are pruned by its type's rule."""
+    done = bank.layers.append(_native(id), content)
+    bank.anchor(f"layers:{_native(id)}")
+    return done
+
+
+@tool(CHANGES, name="layers_upsert")
+def upsert(bank: Bank, id: Id, content: str) -> Entry:
+    """Replace a file's content, or create the file."""
+    done = bank.layers.upsert(_native(id), content)
+    bank.anchor(f"layers:{_native(id)}")
+    return done
+
+
+@tool(CHANGES, name="layers_delete")
+def delete(bank: Bank, id: Id) -> Deleted:
+    """Move a file to the trash."""
+    return cast("Deleted", bank.layers.delete(_native(id)))
+
+
+@tool(ADDS, name="layers_get_project_profile")
+def get_project_profile(bank: Bank, project_name: str) -> Entry:
+    """Read a project's profile, and count the use."""
+    return _entry(bank.layers.get_project_profile(project_name))
+
+
+@tool(ADDS, name="layers_get_shared_project_memory")
+def get_shared_project_memory(bank: Bank, project_name: str, include_archives: bool = False) -> list[Entry]:
+    """Read what all skills share about a project, and count the use."""
+    return _entries(bank.layers.get_shared_project_memory(project_name, include_archives=include_archives))
+
+
+@tool(ADDS, name="layers_get_skill_memory")
+def get_skill_memory(bank: Bank, skill_name: str, project_name: str, include_archives: bool = False) -> list[Entry]:
+    """Read what a skill knows about a project, and count the use. Nothing: it sees the project for the first time."""
+    return _entries(bank.layers.get_skill_memory(skill_name, project_name, include_archives=include_archives))
+
+
+@tool(ADDS, name="layers_get_command_memory")
+def get_command_memory(bank: Bank, project_name: str, include_archives: bool = False) -> list[Entry]:
+    """Read what commands noted about a project, and count the use."""
+    return _entries(bank.layers.get_command_memory(project_name, include_archives=include_archives))
+
+
+@tool(ADDS, name="layers_get_agent_memory")
+def get_agent_memory(bank: Bank, agent_name: str, include_archives: bool = False) -> list[Entry]:
+    """Read what an agent noted, and count the use."""
+    return _entries(bank.layers.get_agent_memory(agent_name, include_archives=include_archives))
+
+
+@tool(ADDS, name="layers_get_by_project")
+def get_by_project(bank: Bank, project_name: str, include_archives: bool = False) -> ByProject:
+    """Read everything about a project: shared, by skill, by command; and count the use."""
+    found = bank.layers.get_by_project(project_name, include_archives=include_archives)
+    return {
+        "shared": _entries(found["shared"]),
+        "skills": {skill: _entries(entries) for skill, entries in found["skills"].items()},
+        "commands": _entries(found["commands"]),
+    }
+
+
+@tool(CHANGES, name="layers_prune")
+def prune(
+    bank: Bank,
+    scope: Literal["project", "skill", "all"] = "all",
+    project_name: str | None = None,
+    skill_name: str | None = None,
+    dry_run: Annotated[bool, Field(description="Only say what would be done")] = True,
+) -> Pruned:
+    """Archive old reviews, fold old sessions, remove long-resolved issues."""
+    policy = {"scope": scope, "projectName": project_name, "skillName": skill_name, "dryRun": dry_run}
+    given = {name: value for name, value in policy.items() if value is not None}
+    return cast("Pruned", bank.layers.prune(given))
+
+
+@tool(READS, name="layers_validate")
+def validate(bank: Bank, id: Id) -> Entry:
+    """Judge a file's completeness, specificity and growth."""
+    return bank.layers.validate(_native(id))
+
+
+@tool(READS, name="layers_get_staleness_report")
+def get_staleness_report(bank: Bank) -> Report:
+    """Group all files by fresh, aging and stale."""
+    return cast("Report", bank.layers.get_staleness_report())
+
+
+@tool(READS, name="layers_search")
+def search(
+    bank: Bank,
+    pattern: Annotated[str, Field(description="A regular expression")],
+    layer: Layer | None = None,
+    project_name: str | None = None,
+) -> Matches:
+    """Find lines by a regular expression, each with two lines around it."""
+    return cast("Matches", bank.layers.search(pattern, layer, project_name))
+
+
+TOOLS = (
+    create,
+    read,
+    update,
+    append,
+    upsert,
+    delete,
+    get_project_profile,
+    get_shared_project_memory,
+    get_skill_memory,
+    get_command_memory,
+    get_agent_memory,
+    get_by_project,
+    prune,
+    validate,
+    get_staleness_report,
+    search,
+)
+
+
+def _native(id: str) -> str:
+    return id.removeprefix("layers:")
+
+
+def _entry(entry: MemoryEntry | None) -> Entry:
+    if entry is None:
+        raise NotFound("There is no such file.", hint="layers_get_staleness_report lists all of them.")
+    return entry.to_dict()
+
+
+def _entries(entries: list[MemoryEntry]) -> list[Entry]:
+    return [entry.to_dict() for entry in entries]

@@ -1,0 +1,256 @@
+"""Seed 003's ten tools, with its names, parameters, defaults and answers. They act on the notes.
+
+A `memory_id` is `memory:` and the file's name without `.md`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeVar, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from memlane.bank import Bank
+from memlane.core.errors import MemlaneError
+from memlane.core.model import Hit, Link, Memory
+from memlane.history.undo import recording
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
+
+if TYPE_CHECKING:
+    from memlane.recall.clusters import Cluster
+
+Filename = Annotated[str, Field(description="With .md")]
+T = TypeVar("T")
+_ALL = 1_000_000  # of what is filtered here and cut afterwards
+
+
+class Written(TypedDict):
+    status: str
+    filename: str
+    path: str
+    remark: NotRequired[str]
+
+
+class Read(TypedDict):
+    filename: str
+    content: str
+    path: str
+
+
+class Deleted(TypedDict):
+    status: str
+    filename: str
+    moved_to: str
+
+
+class Merged(TypedDict):
+    status: str
+    target_file: str
+    sources_merged: str
+    target_path: str
+
+
+class Found(TypedDict):
+    memory_id: str
+    score: float
+    content: str
+    type: str
+    status: str
+    tags: list[str]
+    file_path: str
+    header_path: str
+
+
+class Linked(TypedDict):
+    memory_id: str
+    score: float
+    content: str
+    anchor_context: str
+    edge_type: str
+    file_path: str
+
+
+class Stats(TypedDict):
+    count: int
+    total_size: str
+    tags: dict[str, int]
+    types: dict[str, int]
+    memory_path: str
+
+
+class Member(TypedDict):
+    id: str
+    file_path: str
+    preview: str
+
+
+class Group(TypedDict):
+    cluster_id: int
+    score: float
+    reason: str
+    memory_count: int
+    memories: list[Member]
+
+
+@tool(ADDS, told=True)
+def create_memory(
+    bank: Bank,
+    filename: Filename,
+    content: Annotated[str, Field(description="Markdown; [[src/auth.py]] links to a file")],
+    tags: Words,
+    memory_type: Annotated[str, Field(description="journal, plan, fact, observation or reflection")] = "journal",
+) -> Written:
+    """Write a new note. Fails when the file exists: then update or append."""
+    return _written(bank, bank.notes.create_memory(filename, content, tags, memory_type))
+
+
+@tool(READS)
+def read_memory(bank: Bank, filename: Filename) -> Read:
+    """Read a whole note, front matter included."""
+    return _answer(Read, bank.notes.read_memory(filename))
+
+
+@tool(CHANGES, told=True)
+def update_memory(bank: Bank, filename: Filename, content: str) -> Written:
+    """Replace a note entirely. Include the front matter in the content to keep its tags and type."""
+    return _written(bank, bank.notes.update_memory(filename, content))
+
+
+@tool(ADDS, told=True)
+def append_memory(bank: Bank, filename: Filename, content: str) -> Written:
+    """Add content to the end of a note."""
+    return _written(bank, bank.notes.append_memory(filename, content))
+
+
+@tool(CHANGES, told=True)
+def delete_memory(bank: Bank, filename: Filename) -> Deleted:
+    """Move a note to the trash."""
+    done = _answer(Deleted, bank.notes.delete_memory(filename))
+    bank.wrote("notes", os.path.join(bank.notes.root, done["filename"]))
+    return done
+
+
+@tool(READS, indexed=True)
+def search_memories(
+    bank: Bank,
+    query: Annotated[str, Field(description='Natural language; "exact phrase" and -without work')],
+    limit: Limit = 5,
+    filter_tags: Annotated[Words | None, Field(description="Any of these")] = None,
+    filter_type: str | None = None,
+) -> list[Found]:
+    """Find notes by words, meaning and recency, the best first."""
+    hits = bank.search(query, limit, tags=filter_tags or (), type=filter_type, lane="notes")
+    return [_found(hit) for hit in hits]
+
+
+@tool(READS, indexed=True)
+def search_linked_memories(
+    bank: Bank,
+    query: Annotated[str, Field(description="Ranks the results")],
+    target_document: Annotated[str, Field(description="Such as src/auth.py")],
+    limit: Limit = 5,
+) -> list[Linked]:
+    """Find the notes that link to a document as [[path]]."""
+    links = bank.linked(target_document, query, _ALL)
+    return [_linked(link) for link in links if link.memory.lane == "notes"][:limit]
+
+
+@tool(READS)
+def get_memory_stats(bank: Bank) -> Stats:
+    """Count the notes, their tags and types."""
+    return _answer(Stats, bank.notes.stats())
+
+
+@tool(CHANGES)
+def merge_memories(bank: Bank, source_files: Words, target_file: Filename, summary_content: str) -> Merged:
+    """Replace several notes by a new one with exactly this content; the sources go to the trash."""
+    with recording(bank, "merge"):
+        done = _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
+    bank.anchor(f"notes:{done['target_file']}")
+    return done
+
+
+@tool(READS, indexed=True)
+def suggest_memory_merges(
+    bank: Bank,
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.85,
+    limit: Limit = 5,
+    filter_type: str | None = "journal",
+) -> list[Group]:
+    """Suggest groups of notes that say much the same. Changes nothing."""
+    groups: list[Group] = []
+    for cluster in bank.suggest_merges(threshold, _ALL, filter_type):
+        notes = [memory for memory in cluster.memories if memory.lane == "notes"]
+        if len(notes) > 1:
+            groups.append(_group(len(groups), cluster, notes))
+    return groups[:limit]
+
+
+TOOLS = (
+    create_memory,
+    read_memory,
+    update_memory,
+    append_memory,
+    delete_memory,
+    search_memories,
+    search_linked_memories,
+    get_memory_stats,
+    merge_memories,
+    suggest_memory_merges,
+)
+
+
+def _answer(shape: type[T], answer: dict[str, Any]) -> T:
+    """The lane's answer. Its {"error": …} becomes an error of the call."""
+    if "error" in answer:
+        raise MemlaneError(answer["error"])
+    return cast("T", answer)
+
+
+def _written(bank: Bank, answer: dict[str, Any]) -> Written:
+    """The lane's answer to a write, once the index and the note's anchors know of it."""
+    done = _answer(Written, answer)
+    bank.wrote("notes", done["path"])
+    bank.anchor(f"notes:{done['filename']}")
+    return done
+
+
+def _id(memory: Memory) -> str:
+    return f"memory:{memory.native_id}"
+
+
+def _found(hit: Hit) -> Found:
+    memory = hit.memory
+    return {
+        "memory_id": _id(memory),
+        "score": hit.score,
+        "content": hit.content,
+        "type": memory.type or "",
+        "status": memory.status or "",
+        "tags": list(memory.tags),
+        "file_path": memory.file,
+        "header_path": hit.header_path,
+    }
+
+
+def _linked(link: Link) -> Linked:
+    return {
+        "memory_id": _id(link.memory),
+        "score": link.score,
+        "content": link.content,
+        "anchor_context": link.anchor_context,
+        "edge_type": link.edge_type,
+        "file_path": link.memory.file,
+    }
+
+
+def _group(number: int, cluster: Cluster, notes: list[Memory]) -> Group:
+    previews = {member["id"]: member["preview"] for member in cluster.to_dict()["memories"]}
+    return {
+        "cluster_id": number,
+        "score": cluster.score,
+        "reason": cluster.reason,
+        "memory_count": len(notes),
+        "memories": [{"id": _id(note), "file_path": note.file, "preview": previews[note.id]} for note in notes],
+    }

@@ -1,0 +1,233 @@
+"""Seed 002's verbs as the toolset `vault`. Ids are the vault's own, `3f9a1c0b7d2e`, or the bank's, with `vault:`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from memlane import gate
+from memlane.bank import Bank
+from memlane.lanes.vault.record import Record
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
+
+Text = Annotated[str, Field(description="At most 1200 characters")]
+Scope = Annotated[str, Field(description="One of the vault's scopes, such as shared")]
+Scopes = Annotated[Words | None, Field(description="All when left out")]
+Category = Annotated[str | None, Field(description="Such as mission, constraint, preference, project, goal")]
+Floor = Annotated[float, Field(ge=0, le=1)]
+
+
+class Stored(TypedDict):
+    id: str
+    version: int
+    created_at: str
+    updated_at: str | None
+    tier: str
+    topic_id: NotRequired[str]
+    source: str | None
+    scope: str
+    category: str
+    tags: list[str]
+    deleted_at: str | None
+    text: str
+
+
+class Added(TypedDict):
+    id: str
+
+
+class Item(TypedDict):
+    text: str
+    scope: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[list[str]]
+    tier: NotRequired[str]
+    topic_id: NotRequired[str]
+
+
+class Bulk(TypedDict):
+    stored: list[dict[str, Any]]
+    errors: list[dict[str, Any]]
+
+
+class Gone(TypedDict):
+    deleted: bool
+
+
+class AllGone(TypedDict):
+    deleted: list[str]
+    not_found: list[str]
+
+
+class Pair(TypedDict):
+    a: Stored
+    b: Stored
+    score: float
+
+
+class Proposal(TypedDict):
+    id: str
+    scope: str
+    tier: str
+    text: str
+    reason: str
+    detail: str
+
+
+class Snapshot(TypedDict):
+    text: str
+
+
+class Compacted(TypedDict):
+    lines_before: int
+    lines_after: int
+    lines_removed: int
+
+
+@tool(ADDS, name="vault_add_memory")
+def add_memory(
+    bank: Bank,
+    text: Text,
+    scope: Scope,
+    category: Annotated[str, Field(description="Such as mission, constraint, preference, project, goal")],
+    tags: Words | None = None,
+    source: Literal["chat", "manual", "tool", "operator"] = "tool",
+    tier: Literal["canon", "register"] = "canon",
+    topic_id: Annotated[str | None, Field(description="A register's stable key: the same key updates")] = None,
+) -> Added:
+    """Append a memory to the vault; a register whose topic exists becomes its next version."""
+    id = bank.vault.add_memory(text, scope, category, tags, source, tier, topic_id)
+    bank.anchor(f"vault:{id}")
+    return {"id": id}
+
+
+@tool(ADDS, name="vault_bulk_add")
+def bulk_add(bank: Bank, items: Annotated[list[Item], Field(max_length=1000)]) -> Bulk:
+    """Add many memories at once. What is refused is reported with its place in the list; the rest is stored."""
+    given = [{"scope": bank.vault.scopes[0], "category": "other", "source": "tool", **item} for item in items]
+    done = bank.vault.bulk_add(given)
+    for one in done["stored"]:
+        bank.anchor(f"vault:{one['id']}")
+    return cast("Bulk", done)
+
+
+@tool(CHANGES, name="vault_update_memory")
+def update_memory(
+    bank: Bank,
+    id: str,
+    text: Annotated[str | None, Field(description="At most 1200 characters")] = None,
+    category: Category = None,
+    tags: Words | None = None,
+    tier: Literal["canon", "register"] | None = None,
+    topic_id: str | None = None,
+) -> Stored:
+    """Append the next version of a memory; what is not given stays."""
+    return _written(bank, bank.vault.update_memory(_native(id), text, category, tags, None, tier, topic_id))
+
+
+@tool(ADDS, name="vault_update_by_topic")
+def update_by_topic(
+    bank: Bank, topic_id: str, scope: Scope, text: Text, category: Category = None, tags: Words | None = None
+) -> Stored:
+    """Write the register of a topic: its next version, or its first."""
+    return _written(bank, bank.vault.update_by_topic(topic_id, scope, text, category, tags, "tool"))
+
+
+@tool(CHANGES, name="vault_delete_memory")
+def delete_memory(bank: Bank, id: str) -> Gone:
+    """Mark a memory as deleted; `memlane restore` brings it back."""
+    return {"deleted": bank.vault.delete_memory(_native(id))}
+
+
+@tool(CHANGES, name="vault_bulk_delete")
+def bulk_delete(bank: Bank, ids: Words) -> AllGone:
+    """Mark many memories as deleted."""
+    done = bank.vault.bulk_delete(map(_native, ids))
+    return {"deleted": done["deleted"], "not_found": [gate.shown(id) for id in done["not_found"]]}
+
+
+@tool(READS, name="vault_recall_memories")
+def recall_memories(
+    bank: Bank, scopes: Scopes = None, category: Category = None, tags: Words | None = None, limit: Limit = 20
+) -> list[Stored]:
+    """List active memories, the newest first; tags means any of them."""
+    return [_stored(record) for record in bank.vault.recall_memories(scopes, category, tags, limit)]
+
+
+@tool(READS, name="vault_search_memories")
+def search_memories(bank: Bank, query: str, scopes: Scopes = None, limit: Limit = 10) -> list[Stored]:
+    """Find active memories that share a word with the query, the best first."""
+    return [_stored(record) for record in bank.vault.search_memories(query, scopes, limit)]
+
+
+@tool(READS, name="vault_find_consolidation_candidates")
+def find_consolidation_candidates(
+    bank: Bank, scopes: Scopes = None, floor: Floor = 0.5, limit: Limit = 20
+) -> list[Pair]:
+    """List pairs of similar memories that could be merged, the most similar first. Changes nothing."""
+    pairs = bank.vault.find_consolidation_candidates(scopes, floor)[:limit]
+    return [{"a": _stored(newer), "b": _stored(older), "score": score} for newer, older, score in pairs]
+
+
+@tool(READS, name="vault_propose_deletions")
+def propose_deletions(bank: Bank, scopes: Scopes = None) -> list[Proposal]:
+    """List memories that could be deleted, each with a reason. Deletes nothing."""
+    return cast("list[Proposal]", bank.vault.propose_deletions(scopes))
+
+
+@tool(CHANGES, name="vault_promote_to_canon")
+def promote_to_canon(bank: Bank, memory_id: str, canonical_text: Text, tags: Words | None = None) -> Stored:
+    """Make a register canon, with the text it shall have."""
+    return _written(bank, bank.vault.promote_to_canon(_native(memory_id), canonical_text, tags))
+
+
+@tool(READS, name="vault_build_snapshot")
+def build_snapshot(bank: Bank, scopes: Scopes = None) -> Snapshot:
+    """Canon and active registers as Markdown."""
+    return {"text": bank.vault.build_snapshot(scopes)}
+
+
+@tool(READS)
+def vault_stats(bank: Bank) -> dict[str, Any]:
+    """Count what the vault holds, by scope, tier and category, and how full it is."""
+    return bank.vault.vault_stats()
+
+
+@tool(CHANGES, name="vault_compact")
+def compact(bank: Bank) -> Compacted:
+    """Rewrite the file with the latest active versions only. Old versions and deleted memories are gone for good."""
+    return cast("Compacted", bank.vault.compact())
+
+
+TOOLS = (
+    add_memory,
+    bulk_add,
+    update_memory,
+    update_by_topic,
+    delete_memory,
+    bulk_delete,
+    recall_memories,
+    search_memories,
+    find_consolidation_candidates,
+    propose_deletions,
+    promote_to_canon,
+    build_snapshot,
+    vault_stats,
+    compact,
+)
+
+
+def _native(id: str) -> str:
+    return id.removeprefix("vault:")
+
+
+def _written(bank: Bank, record: Record) -> Stored:
+    """The record, once the code that it names is noted."""
+    bank.anchor(f"vault:{record.id}")
+    return _stored(record)
+
+
+def _stored(record: Record) -> Stored:
+    return cast("Stored", record.to_dict())

@@ -1,0 +1,154 @@
+"""Links to memories by any of their names, and merge suggestions at size."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memlane import Bank
+from memlane.index.encoders import Encoder, HashEncoder, open_encoder
+from memlane.index.links import links_in
+from memlane.recall.clusters import _components, _least_cosine
+
+# -- inline code
+
+
+@pytest.mark.parametrize(
+    "noise",
+    ["`" * 2000 + " y" * 200_000, " ".join("`" * length for length in range(1, 1500)), "` `` " * 100_000],
+    ids=["one run", "runs of all lengths", "many runs"],
+)
+def test_backticks_take_linear_time(noise: str) -> None:
+    """Milliseconds when the work is linear, half a minute and more when it is not: the bound is for slow machines."""
+    start = time.process_time()
+    assert [node for node, _, _ in links_in("see [[a]] " + noise)] == ["ghost:a"]
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("``[[a]]`` [[b]]", ["ghost:b"]),
+        ("`[[a]]``[[b]]` [[c]]", ["ghost:c"]),  # a longer run inside closes nothing
+        ("`` ` [[a]] `` [[b]]", ["ghost:b"]),
+        ("``x [[a]]` [[b]]", ["ghost:a", "ghost:b"]),  # runs of two lengths are no pair
+        ("``` x [[a]] `[[b]]` [[c]]", ["ghost:a", "ghost:c"]),  # an open run is text
+        ("`[[a]]` [[b]] `[[c]]`", ["ghost:b"]),  # a run that closes does not open
+    ],
+)
+def test_a_run_of_backticks_ends_at_the_next_that_is_as_long(text: str, nodes: list[str]) -> None:
+    assert [node for node, _, _ in links_in(f"text {text}")] == nodes
+
+
+# -- links to memories
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    bank = Bank.init(tmp_path)
+    bank.add("I am the target.", title="two")
+    for title, link in {"seed": "memory:two", "bare": "two", "full": "notes:two", "file": "src/auth.py"}.items():
+        bank.add(f"This is about [[{link}]].", title=title)
+    return bank
+
+
+def linking(bank: Bank, target: str) -> set[str]:
+    return {link.memory.native_id for link in bank.linked(target)}
+
+
+@pytest.mark.parametrize("target", ["two", "notes:two", "memory:two", "ghost:two"])
+def test_a_memory_is_linked_by_any_of_its_names(bank: Bank, target: str) -> None:
+    assert linking(bank, target) == {"seed", "bare", "full"}
+
+
+def test_a_file_is_linked_by_its_own_name_only(bank: Bank) -> None:
+    assert linking(bank, "src/auth.py") == linking(bank, "ghost:src/auth.py") == {"file"}
+    assert linking(bank, "./src/auth.py") == linking(bank, "memory:src/auth.py") == set()
+
+
+def test_a_link_to_a_memory_makes_no_ghost(bank: Bank) -> None:
+    graph = bank.graph()
+    assert [node["id"] for node in graph["nodes"] if node["is_ghost"]] == ["ghost:src/auth.py"]
+    assert {edge["source"] for edge in graph["edges"] if edge["target"] == "notes:two"} == {
+        "notes:seed",
+        "notes:bare",
+        "notes:full",
+    }
+
+
+def test_a_link_to_a_memory_that_is_gone_is_a_ghost(bank: Bank) -> None:
+    bank.delete("notes:two")
+    ghosts = {node["id"] for node in bank.graph()["nodes"] if node["is_ghost"]}
+    assert ghosts == {"memory:two", "ghost:two", "ghost:notes:two", "ghost:src/auth.py"}
+    assert linking(bank, "memory:two") == {"seed"}
+
+
+def test_an_archived_memory_links_no_more_but_can_be_a_target(bank: Bank) -> None:
+    bank.update("notes:bare", status="archived")
+    bank.update("notes:two", status="archived")
+    assert linking(bank, "two") == {"seed", "full"}
+
+
+# -- merge suggestions
+
+
+def test_archived_memories_are_not_to_be_merged(tmp_path: Path) -> None:
+    bank = Bank.init(tmp_path)
+    for title in "abc":
+        bank.add("The login page times out after one hour of idling.", title=title)
+    bank.update("notes:b", status="archived")
+    [cluster] = bank.suggest_merges()
+    assert [memory.id for memory in cluster.memories] == ["notes:a", "notes:c"]
+
+
+def test_an_empty_bank_has_nothing_to_merge(tmp_path: Path) -> None:
+    assert Bank.init(tmp_path).suggest_merges() == []
+
+
+def unit_rows(count: int, seed: int = 1) -> np.ndarray:
+    rows = np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("threshold", [0, 0.3, 0.587, 0.7, 0.85, 0.95, 1])
+@pytest.mark.parametrize("name", ["static", "hash", "none"])
+def test_components_are_those_of_all_pairs_over_the_threshold(
+    monkeypatch: pytest.MonkeyPatch, name: str, threshold: float
+) -> None:
+    monkeypatch.setattr("memlane.recall.clusters._PAIRS", 700)  # several blocks
+    encoder, rows = open_encoder(name), unit_rows(90)
+    labels, sums, counts = _components(rows, encoder, threshold)
+    wanted = list(range(len(rows)))
+    total: list[float] = []
+    for a in range(len(rows)):
+        for b in range(a + 1, len(rows)):
+            similarity = encoder.similarity(float(rows[a] @ rows[b]))
+            if similarity > threshold:
+                total.append(similarity)
+                old, new = wanted[b], wanted[a]
+                wanted = [new if label == old else label for label in wanted]
+    together = np.equal.outer(wanted, wanted)
+    assert np.array_equal(np.equal.outer(labels, labels), together)
+    assert counts.sum() == len(total)
+    assert sums.sum() == pytest.approx(sum(total), abs=1e-4)
+
+
+@pytest.mark.parametrize("encoder", [open_encoder("static"), HashEncoder()])
+@pytest.mark.parametrize("threshold", [0, 0.1, 0.587, 0.85, 0.999])
+def test_the_least_cosine_is_strict(encoder: Encoder, threshold: float) -> None:
+    least = _least_cosine(encoder, threshold)
+    assert encoder.similarity(float(least)) <= threshold < encoder.similarity(float(np.nextafter(least, np.float32(2))))
+
+
+def test_two_thousand_near_twins_are_compared_at_once(tmp_path: Path) -> None:
+    bank = Bank.init(tmp_path)
+    first = bank.add("The login page times out after one hour of idling.", title="first")
+    source = first.path.read_text("utf-8")
+    for number in range(1999):
+        first.path.with_name(f"twin-{number}.md").write_text(f"{source}\nCase {number}.\n", "utf-8")
+    bank.suggest_merges(1)  # indexes
+    [cluster] = bank.suggest_merges(0)
+    assert len(cluster.memories) == 2000

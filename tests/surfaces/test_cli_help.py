@@ -1,0 +1,120 @@
+"""What the command line says about itself: help texts whose examples parse, and a reference made from them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from commands import CANARY, Run
+from memlane import Bank
+from memlane.surfaces.cli import COMMANDS, app
+
+ROOT = Path(__file__).parents[2]
+
+
+def helps(name: str) -> Iterator[str]:
+    """The help texts of a command and of what is below it."""
+    command = app.get_command(app.make_context("memlane", ["list"], resilient_parsing=True), name)
+    assert command is not None
+    for one in (command, *getattr(command, "commands", {}).values()):
+        yield one.help or ""
+
+
+def examples(text: str) -> list[list[str]]:
+    """The arguments of each `memlane …` in the examples of a help text; pipes and redirections are the shell's."""
+    found = []
+    for line in re.findall(r"^ *\$ (.*)$", text, re.MULTILINE):
+        for part in re.split(r" (?:\||>>?|<|&&|--(?= memlane)) ", f" {line} "):
+            words = [word for word in shlex.split(part, comments=True) if not re.match(r"[A-Z_]+=", word)]
+            if words[:1] == ["memlane"]:
+                found.append(words[1:])
+    return found
+
+
+def parse(words: list[str]) -> None:
+    """Parse a command line down to its last command, without running it. Raises click's errors."""
+    command: click.Command = app
+    parent, name = None, "memlane"
+    while True:
+        try:
+            context = command.make_context(name, list(words), parent=parent)
+        except click.BadParameter as error:
+            if "does not exist" in error.message:  # it parses; the file is only an example
+                return
+            raise
+        if not isinstance(command, click.Group):
+            return
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            return
+        found, inner, words = command.resolve_command(context, rest)
+        assert inner is not None
+        command, parent, name = inner, context, found or ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_a_help_text_parse(name: str) -> None:
+    for text in helps(name):
+        assert examples(text) != []
+        for words in examples(text):
+            parse(words)
+
+
+def test_the_first_examples_parse() -> None:
+    for words in examples(app.help or ""):
+        parse(words)
+
+
+def test_an_example_that_does_not_parse_is_noticed() -> None:
+    with pytest.raises(click.UsageError):
+        parse(["list", "--nonsense"])
+    with pytest.raises(click.UsageError):
+        parse(["vault", "nonsense"])
+
+
+def test_help_prints_what_dash_dash_help_prints(run: Run) -> None:
+    assert run("help", "vault", "history").out == run("vault", "history", "--help").out
+    assert run("help").out == run("--help").out
+    assert run("help", "add", "--json").json == {"command": "memlane add", "help": run("help", "add").out.rstrip("\n")}
+    assert run("help", "nonsense").code == 2
+    assert run("help", "add", "more").code == 2
+
+
+def test_the_reference_is_up_to_date() -> None:
+    result = subprocess.run(
+        [sys.executable, ROOT / "scripts/cli_reference.py", "--check"], capture_output=True, text=True
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+# -- errors as JSON
+
+
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [
+        (["get", "gone"], {"code", "message", "hint"}),
+        (["get", "a", "b"], {"code", "message", "hint"}),
+        (["nonsense"], {"code", "message", "hint"}),
+        (["list", "--since", "soon"], {"code", "message", "hint"}),
+        (["update", "a"], {"code", "message", "hint"}),
+        (["add", CANARY], {"code", "message", "hint", "check"}),
+        (["--bank", "/nowhere", "list"], {"code", "message", "hint"}),
+        (["--set", "x=1", "list"], {"code", "message", "hint"}),
+        (["help", "nonsense"], {"code", "message", "hint"}),
+        (["completion", "tcsh"], {"code", "message", "hint"}),
+    ],
+)
+def test_every_error_has_the_same_shape_in_json(run: Run, bank: Bank, command: list[str], keys: set[str]) -> None:
+    result = run(*command, "--json")
+    error = json.loads(result.err)["error"]
+    assert (result.code != 0, result.out, set(error)) == (True, "", keys)
+    assert all(isinstance(value, str) and value for value in error.values())

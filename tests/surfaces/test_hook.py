@@ -1,0 +1,479 @@
+"""Hooks: the right answer in each client's own contract, silence otherwise, and never in the way."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import CANARY, MEMLANE
+from conftest import tree
+from memlane import Bank
+from memlane.recall.blocks import FENCE
+from memlane.surfaces import hook
+from samples import transcript
+
+Ask = Callable[..., str]
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    (tmp_path / "project").mkdir()
+    return Bank.init(tmp_path / "project")
+
+
+@pytest.fixture
+def ask(bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Call a hook in this process; gives what it writes to stdout."""
+
+    def call(client: str, event: str | None = None, data: str | bytes | None = None, /, **payload: Any) -> str:
+        given = json.dumps({"session_id": "s1", "cwd": str(tmp_path / "project"), **payload}) if data is None else data
+        given = given.encode() if isinstance(given, str) else given
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        capsys.readouterr()
+        hook.main([client, event] if event else [client])
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        return captured.out
+
+    return call
+
+
+def context(answer: str) -> str:
+    """What the client will show to the model; "" when there is nothing."""
+    return (
+        str(json.loads(answer)["hookSpecificOutput"]["additionalContext"]) if answer.strip() not in ("", "{}") else ""
+    )
+
+
+def log(home: Path) -> str:
+    path = home / ".local/state/memlane/hook.log"
+    return path.read_text() if path.exists() else ""
+
+
+# -- the start of a session
+
+
+def test_a_session_starts_with_the_snapshot_and_the_newest_memories(bank: Bank, ask: Ask) -> None:
+    """S001-51"""
+    bank.add("Keep the runtime stable.", lane="vault", type="mission")
+    bank.add("House style: short sentences.", title="Style", tags=["pinned"], created_at="2024-01-01")
+    for day in range(1, 9):
+        bank.add(f"What happened on day {day}.", title=f"Day {day}", created_at=f"2025-01-0{day}")
+    answer = json.loads(ask("claude-code", "session-start", source="startup", hook_event_name="SessionStart"))
+    text = answer["hookSpecificOutput"]["additionalContext"]
+    assert answer == {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
+    assert text == bank.snapshot(budget=1500, recent=5)
+    assert [f"day {day}." in text for day in range(1, 9)] == [False] * 3 + [True] * 5
+    assert "Keep the runtime stable." in text
+    assert "House style" in text
+
+
+def test_a_session_in_a_bank_that_is_not_indexed_starts_with_the_newest_files(bank: Bank, tmp_path: Path) -> None:
+    """A hook has no time to read all of a large bank; what it has read is shown."""
+    for number in range(30):
+        bank.add(f"Fact number {number}.", title=f"Fact {number}", created_at=f"2025-01-{number + 1:02}")
+        os.utime(bank.root / f"fact-{number}.md", (number, number))
+    shutil.rmtree(bank.root / "indices", ignore_errors=True)
+    with Bank.open(tmp_path / "project") as unread:
+        assert unread.snapshot(recent=1, wait=-1).memories == ()
+        assert [memory.id for memory in unread.snapshot(recent=1, wait=60).memories] == ["notes:fact-29"]
+
+
+def test_how_much_a_session_starts_with_is_configured(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    """S001-51"""
+    for day in range(1, 9):
+        bank.add(f"What happened on day {day}.", title=f"Day {day}", created_at=f"2025-01-0{day}")
+    (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\nrecent = 2\n")
+    text = context(ask("claude-code", "session-start"))
+    assert [f"day {day}." in text for day in range(1, 9)] == [False] * 6 + [True] * 2
+
+
+# -- a prompt
+
+
+def test_a_prompt_gets_what_is_relevant_within_the_budget(bank: Bank, ask: Ask) -> None:
+    """S001-51"""
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    bank.add("The cat sleeps on the keyboard.", title="Cat")
+    answer = json.loads(ask("claude-code", "prompt", prompt="When do deploys go out?"))
+    assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    text = answer["hookSpecificOutput"]["additionalContext"]
+    assert "Deploys go out on Tuesdays" in text
+    assert "cat sleeps" not in text
+    assert len(text) / 4 <= 800
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "", "continue", "yes please", "ok, thanks", "/compact",
+        "Which restaurant in Lisbon has a table for seven tonight?",
+        "<memlane-context>Deploys go out</memlane-context>", "<hook_context>when do deploys go out?</hook_context> ok",
+    ],
+)  # fmt: skip
+def test_a_prompt_that_no_memory_is_about_gets_nothing(bank: Bank, ask: Ask, prompt: str) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    assert ask("claude-code", "prompt", prompt=prompt) == ""
+
+
+_TRACE = """java.lang.NullPointerException: Cannot invoke "Card.getId()" because "card" is null
+	at com.shop.payment.PaymentService.charge(PaymentService.java:142)
+	at java.base/jdk.internal.reflect.NativeMethodAccessorImpl.invoke(NativeMethodAccessorImpl.java:77)
+	at org.springframework.web.servlet.DispatcherServlet.doDispatch(DispatcherServlet.java:1072)
+	at org.apache.catalina.core.ApplicationFilterChain.doFilter(ApplicationFilterChain.java:166)"""
+_LOG = "\n".join(f"2025-01-10 INFO worker-{n} request {n * 7919:x} handled in {n} ms" for n in range(1000))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        (f"Why does this fail?\n{_TRACE}", "notes:payment-bug"),
+        (f"Why does this fail?\n\n```\n{_TRACE}\n```\n", "notes:payment-bug"),
+        (f"{_LOG}\n{_TRACE}\n\nWhat is this?", "notes:payment-bug"),
+        (f"{_LOG}\n\nWhy are there too many clients of Postgres?", "notes:postgres-pool"),
+        (f"Why are there too many clients of Postgres?\n\n```\n{_LOG}\n```", "notes:postgres-pool"),
+        (f"Here is the log, what is wrong?\n{_LOG}", ""),
+        (
+            "fix this function\n\ndef add(a, b):\n    result = a + b\n    if result:\n        pass\n    return result",
+            "",
+        ),
+    ],
+)
+def test_what_is_pasted_does_not_drown_the_question(bank: Bank, ask: Ask, prompt: str, found: str) -> None:
+    bank.add("NullPointerException in PaymentService.charge: the customer has no default card.", title="Payment bug")
+    bank.add("The pool is limited to 10: more led to too many clients in Postgres.", title="Postgres pool")
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    told = context(ask("claude-code", "prompt", prompt=prompt))
+    assert re.findall(r"^- \[(\S+)\]", told, re.MULTILINE) == ([found] if found else [])
+
+
+def test_a_session_sees_a_memory_once_until_it_starts_anew(bank: Bank, ask: Ask) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    question = {"prompt": "When do deploys go out?"}
+    assert context(ask("claude-code", "prompt", **question))
+    assert ask("claude-code", "prompt", **question) == ""
+    assert context(ask("claude-code", "prompt", session_id="another", **question))
+    assert "Deploys" in context(ask("claude-code", "session-start", source="compact"))  # its context is gone
+    assert ask("claude-code", "prompt", **question) == ""  # the newest memories were in the start
+
+
+def test_quotes_and_dashes_in_a_prompt_are_only_punctuation(bank: Bank, ask: Ask) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    assert context(ask("claude-code", "prompt", prompt='- deploys: "when exactly" do they go out -standup?'))
+
+
+def test_a_bank_that_is_not_indexed_yet_is_indexed_in_silence(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    for number in range(600):
+        (tmp_path / f"project/.memories/n{number}.md").write_text(f"Note {number} about apples.\n")
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    assert context(ask("claude-code", "prompt", prompt="When do deploys go out?")).startswith("<memlane-context>")
+
+
+# -- capture
+
+TWO_LINES = "The deploy failed because the token had expired.\n\nI renewed it and ran it again."
+
+
+@pytest.mark.parametrize("event", ["stop", "pre-compact", "session-end"])
+def test_what_the_assistant_said_is_kept(bank: Bank, ask: Ask, tmp_path: Path, event: str) -> None:
+    """S001-33: twice is once."""
+    path = transcript(tmp_path / "t.jsonl", TWO_LINES, "One line.")
+    for _ in range(2):
+        assert ask("claude-code", event, transcript_path=str(path)) == ""
+    assert [memory.text for memory in bank.list(lane="records")] == [TWO_LINES]
+
+
+def test_messages_may_come_with_the_event(bank: Bank, ask: Ask) -> None:
+    messages = [
+        {"id": "a", "role": "user", "content": "Why\nnot?", "timestamp": "2025-01-10T10:00:00Z"},
+        {"id": "b", "role": "assistant", "content": TWO_LINES, "timestamp": "2025-01-10T10:00:01Z"},
+    ]
+    for _ in range(2):
+        assert ask("opencode", "stop", messages=messages) == "{}\n"
+    assert [(memory.text, memory.fields["occurred_at"]) for memory in bank.list(lane="records")] == [
+        (TWO_LINES, "2025-01-10T10:00:01Z")
+    ]
+
+
+def test_what_is_injected_is_never_captured(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    """Ten rounds of a session in which the assistant repeats what it was told: memory does not feed on itself."""
+    bank.add(TWO_LINES, title="Deploys")
+    said: list[str] = []
+    for turn in range(10):
+        told = context(ask("claude-code", "session-start")) + context(
+            ask(
+                "claude-code",
+                "prompt",
+                prompt="why did the deploy fail, was it the expired token?",
+                session_id=f"s{turn}",
+            )
+        )
+        assert FENCE.search(told)
+        said += [f"Here is what I know:\n\n{told}", f"A new thought, number {turn}.\nIt has two lines."]
+        ask("claude-code", "stop", transcript_path=str(transcript(tmp_path / "t.jsonl", *said)))
+    records = sorted(memory.text for memory in bank.list(lane="records"))
+    assert records == sorted(f"A new thought, number {turn}.\nIt has two lines." for turn in range(10))
+
+
+def test_what_is_injected_is_not_captured_where_messages_do_not_show_it(bank: Bank, ask: Ask) -> None:
+    """opencode adds context to the system prompt, which is not among its messages."""
+    bank.add(TWO_LINES, title="Deploys")
+    assert FENCE.search(context(ask("opencode", "session-start")))
+    said = [f"As I know it:\n1. {TWO_LINES}", "A new thought.\nIt has two lines."]
+    messages = [
+        {"id": f"m{at}", "role": "assistant", "content": text, "timestamp": f"2025-01-10T10:00:0{at}Z"}
+        for at, text in enumerate(said)
+    ]
+    ask("opencode", "stop", messages=messages)
+    assert [memory.text for memory in bank.list(lane="records")] == [said[1]]
+
+
+def test_the_users_own_bank_keeps_what_was_said_elsewhere_only_when_asked(ask: Ask, tmp_path: Path, home: Path) -> None:
+    """A folder without a bank: the user's own bank is not filled with what is said in any project."""
+    (tmp_path / "elsewhere").mkdir()
+    said = str(transcript(tmp_path / "t.jsonl", TWO_LINES))
+    with Bank.init(user=True) as own:
+        ask("claude-code", "stop", cwd=str(tmp_path / "elsewhere"), transcript_path=said)
+        assert own.list(lane="records") == []
+        file = home / ".config/memlane/config.toml"
+        file.write_text(file.read_text() + "\n[hook]\ncapture = true\n")
+        ask("claude-code", "stop", cwd=str(tmp_path / "elsewhere"), transcript_path=said)
+        assert [memory.text for memory in own.list(lane="records")] == [TWO_LINES]
+
+
+def test_capture_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\ncapture = false\n")
+    ask("claude-code", "stop", transcript_path=str(transcript(tmp_path / "t.jsonl", TWO_LINES)))
+    assert bank.list(lane="records") == []
+
+
+# -- the clients
+
+
+@pytest.mark.parametrize(
+    ("client", "named", "expected"),
+    [
+        ("claude-code", "SessionStart", "SessionStart"),
+        ("codex", "SessionStart", "SessionStart"),
+        ("vscode", "SessionStart", "SessionStart"),
+        ("gemini", "SessionStart", "SessionStart"),
+        ("claude-code", "UserPromptSubmit", "UserPromptSubmit"),
+        ("codex", "UserPromptSubmit", "UserPromptSubmit"),
+        ("gemini", "BeforeAgent", "BeforeAgent"),
+    ],
+)
+def test_the_event_is_known_from_the_clients_own_name(
+    bank: Bank, ask: Ask, client: str, named: str, expected: str
+) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    answer = json.loads(ask(client, hook_event_name=named, prompt="When do deploys go out?"))
+    assert answer["hookSpecificOutput"]["hookEventName"] == expected
+    assert "Tuesdays" in answer["hookSpecificOutput"]["additionalContext"]
+
+
+def test_cursor_has_a_contract_of_its_own(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    payload = {"conversation_id": "c", "workspace_roots": [str(tmp_path / "project")], "cwd": None}
+    assert "Tuesdays" in json.loads(ask("cursor", hook_event_name="sessionStart", **payload))["additional_context"]
+    assert ask("cursor", hook_event_name="beforeSubmitPrompt", prompt="When do deploys go out?", **payload) == "{}\n"
+    assert ask("cursor", hook_event_name="stop", **payload) == "{}\n"
+
+
+def test_windsurf_names_its_transcript_elsewhere(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    path = transcript(tmp_path / "t.jsonl", TWO_LINES)
+    info = {"transcript_path": str(path)}
+    assert ask("windsurf", agent_action_name="post_cascade_response_with_transcript", tool_info=info) == ""
+    assert len(bank.list(lane="records")) == 1
+
+
+@pytest.mark.parametrize(
+    ("client", "silence"), [("claude-code", ""), ("codex", ""), ("gemini", "{}\n"), ("cursor", "{}\n")]
+)
+def test_nothing_to_say_is_said_as_the_client_expects_it(bank: Bank, ask: Ask, client: str, silence: str) -> None:
+    for event in hook.EVENTS:
+        assert ask(client, event) == silence
+
+
+# -- never in the way
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"not json", b"[1]", b"\xff\xfe", b'{"cwd": 5, "prompt": [], "transcript_path": {}}', b"{" * 100_000]
+)
+@pytest.mark.parametrize("event", [*hook.EVENTS, "no-such-event", None])
+def test_bad_input_is_never_the_users_problem(ask: Ask, data: bytes, event: str | None) -> None:
+    """S001-50"""
+    assert ask("claude-code", event, data) == ""
+
+
+@pytest.mark.parametrize("path", ["/nowhere/t.jsonl", "/", "", "relative.jsonl"])
+def test_an_unreadable_transcript_is_not_either(bank: Bank, ask: Ask, path: str) -> None:
+    """S001-50"""
+    assert ask("claude-code", "stop", transcript_path=path) == ""
+    assert bank.list() == []
+
+
+def test_no_bank_means_silence_and_nothing_written(ask: Ask, tmp_path: Path, home: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    for event in hook.EVENTS:
+        assert ask("claude-code", event, cwd=str(tmp_path / "elsewhere"), prompt="When do deploys go out?") == ""
+    assert tree(tmp_path / "elsewhere") == {}
+    assert log(home) == ""
+
+
+def test_hooks_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\nenabled = false\n")
+    assert ask("claude-code", "session-start") == ""
+
+
+def test_a_broken_configuration_is_a_line_in_the_log(ask: Ask, tmp_path: Path, home: Path) -> None:
+    (tmp_path / "project/memlane.toml").write_text("[memory\n")
+    assert ask("claude-code", "session-start") == ""
+    assert "claude-code session-start: " in log(home)
+    assert "is not valid TOML" in log(home)
+
+
+def test_nothing_secret_reaches_the_log_or_the_bank(bank: Bank, ask: Ask, tmp_path: Path, home: Path) -> None:
+    path = transcript(tmp_path / "t.jsonl", f"The key is\n{CANARY}")
+    ask("claude-code", "stop", transcript_path=str(path))
+    ask(CANARY, "prompt", b"{" + CANARY.encode())
+    ask("claude-code", "prompt", prompt=f"deploy with {CANARY}", session_id=CANARY)
+    written = b"".join([*tree(home).values(), *tree(tmp_path / "project").values()])
+    assert CANARY.encode() not in written
+    assert bank.list() == []
+
+
+def test_the_log_does_not_grow_for_ever(ask: Ask, home: Path) -> None:
+    path = home / ".local/state/memlane/hook.log"
+    path.parent.mkdir(parents=True)
+    path.write_text("x" * (hook.MAX_LOG + 1))
+    ask("claude-code", "prompt", b"no json")
+    assert path.read_text().count("\n") == 1
+    assert path.with_suffix(".log.1").exists()
+
+
+def test_the_state_folder_is_for_the_user_alone(ask: Ask, home: Path) -> None:
+    ask("claude-code", "session-start")
+    folders = [home / ".local/state/memlane", home / ".local/state/memlane/sessions"]
+    assert [oct(folder.stat().st_mode & 0o777) for folder in folders] == ["0o700", "0o700"]
+
+
+def test_only_the_latest_sessions_are_remembered(ask: Ask, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook, "KEPT_SESSIONS", 3)
+    for number in range(6):
+        ask("claude-code", "session-start", session_id=f"s{number}")
+    assert len(list((home / ".local/state/memlane/sessions").iterdir())) == 3
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">/dev/full"])
+def test_a_client_that_closes_a_stream_gets_zero_all_the_same(bank: Bank, tmp_path: Path, closed: str) -> None:
+    """S001-50."""
+    bank.add("Deploys go out on Tuesdays.", title="Deploys")
+    command = f'"$0" -m memlane hook claude-code session-start {closed} < /dev/null'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable], cwd=tmp_path / "project", capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_answer_needs_no_encoding(bank: Bank, tmp_path: Path) -> None:
+    bank.add("Ausgeliefert wird dienstags: größer, 日本語 🎉.", title="Deploys")
+    done = subprocess.run(
+        [sys.executable, "-m", "memlane", "hook", "claude-code", "session-start"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=tmp_path / "project",
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert "größer, 日本語 🎉" in context(done.stdout.decode())
+
+
+def test_an_option_that_is_not_known_does_not_block_the_client(bank: Bank, tmp_path: Path) -> None:
+    """Exit code 2 would take the user's prompt away in Claude Code."""
+    command = [sys.executable, "-m", "memlane", "hook", "claude-code", "prompt", "--quiet"]
+    done = subprocess.run(
+        command, input=b'{"prompt": "why?"}', capture_output=True, cwd=tmp_path / "project", check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_session_stays_with_the_project_that_it_was_started_in(
+    bank: Bank, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was said in one project is not captured in another because the session has moved there."""
+    (tmp_path / "other").mkdir()
+    with Bank.init(tmp_path / "other") as other:
+        said = str(transcript(tmp_path / "t.jsonl", TWO_LINES))
+        monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path / "project"))
+        ask("claude-code", "stop", cwd=str(tmp_path / "other"), transcript_path=said)
+        assert ([memory.text for memory in bank.list(lane="records")], other.list()) == ([TWO_LINES], [])
+        ask("codex", "stop", cwd=str(tmp_path / "other"), transcript_path=said)
+        assert [memory.text for memory in other.list(lane="records")] == [TWO_LINES]
+
+
+def test_memlane_bank_names_the_bank_for_hooks_too(
+    bank: Bank, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploys")
+    (tmp_path / "elsewhere").mkdir()
+    assert ask("claude-code", "session-start", cwd=str(tmp_path / "elsewhere")) == ""
+    monkeypatch.setenv("MEMLANE_BANK", str(tmp_path / "project"))
+    assert "Tuesdays" in ask("claude-code", "session-start", cwd=str(tmp_path / "elsewhere"))
+
+
+def test_a_hook_that_waits_for_its_input_gives_up(bank: Bank, home: Path) -> None:
+    """The client never closes stdin: the deadline ends it. Exit code 0, and no word on stdout."""
+    with subprocess.Popen(
+        [MEMLANE, "hook", "claude-code", "prompt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as run:
+        assert run.stdout
+        assert (run.stdout.read(), run.wait()) == (b"", 0)
+    assert "the time was up" in log(home)
+
+
+def test_the_deadline_leaves_an_answer_that_the_client_accepts(
+    bank: Bank, ask: Ask, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ring(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr(Bank, "snapshot", ring)
+    assert ask("gemini", "session-start") == "{}\n"
+    assert "gemini session-start: the time was up" in log(home)
+
+
+def test_as_a_process_it_exits_with_zero_and_imports_little(bank: Bank, tmp_path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day", tags=["pinned"])
+    bank.search("deploys")
+    path = transcript(tmp_path / "t.jsonl", TWO_LINES)
+    payload = {"session_id": "s", "cwd": str(tmp_path / "project"), "prompt": "When do deploys go out?"}
+    code = (
+        "import sys; from memlane.surfaces import hook; hook.main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    )
+    for event in hook.EVENTS:
+        given = json.dumps({**payload, "transcript_path": str(path)})
+        command = [sys.executable, "-c", code, "claude-code", event]
+        run = subprocess.run(
+            command, input=given, capture_output=True, text=True, env={**os.environ, "MEMLANE_BANK": ""}
+        )
+        assert run.returncode == 0
+        loaded = set(run.stderr.split())
+        assert loaded.isdisjoint({"mcp", "pydantic", "click", "starlette", "uvicorn", "httpx", "anyio"}), event
+        assert ("numpy" in loaded) == (event == "prompt")
+    run = subprocess.run(
+        [MEMLANE, "hook", "claude-code", "session-start"], input=json.dumps(payload), capture_output=True, text=True
+    )
+    assert (run.returncode, "Tuesdays" in run.stdout, run.stderr) == (0, True, "")

@@ -1,0 +1,179 @@
+"""The MCP server, judged by programs that others wrote: the official inspector and the conformance suite.
+
+`make node` installs them into .node/. Where they are not, these tests are skipped; never where CI is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlane import Bank
+from memlane.surfaces.mcp.toolsets import DEFAULT
+
+ROOT = Path(__file__).parents[2]
+MODULES = ROOT / ".node/node_modules"
+MEMLANE = str(Path(sys.executable).with_name("memlane"))
+ERAS = ("legacy", "modern")
+LONGEST = 60  # seconds for one process
+
+# Every tool, in an order in which each finds what it needs. {era} keeps the eras apart.
+CALLS: dict[str, dict[str, Any]] = {
+    "create_memory": {"filename": "{era}.md", "content": "Use signed cookies in [[src/auth.py]].", "tags": ["auth"]},
+    "read_memory": {"filename": "{era}.md"},
+    "update_memory": {"filename": "{era}.md", "content": "Use signed cookies in [[src/auth.py]], always."},
+    "append_memory": {"filename": "{era}.md", "content": "Decided on 2025-01-10."},
+    "search_memories": {"query": "signed cookies"},
+    "search_linked_memories": {"query": "cookies", "target_document": "src/auth.py"},
+    "get_memory_stats": {},
+    "suggest_memory_merges": {"threshold": 0.5},
+    "merge_memories": {
+        "source_files": ["{era}.md"],
+        "target_file": "{era}-2.md",
+        "summary_content": "Cookies, signed.",
+    },
+    "delete_memory": {"filename": "{era}-2.md"},
+    "remember": {"text": "Projects of {era}: dashboard.", "topic_id": "projects"},
+    "recall": {"query": "projects"},
+}
+# What needs no fixtures in the server, with the number of checks that must pass.
+SCENARIOS = {
+    "server-initialize": 3,
+    "server-session-lifecycle": 3,
+    "ping": 2,
+    "tools-list": 3,
+    "resources-list": 2,
+    "prompts-list": 2,
+    "completion-complete": 2,
+    "dns-rebinding-protection": 2,
+    "caching": 8,
+    "http-header-validation": 14,
+    "sep-2164-resource-not-found": 4,
+    "server-sse-multiple-streams": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """A Node that the clients run on."""
+    found = next((str(path) for path in MODULES.glob("node-linux-*/bin/node")), "node")
+    try:
+        version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+        if (MODULES / ".bin/mcp-inspector").exists() and int(version.lstrip("v").split(".")[0]) >= 22:
+            return found
+        why = "`make node` has not installed the clients, or Node is older than 22"
+    except (OSError, subprocess.CalledProcessError):
+        why = "there is no Node here"
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bank")
+    Bank.init(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    """The unmodified command, over HTTP on a free port."""
+    with subprocess.Popen(
+        [MEMLANE, "mcp", "--http", "--port", "0"], cwd=folder, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr
+        try:
+            said = process.stderr.readline()
+            assert "serving http://127.0.0.1:" in said, said
+            yield said.split()[2].rstrip(";")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(LONGEST)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        assert process.returncode == 0
+
+
+def inspected(node: str, *args: str) -> dict[str, Any]:
+    strict = ["--strict"] if "tools/list" in args else []  # fails for a schema that not every model understands
+    command = [node, str(MODULES / ".bin/mcp-inspector"), "--cli", *args, *strict, "--format", "json", "-q"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    assert result.returncode == 0, result.stderr + result.stdout
+    answer: dict[str, Any] = json.loads(result.stdout)["result"]
+    return answer
+
+
+def called(node: str, server: tuple[str, ...], era: str, name: str) -> None:
+    """Call one tool; its text and its structured content say the same."""
+    arguments = json.dumps(CALLS[name]).replace("{era}", era)
+    method = ("--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments)
+    answer = inspected(node, *server, "--protocol-era", era, *method)
+    assert not answer.get("isError"), answer
+    shown = json.loads(answer["content"][0]["text"])
+    assert answer["structuredContent"] == ({"result": shown} if isinstance(shown, list) else shown)
+
+
+def test_the_calls_cover_every_tool() -> None:
+    assert sorted(CALLS) == sorted(tool.name for tool in DEFAULT)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_calls_every_tool_over_http(node: str, url: str, era: str) -> None:
+    for name in CALLS:
+        called(node, (url, "--transport", "http"), era, name)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_calls_every_tool_over_pipes(node: str, tmp_path: Path, era: str) -> None:
+    Bank.init(tmp_path)
+    for name in CALLS:
+        called(node, (MEMLANE, "--bank", str(tmp_path), "mcp"), era, name)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_finds_every_schema_portable_resources_and_prompts(
+    node: str, url: str, folder: Path, era: str
+) -> None:
+    server = (url, "--transport", "http", "--protocol-era", era)
+    Bank.open(folder).notes.create_memory(f"res-{era}.md", "A resource.", [])
+    tools = inspected(node, *server, "--method", "tools/list")["tools"]
+    assert [tool["name"] for tool in tools] == [tool.name for tool in DEFAULT]
+    read = inspected(node, *server, "--method", "resources/read", "--uri", f"memory://memory/notes:res-{era}")
+    assert read["contents"][0]["text"].endswith("A resource.")
+    prompt = ("--method", "prompts/get", "--prompt-name", "recall", "--prompt-args", "topic=resource")
+    assert "A resource." in inspected(node, *server, *prompt)["messages"][0]["content"]["text"]
+
+
+def test_the_inspector_finds_the_schemas_of_all_toolsets_portable(node: str, tmp_path: Path) -> None:
+    more = [word for name in ("vault", "topics", "layers", "records") for word in ("--toolset", name)]
+    tools = inspected(node, MEMLANE, "--bank", str(tmp_path), "mcp", *more, "--method", "tools/list")["tools"]
+    assert len(tools) > 40
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_server_conforms(node: str, url: str, tmp_path: Path, scenario: str) -> None:
+    command = [node, str(MODULES / ".bin/conformance"), "server", "--url", url, "--scenario", scenario]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LONGEST)
+    passed = re.search(r"Passed: (\d+)/(\d+), (\d+) failed, (\d+) warnings", result.stdout)
+    assert passed, result.stdout + result.stderr
+    assert tuple(map(int, passed.groups())) == (SCENARIOS[scenario], SCENARIOS[scenario], 0, 0), result.stdout
+    assert result.returncode == 0
+
+
+def test_what_is_stateless_conforms_but_for_the_suites_own_tools(node: str, url: str, tmp_path: Path) -> None:
+    """Four checks call tools that only a test server has; they say that they cannot be tested."""
+    command = [node, str(MODULES / ".bin/conformance"), "server", "--url", url, "--scenario", "server-stateless"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LONGEST)
+    assert "Passed: 21/25, 4 failed, 0 warnings" in result.stdout
+    assert result.stdout.count("Error: Not testable: server does not list the diagnostic tool") == 4

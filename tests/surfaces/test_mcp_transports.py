@@ -1,0 +1,270 @@
+"""The MCP server as a process: over pipes and over HTTP, in every revision of the protocol, to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from memlane import Bank, InvalidInput
+from memlane.surfaces.mcp import http
+from memlane.surfaces.mcp.server import INSTRUCTIONS
+from memlane.surfaces.mcp.toolsets import DEFAULT
+
+MEMLANE = str(Path(sys.executable).with_name("memlane"))
+SECRET = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+PLAN = {"filename": "auth-plan.md", "content": "Use signed cookies in [[src/auth.py]].", "tags": ["auth"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Bank.init(tmp_path)
+    return tmp_path
+
+
+# -- over pipes
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("MEMLANE_")}
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_a_real_client_starts_the_command_and_uses_it(folder: Path, era: str) -> None:
+    server = StdioServerParameters(command=MEMLANE, args=["--bank", str(folder), "mcp"], env=environment())
+
+    async def run() -> tuple[str, Any, Any]:
+        async with Client(stdio_client(server), mode=era) as client:
+            await client.call_tool("remember", {"text": "Deploys go out on Tuesdays.", "title": "Deploy day"})
+            recalled = await client.call_tool("recall", {"query": "deploys"})
+            return client.protocol_version, client.instructions, recalled.structured_content
+
+    version, instructions, recalled = anyio.run(run)
+    assert version == ("2025-11-25" if era == "legacy" else "2026-07-28")
+    assert instructions == INSTRUCTIONS
+    assert recalled["ids"] == ["notes:deploy-day"]
+
+
+def requests(revision: str, *asked: tuple[str, dict[str, Any]]) -> str:
+    """A session as a client writes it, numbered from 1 on."""
+    modern = revision == "2026-07-28"
+    client = {"name": "test", "version": "1"}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": client,
+    }
+    lines: list[dict[str, Any]] = []
+    if modern:
+        lines.append({"id": 0, "method": "server/discover", "params": {"_meta": meta}})
+    else:
+        hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": client}
+        lines += [{"id": 0, "method": "initialize", "params": hello}, {"method": "notifications/initialized"}]
+    for number, (method, params) in enumerate(asked, 1):
+        lines.append({"id": number, "method": method, "params": {**params, "_meta": meta} if modern else params})
+    return "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_a_session_of_every_revision_is_answered_to_its_end_and_repeats_nothing_secret(
+    folder: Path, revision: str
+) -> None:
+    session = requests(
+        revision,
+        ("tools/list", {}),
+        ("tools/call", {"name": "create_memory", "arguments": PLAN}),
+        ("tools/call", {"name": "search_memories", "arguments": {"query": "cookies"}}),
+        ("resources/read", {"uri": "memory://memory/notes:none"}),
+        ("tools/call", {"name": "search_memories", "arguments": {"query": {SECRET: SECRET}}}),
+        ("tools/call", {"name": "remember", "arguments": f"text {SECRET}"}),
+        (SECRET, {}),
+    )
+    result = subprocess.run(
+        [MEMLANE, "mcp"], input=session + f"{{{SECRET}\n", cwd=folder, env=environment(), capture_output=True, text=True
+    )
+    answers = {answer["id"]: answer for answer in map(json.loads, result.stdout.splitlines())}
+    assert sorted(answers) == list(range(8))
+    hello = answers[0]["result"]
+    assert revision in (hello["supportedVersions"] if revision == "2026-07-28" else [hello["protocolVersion"]])
+    assert [tool["name"] for tool in answers[1]["result"]["tools"]] == [tool.name for tool in DEFAULT]
+    assert answers[2]["result"]["structuredContent"]["status"] == "created"
+    assert answers[3]["result"]["structuredContent"]["result"][0]["memory_id"] == "memory:auth-plan"
+    assert answers[4]["error"]["code"] == (-32602 if revision == "2026-07-28" else -32002)
+    assert answers[4]["error"]["data"] == {"uri": "memory://memory/notes:none"}
+    assert answers[5]["result"]["isError"] is True
+    assert [answers[number]["error"]["code"] for number in (6, 7)] == [-32602, -32601]
+    assert SECRET not in result.stdout + result.stderr
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@contextmanager
+def running(*args: str, folder: Path, **extra: str) -> Iterator[subprocess.Popen[str]]:
+    """A server process, stopped at the end whatever happens."""
+    process = subprocess.Popen(
+        [MEMLANE, "mcp", *args], cwd=folder, env={**environment(), **extra}, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_server_that_waits_for_input(folder: Path, sent: signal.Signals, code: int) -> None:
+    with running(folder=folder) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(requests("2025-11-25"))
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 0
+        process.send_signal(sent)
+        assert process.wait(30) == code
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
+def test_a_request_that_cannot_be_read_is_answered(folder: Path) -> None:
+    """Half an emoji, as a client that cuts texts may send it."""
+    cut = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"remember","arguments":{"text":"a \\ud83d"}}}'
+    odd = '{"jsonrpc":"2.0","id":2,"method":"ping","params":[1]}'
+    session = requests("2025-11-25").rstrip("\n") + f"\n{cut}\n{odd}\nnonsense\n"
+    result = subprocess.run([MEMLANE, "mcp"], cwd=folder, input=session, capture_output=True, text=True)
+    answers = {answer["id"]: answer for answer in map(json.loads, result.stdout.splitlines())}
+    assert (result.returncode, sorted(answers)) == (0, [0, 1, 2])
+    assert [answers[number]["error"]["code"] for number in (1, 2)] == [-32600, -32600]
+    assert Bank.open(folder).list() == []
+
+
+def test_a_client_that_goes_away_ends_the_server_quietly(folder: Path) -> None:
+    with running(folder=folder) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(requests("2025-11-25"))
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+        process.stdin.close()
+        assert process.wait(30) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+        process.stdin = process.stdout = None
+
+
+def test_no_other_command_imports_the_sdk(folder: Path) -> None:
+    imports = "import sys; from memlane.surfaces.cli import app; "
+    code = imports + "app(['stats', '--json'], standalone_mode=False); print(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    assert set(result.stdout.split()).isdisjoint(
+        {"mcp", "pydantic", "anyio", "starlette", "memlane.surfaces.mcp.server"}
+    )
+
+
+# -- over HTTP
+
+
+def url_of(process: subprocess.Popen[str]) -> str:
+    assert process.stderr
+    said = process.stderr.readline()
+    assert said.startswith("memlane: serving http://"), said
+    return said.split()[2].rstrip(";")
+
+
+def status(url: str, **headers: str) -> int:
+    """The status of an `initialize` with these headers."""
+    body = requests("2025-11-25").splitlines()[0].encode()
+    head = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_http_serves_both_eras_and_ends_by_a_signal(folder: Path) -> None:
+    with running("--http", "--port", "0", folder=folder) as process:
+        url = url_of(process)
+
+        async def run(era: str) -> Any:
+            async with Client(url, mode=era) as client:
+                await client.call_tool("create_memory", {**PLAN, "filename": f"{era}.md"})
+                found = await client.call_tool("search_memories", {"query": "cookies"})
+                return [hit["memory_id"] for hit in (found.structured_content or {})["result"]]
+
+        assert anyio.run(run, "legacy") == ["memory:legacy"]
+        assert sorted(anyio.run(run, "auto")) == ["memory:auto", "memory:legacy"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
+def test_http_refuses_foreign_hosts_and_origins(folder: Path) -> None:
+    with running("--http", "--port", "0", folder=folder) as process:
+        url = url_of(process)
+        assert status(url) == 200
+        assert status(url, host="evil.example") == 421
+        assert status(url, origin="http://evil.example") == 403
+        assert status(url, origin="http://localhost:3000") == 200
+
+
+def test_http_with_a_token_answers_only_who_has_it(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    token = "not-a-real-token-" + "0" * 8
+    file = tmp_path_factory.mktemp("token") / "token"
+    file.write_text(f"{token}\n")
+    with running("--http", "--port", "0", "--token-file", str(file), folder=folder) as process:
+        url = url_of(process)
+        assert status(url) == 401
+        assert status(url, authorization=f"Bearer {token}x") == 401
+        assert status(url, authorization=token) == 401
+        assert status(url, authorization=f"Bearer {token}") == 200
+        assert status(url, authorization=f"Bearer {token}", host="evil.example") == 421
+
+
+def test_another_host_than_loopback_needs_a_token(folder: Path) -> None:
+    for host in ("0.0.0.0", "192.0.2.1", "example.org", "::"):
+        with pytest.raises(InvalidInput, match="need a token"):
+            http.listen(host, 0, None)
+    with pytest.raises(InvalidInput, match="shorter than 16"):
+        http.listen("0.0.0.0", 0, "short")
+    result = subprocess.run(
+        [MEMLANE, "mcp", "--http", "--host", "0.0.0.0", "--port", "0"],
+        cwd=folder, env=environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "MEMLANE_MCP_TOKEN" in result.stderr
+    with running(
+        "--http", "--host", "0.0.0.0", "--port", "0", folder=folder, MEMLANE_MCP_TOKEN="not-a-real-token"
+    ) as process:
+        url = url_of(process).replace("0.0.0.0", "127.0.0.1")
+        assert status(url) == 401
+        assert status(url, authorization="Bearer not-a-real-token") == 200
+
+
+def test_a_port_that_is_taken_is_a_sentence(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = subprocess.run(
+            [MEMLANE, "mcp", "--http", "--port", port], cwd=folder, env=environment(), capture_output=True, text=True
+        )
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: ")
+    assert "in use" in result.stderr
