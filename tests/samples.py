@@ -11,7 +11,7 @@ from typing import Any
 from memlane.core.model import Draft
 from memlane.lanes import NAMES, Lane, open_lane
 
-LANES = NAMES
+LANES = tuple(NAMES)
 _SYLLABLES = "ba ce di fo gu ha ji lo mu na pe qui ro sa ti vo wu xa yo zu bra cle dri flo gru".split()
 START = datetime(2025, 1, 1, tzinfo=UTC)
 

@@ -31,9 +31,9 @@ _HOME = {
     "MemoryVault": "lanes.vault.store",
     "NotEnabled": "core.errors",
     "NotFound": "core.errors",
-    "NoteLane": "lanes.notes",
+    "NoteLane": "lanes.notes.store",
     "Problem": "core.model",
-    "RecordLane": "lanes.records",
+    "RecordLane": "lanes.records.store",
     "Refused": "core.errors",
     "Removed": "core.model",
     "StorageError": "core.errors",
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     from memlane.core.model import Hit, Link, Memory, Problem, Removed
     from memlane.lanes.layers.entries import MemoryEntry
     from memlane.lanes.layers.store import MemoryStore
-    from memlane.lanes.notes import NoteLane
-    from memlane.lanes.records import RecordLane
+    from memlane.lanes.notes.store import NoteLane
+    from memlane.lanes.records.store import RecordLane
     from memlane.lanes.topics.store import TopicLane
     from memlane.lanes.vault.store import MemoryVault
 

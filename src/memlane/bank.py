@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from memlane.history.undo import Undone
     from memlane.index.store import Index
     from memlane.lanes.layers.store import MemoryStore
-    from memlane.lanes.notes import NoteLane
-    from memlane.lanes.records import RecordLane
+    from memlane.lanes.notes.store import NoteLane
+    from memlane.lanes.records.store import RecordLane
     from memlane.lanes.topics.store import TopicLane
     from memlane.lanes.vault.store import MemoryVault
     from memlane.recall.blocks import Block, Composer
@@ -180,21 +180,8 @@ class Bank:
         return config.profile(self.config)
 
     def _options(self, name: str) -> dict[str, Any]:
-        settings = self.config
-        options: dict[str, Any] = {"guard": self.guard, "tombstones": self.tombstones}
-        if name == "notes":
-            options["skip"] = [settings.lane_root(other) for other in NAMES if other != "notes"]
-        if name == "vault":
-            options["max_active"] = settings["vault.max_active"]
-            options["token_overlap_threshold"] = settings["vault.token_overlap_threshold"]
-            options["similarity_threshold"] = self.profile.similarity_threshold
-            options["scopes"] = tuple(settings["vault.scopes"])
-            options["home"] = settings.root
-        if name == "topics":
-            options["security"] = settings["topics.security"]
-        if name == "layers":
-            options["prune_timing"] = settings["layers.prune_timing"]
-        return options
+        own: dict[str, Any] = lanes.lane_class(name).options(self.config)
+        return {"guard": self.guard, "tombstones": self.tombstones, **own}
 
     # -- the verbs over all lanes
 
@@ -660,7 +647,7 @@ class Bank:
         return list(dict.fromkeys((*found, *self.tombstones.problems())))
 
     def _scan(self, lane: str) -> Iterator[Memory | Problem]:
-        from memlane.history.merge import undecided
+        from memlane.lanes.merging import undecided
 
         for item in lanes.scan(self.lane(lane)):
             if isinstance(item, Memory) and (why := self.held(item)):

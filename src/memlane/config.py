@@ -16,7 +16,7 @@ from typing import Any
 from memlane.core.errors import ConfigError, NotEnabled
 from memlane.core.text import load_toml
 from memlane.gate import shown
-from memlane.lanes import NAMES
+from memlane.lanes import LANES, NAMES
 
 PROJECT_FILE = "memlane.toml"
 SEED_FILE = "config.toml"  # seed 003's own name for it; read where it has a [memory] table
@@ -112,11 +112,13 @@ class Config:
 
     def lane_root(self, lane: str) -> Path:
         """Where a lane's files are: as configured, else at its place in the bank's folder."""
-        configured = self[f"lanes.{lane}"] or (lane == "topics" and self["directory_structure.memory_path"])
-        if configured:
-            return self._resolve(configured)
-        places = {"notes": self.root, "vault": self.root / "vault.jsonl"}
-        return places.get(lane, self.root / lane)
+        configured = self.values.get(f"lanes.{lane}") or (lane == "topics" and self["directory_structure.memory_path"])
+        return self._resolve(configured) if configured else self.root / LANES[lane].place
+
+    @property
+    def profile(self) -> Profile:
+        """What prompt blocks show: the [profile] table, or the YAML file that it names. Raises ConfigError."""
+        return profile(self)
 
     def _resolve(self, path: str) -> Path:
         return (self.project or _here(".")) / _expanded(path)

@@ -24,7 +24,8 @@ import pytest
 from commands import CANARY, Run
 from conftest import tree
 from memlane import Bank
-from memlane.care.doctor import CHECKS, DEEP, SEVERITIES, Finding, examine, treat
+from memlane.care.checks import DEEP, checks
+from memlane.care.doctor import SEVERITIES, Finding, examine, treat
 from memlane.core.model import utc_now
 from samples import LANES, draft
 
@@ -391,14 +392,14 @@ def texts(bank: Bank) -> dict[str, str]:
 
 
 def test_every_check_has_its_damage() -> None:
-    assert sorted(PLANTS.keys() | APART) == sorted(check.name for check in CHECKS)
-    assert {check.severity for check in CHECKS} <= set(SEVERITIES)
+    assert sorted(PLANTS.keys() | APART) == sorted(check.name for check in checks())
+    assert {check.severity for check in checks()} <= set(SEVERITIES)
     assert DEEP.name in PLANTS
 
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_check_finds_its_damage_and_its_command_mends_it(site: Site, run: Run, name: str) -> None:
-    check = next(check for check in CHECKS if check.name == name)
+    check = next(check for check in checks() if check.name == name)
     planted = PLANTS[name](site)
     before = tree(site.folder)
     assert site.found(name) == [Finding(name, check.severity, *said, check.mend is not None) for said in planted]
@@ -407,7 +408,7 @@ def test_a_check_finds_its_damage_and_its_command_mends_it(site: Site, run: Run,
     assert len(site.found(name)) == mended.count(False), "what a command is named for is gone"
 
 
-@pytest.mark.parametrize("name", [check.name for check in CHECKS if check.mend and check.name in PLANTS])
+@pytest.mark.parametrize("name", [check.name for check in checks() if check.mend and check.name in PLANTS])
 def test_fix_mends_without_touching_a_memory(site: Site, name: str) -> None:
     PLANTS[name](site)
     before = texts(site.bank)
@@ -718,7 +719,7 @@ def test_a_fresh_temporary_file_belongs_to_its_writer(site: Site) -> None:
 
 def test_the_page_lists_every_check() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \| (.+?) \| (.*?) \|$", DOCS.read_text(), re.MULTILINE)
-    assert rows == [(check.name, check.severity, check.what, "yes" if check.mend else "") for check in CHECKS]
+    assert rows == [(check.name, check.severity, check.what, "yes" if check.mend else "") for check in checks()]
 
 
 def test_a_bank_that_is_the_projects_folder_is_the_projects(run: Run, tmp_path: Path) -> None:

@@ -20,10 +20,14 @@ from commands import Run
 from conftest import tree
 from memlane import Bank
 from memlane.core.three_way import MARK, merged
-from memlane.history.merge import Unmergeable, archive, index, layer, merge, note, record, topic, undecided, vault
+from memlane.history.merge import merge
 from memlane.lanes import NAMES
-from memlane.lanes.records import content_hash
+from memlane.lanes.merging import Unmergeable, undecided
+from memlane.lanes.merging import document as note
+from memlane.lanes.records.store import content_hash
 from memlane.lanes.topics import entries as text_of
+from memlane.lanes.topics.merging import archive, index, topic
+from memlane.lanes.vault.merging import vault
 from samples import words
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -323,14 +327,15 @@ def test_a_record_has_the_hash_of_its_merged_content() -> None:
     body = "A message of some length.\n"
     base = page(body, id="x", content_hash=content_hash(body))
     ours, theirs = (page(f"{body}\n{word}\n", id="x", content_hash=content_hash(f"{body}\n{word}\n")) for word in "ab")
-    text = record(base, ours, theirs)
+    text = merge("record", base.encode(), ours.encode(), theirs.encode()).decode()
     assert text == page(f"{body}\na\n\nb\n", id="x", content_hash=content_hash(f"{body}\na\n\nb\n"))
 
 
 def test_a_layer_has_the_later_of_two_dates() -> None:
     base = "<!-- Last Updated: 2025-01-01 -->\n\n# T\n"
     ours, theirs = base.replace("01 ", "05 ") + "\na\n", base.replace("01 ", "03 ") + "\nb\n"
-    assert layer(base, ours, theirs) == "<!-- Last Updated: 2025-01-05 -->\n\n# T\n\na\n\nb\n"
+    merged = merge("layer", base.encode(), ours.encode(), theirs.encode()).decode()
+    assert merged == "<!-- Last Updated: 2025-01-05 -->\n\n# T\n\na\n\nb\n"
 
 
 @pytest.mark.parametrize(

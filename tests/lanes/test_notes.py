@@ -282,7 +282,7 @@ def test_stats_count_sizes_tags_and_types(notes: NoteLane) -> None:
 @pytest.mark.parametrize(("size", "shown"), [(0, "0B"), (1023, "1023B"), (46285, "45.2KB"), (1572864, "1.5MB")])
 def test_sizes_are_written_for_people(size: int, shown: str) -> None:
     """S003-44"""
-    from memlane.lanes.notes import human_size
+    from memlane.lanes.notes.store import human_size
 
     assert human_size(size) == shown
 

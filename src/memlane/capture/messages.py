@@ -38,7 +38,7 @@ from memlane.disk import files
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
-    from memlane.lanes.records import RecordLane
+    from memlane.lanes.records.store import RecordLane
 
 MAX_LINE = 16 * 1024 * 1024  # bytes; a longer line is a tool's output, not something that was said
 MAX_DOCUMENT = 64 * 1024 * 1024  # bytes of a transcript that is one JSON value: it has to be read at once

@@ -25,7 +25,6 @@ from memlane.core.errors import MemlaneError, NotEnabled
 from memlane.core.model import Memory, Problem
 from memlane.core.text import lines_with_code
 from memlane.disk import files
-from memlane.disk.log import OLD, REJECTED
 from memlane.gate import Guard
 from memlane.index.links import links_in
 from memlane.index.rows import shape
@@ -136,8 +135,9 @@ def survey(
     problems += bank.tombstones.problems()
     found = [file for place in places(bank) for file in _walk(os.fspath(place))]
     found = [_read(file, bank.guard) for file in progress(found, "auditing")]
-    one = ("notes", "records", "layers")
-    alone = {item.memory.file: item.memory.id for item in memories if item.memory.lane in one}
+    alone = {
+        item.memory.file: item.memory.id for item in memories if not bank.lane(item.memory.lane).answers.shares_files
+    }
     return Survey(folder, settings, None, bank, tuple(found), tuple(memories), tuple(dict.fromkeys(problems)), alone)
 
 
@@ -151,9 +151,9 @@ def _items(lane: Lane, progress: Progress) -> Iterator[Memory | Problem]:
 
 def places(bank: Bank) -> list[Path]:
     """The bank's folder, and what of the lanes lies outside it."""
-    vault = bank.config.lane_root("vault")
-    beside = (vault.with_name(vault.name + suffix) for suffix in (OLD, REJECTED))
-    roots = dict.fromkeys([bank.root, *(bank.config.lane_root(name) for name in NAMES), *beside])
+    lanes = [bank.lane(name) for name in NAMES]
+    beside = (path for lane in lanes for path in lane.answers.files_beside())
+    roots = dict.fromkeys([bank.root, *(lane.root for lane in lanes), *beside])
     return [root for root in roots if os.path.lexists(root) and (root == bank.root or bank.root not in root.parents)]
 
 

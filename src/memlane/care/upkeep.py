@@ -51,7 +51,6 @@ LONG = 50_000  # characters of a note or record
 SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
 _FEW = 3  # words that say too little to compare
 _NAME = 4  # words of a title at most that is a name rather than a statement
-_VAULT_ID = re.compile(r"\b[0-9a-f]{12}\b")
 _LABEL = re.compile(r"^\*\*(?:Context:\*\*.*|[^*\n]{1,40}:\*\*)", re.MULTILINE)  # of a topic's entry
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -69,6 +68,7 @@ class Item(Step):
     others: tuple[str, ...] = ()  # ids that the reason speaks of
     command: str = ""
     options: tuple[str, ...] = ()
+    along: tuple[str, ...] = ()  # ids that go with this one
 
     @property
     def safe(self) -> bool:
@@ -109,7 +109,7 @@ def plan(
                     found.setdefault((kind, item.id), look.completed(replace(item, kind=kind)))
             for item in [item for (of, _), item in found.items() if of == kind]:
                 if kind == "prune":
-                    settled |= {item.id, *(id for id in item.others if id.startswith("topics:"))}
+                    settled |= {item.id, *item.along}
                 elif item.safe:
                     settled.add(item.id)
     asked = [find for kind, find in _REMARKS.items() if not items and (not only or kind in only)]
@@ -143,8 +143,8 @@ def apply(bank: Bank, proposed: Plan) -> Plan:
     done: list[Step] = []
     with recording(bank, "upkeep") as journal:
         if rules := [item for item in wanted if item.kind == "prune"]:
-            of_topics = [Step(id, ARCHIVE, "") for item in rules for id in item.others if id.startswith("topics:")]
-            pruned = prune.apply(bank, Plan((*rules, *of_topics)))
+            along = [Step(id, item.action, "") for item in rules for id in item.along]
+            pruned = prune.apply(bank, Plan((*rules, *along)))
             gone = {step.id for step in pruned.steps}
             done += [item for item in rules if item.id in gone]
         if others:
@@ -281,27 +281,17 @@ def _by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
 
 
 def _pruned(look: _Look) -> Iterator[Item]:
-    proposed = prune.plan(look.bank, [name for name in prune.LANES if name in look.lanes])
-    of_layers: defaultdict[str, list[Step]] = defaultdict(list)
-    of_topics: defaultdict[str, list[Step]] = defaultdict(list)
-    for step in proposed.steps:
-        if step.id.startswith("layers:"):
-            of_layers[step.id].append(step)
-        elif step.id.startswith("topics:"):
-            of_topics[step.id.rpartition("/")[0]].append(step)
-        else:
-            named = tuple(f"vault:{id}" for id in _VAULT_ID.findall(step.reason) if f"vault:{id}" != step.id)
-            sure = step.reason.startswith("duplicate_topic")
-            reason = step.reason.replace("_", " ", 1)
-            options = () if sure else (look.command("rm", step.id),)
-            yield Item(step.id, DELETE if sure else LOOK, reason, step.title, others=named, options=options)
-    for name, steps in of_topics.items():
-        first, *rest = [step.id for step in steps]
-        reason = f"{len(steps)} more than {name.removeprefix('topics:')} keeps: newer entries have taken their place"
-        yield Item(first, ARCHIVE, reason, "; ".join(step.title for step in steps), others=tuple(rest))
-    for id, steps in of_layers.items():
-        action = ARCHIVE if any(step.action != LOOK for step in steps) else LOOK
-        yield Item(id, action, "; ".join(step.reason for step in steps), options=(look.command("edit", id),))
+    for name in NAMES:
+        if name in look.lanes:
+            answers = look.bank.lane(name).answers
+            for group in answers.grouped(answers.prunable().steps):
+                first, *rest = [step.id for step in group.steps]
+                others = tuple(id for id in rest if id != first)
+                options = (look.command(group.option, first),) if group.option else ()
+                yield Item(
+                    first, group.action, group.reason, group.title, others=(*others, *group.others), options=options,
+                    along=others,
+                )  # fmt: skip
 
 
 def _retention(look: _Look) -> Iterator[Item]:
@@ -500,7 +490,7 @@ def _same_title(look: _Look, said: set[tuple[str, tuple[str, ...]]]) -> Iterator
 
 
 def _links(look: _Look) -> Iterator[Item]:
-    from memlane.care.doctor import links
+    from memlane.care.checks import links
 
     found: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for id, why, fix in links(_survey(look)):
@@ -514,7 +504,7 @@ def _links(look: _Look) -> Iterator[Item]:
 
 
 def _ghosts(look: _Look) -> Iterator[str]:
-    from memlane.care.doctor import ghosts
+    from memlane.care.checks import ghosts
 
     for id, why, _ in ghosts(_survey(look)):
         if id.partition(":")[0] in look.lanes:

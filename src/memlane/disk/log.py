@@ -175,3 +175,10 @@ def _read(fd: int, start: int) -> bytes:
         chunks.append(chunk)
         start += len(chunk)
     return b"".join(chunks)
+
+
+def remove_lines(path: str, is_dropped: Callable[[bytes], bool]) -> None:
+    """Take lines out of a file that nobody appends to meanwhile; one with no line left is removed."""
+    with open(path, "rb") as file:
+        lines = [line for line in split_lines(file.read()) if line.strip() and not is_dropped(line)]
+    files.replace(path, b"".join(line + b"\n" for line in lines)) if lines else files.remove(path)

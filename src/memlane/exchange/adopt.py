@@ -15,28 +15,10 @@ from memlane import config
 from memlane.core.errors import ConfigError, InvalidInput
 from memlane.core.text import load_toml, newline_of
 from memlane.disk import anchors, files, tombstones
-from memlane.lanes import NAMES
+from memlane.lanes import NAMES, open_lane
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
 _CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
-_RULES = {  # what git does with a lane's files, seen from the lane's own folder
-    "notes": ("*.md merge=memlane-note",),
-    "vault": ("{name} -text merge=memlane-vault",),
-    "topics": (
-        "*/*.md merge=memlane-topic",
-        "archive/*/*.md merge=memlane-archive",
-        "index.md merge=memlane-index",
-    ),
-    "records": ("*.md merge=memlane-record",),
-    "layers": ("**/*.md merge=memlane-layer",),
-}
-_IGNORED = {
-    "notes": (".trash/", "indices/"),
-    "vault": ("{name}.old",),
-    "topics": (".trash/", ".stats.json"),
-    "records": (".trash/",),
-    "layers": (".trash/", ".stats.json", "**/.stats.jsonl"),
-}
 _BEGIN, _END = "# memlane: begin", "# memlane: end"
 _UUID_FILE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.md")
 
@@ -109,16 +91,22 @@ def join_git(settings: config.Config) -> dict[str, Any]:
     if top is None:
         return {"repository": None, "rules": [], "drivers": [], "ignored": False}
     rules: dict[Path, tuple[list[str], list[str]]] = {}
+    drivers: list[str] = []
     for name in NAMES:
         root = settings.lane_root(name)
-        folder = root.parent if name == "vault" else root
+        answers = open_lane(name, root).answers
+        drivers += [driver for driver, _ in answers.merges]
+        folder = root if answers.is_folder else root.parent
         home = settings.root if settings.root in (folder, *folder.parents) else folder
         if git.relative(top, home) is None:
             continue
         below = "" if home == folder else f"{folder.relative_to(home).as_posix()}/"
         attributes, ignores = rules.setdefault(home, ([], [".memlane-*.tmp"]))
-        attributes += [below + rule.format(name=_spelt(root.name)) for rule in _RULES[name]]
-        ignores += [f"/{below}{rule.format(name=_spelt(root.name))}" for rule in _IGNORED[name]]
+        spelt = _spelt(root.name)
+        attributes += [
+            f"{below}{pattern.format(name=spelt)} merge=memlane-{driver}" for driver, pattern in answers.merges
+        ]
+        ignores += [f"/{below}{pattern.format(name=spelt)}" for pattern in answers.ignores]
     if git.relative(top, settings.root) is not None:
         attributes, _ = rules.setdefault(settings.root, ([], [".memlane-*.tmp"]))
         for name in (tombstones.FILE, anchors.NAME):
@@ -129,20 +117,16 @@ def join_git(settings: config.Config) -> dict[str, Any]:
         for file, lines in ((".gitattributes", attributes), (".gitignore", ignores)):
             _set_block(home / file, lines)
             written.append(os.fspath(home / file))
-    drivers = {f"merge.memlane-{format}": _driver(format) for format in _FORMATS}
-    for key, command in drivers.items():
-        for part, value in (("name", "memlane: merge memory by what it means"), ("driver", command)):
-            if git.config(top, f"{key}.{part}") != value:
-                git.set_config(top, f"{key}.{part}", value)
+    for driver in drivers:
+        for part, value in (("name", "memlane: merge memory by what it means"), ("driver", _driver(driver))):
+            if git.config(top, f"merge.memlane-{driver}.{part}") != value:
+                git.set_config(top, f"merge.memlane-{driver}.{part}", value)
     return {
         "repository": os.fspath(top),
         "rules": written,
-        "drivers": [key.partition(".")[2] for key in drivers],
+        "drivers": [f"memlane-{driver}" for driver in drivers],
         "ignored": git.ignored(top, settings.root / "x.md"),
     }
-
-
-_FORMATS = ("note", "record", "layer", "vault", "topic", "archive", "index")
 
 
 def _driver(format: str) -> str:

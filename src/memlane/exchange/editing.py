@@ -10,22 +10,18 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass, replace
-from datetime import UTC
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memlane import gate
-from memlane.bank import Bank
-from memlane.care import validate
 from memlane.core.errors import Conflict, InvalidInput, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem
-from memlane.core.text import FrontMatterError, edit_front, find_front
 from memlane.disk import files
 from memlane.lanes import open_lane, readable
-from memlane.lanes.layers import aging
-from memlane.lanes.records import content_hash
 from memlane.recall.address import Place, find
 
-_WHOLE = ("notes", "records", "layers")
+if TYPE_CHECKING:
+    from memlane.bank import Bank
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +45,17 @@ def opened(bank: Bank, id: str) -> Opened:
 def save(bank: Bank, opened: Opened, text: str) -> Memory:
     """Store the edited text. Raises Refused, InvalidInput and Conflict; then nothing is written."""
     lane, path = opened.place.lane, opened.place.path
+    answers = lane.answers
     if not text.strip():
         raise InvalidInput("The text is empty.", hint=f"`memlane rm {gate.shown(opened.id)}` deletes a memory.")
-    if lane.name not in _WHOLE:
+    if answers.shares_files:
         text = text.rstrip("\r\n")
         gate.admit(gate.common(bank.guard), Draft(text), lane)
         _unchanged(bank, opened)
         return bank.update(opened.id, text)
     draft = gate.admit(lane.checks, Draft(text), lane)
-    text = draft.text
-    if lane.name == "records":
-        text = _rehashed(text)
-    if lane.name == "layers":
-        today = bank.layers.clock().astimezone(UTC).date()
-        text = aging.page(text.removeprefix("\ufeff"), today, "\ufeff" * text.startswith("\ufeff"))
-    else:
+    text = answers.edited(draft.text)
+    if answers.rules_bind:
         _unchanged(bank, opened)
         _refuse_worse(opened.place, text)
     try:
@@ -79,7 +71,7 @@ def save(bank: Bank, opened: Opened, text: str) -> Memory:
 
 
 def _current(bank: Bank, place: Place) -> str:
-    return readable(place.path) if place.lane.name in _WHOLE else bank.get(place.id).text
+    return bank.get(place.id).text if place.lane.answers.shares_files else readable(place.path)
 
 
 def _unchanged(bank: Bank, opened: Opened) -> None:
@@ -99,17 +91,6 @@ def _changed(opened: Opened) -> Conflict:
     )
 
 
-def _rehashed(text: str) -> str:
-    """A record's file with the hash of the content that it has now."""
-    front = find_front(text)
-    if front is None:
-        return text
-    try:
-        return edit_front(text, {"content_hash": content_hash(text[front.body :])})
-    except FrontMatterError:
-        return text  # the rules of the format say what is wrong with it
-
-
 def _refuse_worse(place: Place, text: str) -> None:
     """Raise InvalidInput when the text breaks a rule of its format that the file has not broken before."""
     before = {problem.why for problem in _problems(place, readable(place.path))}
@@ -124,4 +105,4 @@ def _problems(place: Place, text: str) -> list[Problem]:
     """What the lane would find in this text at its place: it is tried out in a private folder of its own."""
     with tempfile.TemporaryDirectory(prefix="memlane-") as folder:
         files.create(os.path.join(folder, os.path.relpath(place.path, place.lane.root)), files.encoded(text))
-        return list(validate.of_lane(open_lane(place.lane.name, Path(folder))))
+        return list(open_lane(place.lane.name, Path(folder)).answers.format_problems())

@@ -47,7 +47,7 @@ def lines(memories: Iterable[Memory]) -> Iterator[str]:
 
 def document(memories: Iterable[Memory]) -> str:
     """All memories as one Markdown document, by lane and id. The same memories give the same text."""
-    found = sorted(memories, key=lambda memory: (NAMES.index(memory.lane), memory.id))
+    found = sorted(memories, key=lambda memory: (list(NAMES).index(memory.lane), memory.id))
     parts = ["# Memories"]
     for lane, group in groupby(found, key=lambda memory: memory.lane):
         parts.append(f"## {lane.capitalize()}")

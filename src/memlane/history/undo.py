@@ -26,7 +26,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +34,10 @@ from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneEr
 from memlane.core.model import Memory, iso, utc_now
 from memlane.disk import files
 from memlane.gate import shown
-from memlane.lanes import NAMES
+from memlane.lanes import NAMES, Lane
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
-    from memlane.lanes.vault.record import Record
 
 FOLDER = (files.TRASH, "undo")
 KEPT = 20
@@ -46,6 +45,7 @@ _JOURNAL = "journal.jsonl"
 _ID = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,6}))?")
 _COPY = re.compile(r"\d{1,9}(\.[A-Za-z0-9]{1,10})?")
 Entry = dict[str, Any]
+_LOG = "vault"  # the key for lines appended to a lane that is a log; the vault was the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Journal:
         self._what, self._undoes = what, undoes
         self._home = os.path.realpath(bank.root)
         self._undo = os.path.join(self._home, *FOLDER)
-        self._vault = _real(os.fspath(bank.config.lane_root("vault")))
+        self._bank = bank
         self._stones = _real(os.fspath(bank.tombstones.path or ""))
         self._derived = os.path.join(self._home, "indices")
         self._folder = self._pending = ""
@@ -123,14 +123,10 @@ class Journal:
         path = _real(path)
         if path == self._stones:
             self._note({"stones": True})
-        elif path == self._vault:
-            from memlane.disk.log import split_lines
-            from memlane.lanes.vault.record import Record, read_line, render_lines
-
-            lines = [record for line in split_lines(data) if isinstance(record := read_line(line), Record)]
-            before = _latest(path, {record.id for record in lines})
-            copy = self._kept(render_lines(before.values()), ".jsonl")
-            self._note({"vault": self._below(path), "copy": copy, "now": {one.id: _of_record(one) for one in lines}})
+        elif (lane := _lane_at(self._bank, path)) and (appended := lane.answers.before_append(data)):
+            before, after = appended
+            copy = self._kept(before, os.path.splitext(path)[1])
+            self._note({_LOG: self._below(path), "copy": copy, "now": after})
 
     def close(self, mark: str) -> None:
         """Say that all is done."""
@@ -253,7 +249,7 @@ def _read(folder: str, id: str) -> _Journal | None:
         elif "step" in entry:
             stepless = False
             groups.append((entry, []))
-        elif entry.keys() & {"path", "move", "vault", "stones", "damaged"}:
+        elif entry.keys() & {"path", "move", _LOG, "stones", "damaged"}:
             if "path" in entry:
                 before.setdefault(str(entry["path"]), []).append(entry.get("was"))
                 entry["settled"] = tuple(before[str(entry["path"])])
@@ -281,15 +277,15 @@ def _entry(line: str) -> Entry:
         names = found["move"]
         whole = isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
         whole = whole and "was" in found
-    elif "vault" in found:
-        whole = isinstance(found["vault"], str) and isinstance(found.get("now"), dict)
+    elif _LOG in found:
+        whole = isinstance(found[_LOG], str) and isinstance(found.get("now"), dict)
     else:
         whole = True
     return found if whole and hashes else {"damaged": True}
 
 
 def _named(entry: Entry) -> str:
-    named = entry.get("path") or entry.get("vault") or entry.get("move") or [""]
+    named = entry.get("path") or entry.get(_LOG) or entry.get("move") or [""]
     return str(named[0] if isinstance(named, list) else named)
 
 
@@ -318,16 +314,17 @@ def undo(bank: Bank, id: str | None = None) -> Undone:
     journal = _chosen(folder, id)
     restored: list[str] = []
     conflicts: list[tuple[str, str]] = []
-    stale_index = False
+    outdated: dict[str, None] = {}
     with recording(bank, "undo", journal.id) as own:
         for step, entries in reversed(journal.groups):
             own.step(str(step.get("step", "")), "undo")
-            found, against, outdated = _Group(bank, journal.folder, entries).undo()
+            group = _Group(bank, journal.folder, entries)
+            found, against = group.undo()
             restored += found
             conflicts += against
-            stale_index |= outdated
-        if stale_index and bank.topics.root.is_dir():
-            bank.topics.reindex()
+            outdated |= dict.fromkeys(group.outdated)
+        for name in outdated:
+            bank.lane(name).answers.rebuild()
         mark = "partly" if conflicts else "undone"
         files.append_lines(os.path.join(journal.folder, _JOURNAL), _line({mark: iso(utc_now())}).encode())
         undoes = str(journal.head.get("undoes", ""))
@@ -356,40 +353,41 @@ class _Group:
     def __init__(self, bank: Bank, folder: str, entries: Sequence[Entry]) -> None:
         self.bank, self.folder = bank, folder
         self.home = os.path.realpath(bank.root)
-        self.roots = [_real(os.fspath(bank.config.lane_root(name))) for name in NAMES]
-        self.topics = self.roots[NAMES.index("topics")]
-        self.index = os.path.join(self.topics, "index.md")
+        self.roots = {name: _real(os.fspath(bank.config.lane_root(name))) for name in NAMES}
+        derived = ((name, bank.lane(name).answers.derived()) for name in NAMES)
+        self.derived = {_real(path): name for name, path in derived if path}  # files that can be made anew
+        self.outdated: list[str] = []  # the lanes whose derived file has to be
         self.entries = list(reversed(entries))
         self.stones = any("stones" in entry for entry in entries)
 
-    def undo(self) -> tuple[list[str], list[tuple[str, str]], bool]:
-        """(what was restored, what was left and why, whether index.md of the topics has to be made anew)."""
+    def undo(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """(what was restored, what was left and why)."""
         restored: list[str] = []
         conflicts: list[tuple[str, str]] = []
-        outdated = False
         with ExitStack() as held:
             try:
                 paths = [path for entry in self.entries for path in self._paths(entry)]
-                if os.path.isdir(self.topics) and any(path.startswith(self.topics + os.sep) for path in paths):
-                    held.enter_context(files.locked(self.topics))  # the lane's writers hold it, too
+                for name, root in self.roots.items():
+                    if any(path.startswith(root + os.sep) for path in paths):
+                        held.enter_context(self.bank.lane(name).answers.writing())  # its writers hold it, too
                 conflicts = self._judged()
                 if conflicts:
-                    return [], conflicts, False
+                    return [], conflicts
                 before = self._memories(paths)
                 for entry in self.entries:
-                    if "path" in entry and self._paths(entry) == [self.index]:
-                        outdated |= not self._apply_index(entry)
+                    if "path" in entry and self._paths(entry)[0] in self.derived:
+                        self._apply_derived(entry)
                     elif "path" in entry or "move" in entry:
                         restored += self._apply(entry)
-                    elif "vault" in entry:
-                        found, against = self._apply_vault(entry)
+                    elif _LOG in entry:
+                        found, against = self._apply_log(entry)
                         restored += found
                         conflicts += against
                 self._settle(before, self._memories(paths))
             except (Conflict, AlreadyExists, InvalidInput, StorageError) as error:
                 where = ", ".join(str(entry.get("path", "")) for entry in self.entries if "path" in entry)
                 conflicts.append((where or "a file", str(error)))
-        return restored, conflicts, outdated
+        return restored, conflicts
 
     # -- judging
 
@@ -414,7 +412,7 @@ class _Group:
                     found.append((self._below(source), f"is not at {self._below(target)} as it was left there"))
             elif "path" in entry:
                 [path] = self._paths(entry)
-                if path == self.index or at(path) in entry["settled"]:
+                if path in self.derived or at(path) in entry["settled"]:
                     continue
                 if at(path) != entry["now"]:
                     found.append((self._below(path), "has changed since"))
@@ -434,7 +432,7 @@ class _Group:
         found = []
         for name in named:
             path = os.path.normpath(os.path.join(self.home, str(name)))
-            root = next((root for root in (self.home, *self.roots) if path.startswith(root + os.sep)), None)
+            root = next((root for root in (self.home, *self.roots.values()) if path.startswith(root + os.sep)), None)
             parts = path[len(root or "") + 1 :].split(os.sep)
             gits = ".git" in (part.casefold() for part in parts)  # where programs lie that git runs
             if root is None or gits or path.startswith(os.path.join(self.home, *FOLDER) + os.sep):
@@ -473,46 +471,29 @@ class _Group:
                 files.replace(path, self._copy(entry) or b"")
         return [self._below(path)]
 
-    def _apply_index(self, entry: Entry) -> bool:
-        """Whether index.md of the topics is as it was before; it can be made anew."""
-        now = _hash(_bytes(self.index))
+    def _apply_derived(self, entry: Entry) -> None:
+        """Put a derived file back where that is simple; else its lane makes it anew."""
+        [path] = self._paths(entry)
+        now = _hash(_bytes(path))
         if now not in entry["settled"] and now == entry["now"] and (entry["was"] is None or self._copy(entry)):
             self._apply(entry)
-        return _hash(_bytes(self.index)) in entry["settled"]
+        if _hash(_bytes(path)) not in entry["settled"]:
+            self.outdated.append(self.derived[path])
 
-    def _apply_vault(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
-        """Append the records as they were, as their next versions: what others appended since stays."""
-        from memlane.disk.log import split_lines
-        from memlane.lanes.vault.record import Record, read_line, render_lines
+    def _apply_log(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
+        """Take back lines that were appended to a lane that is a log."""
+        lane = _lane_at(self.bank, os.path.normpath(os.path.join(self.home, entry[_LOG])))
+        if lane is None:
+            raise InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
 
-        path = self.roots[NAMES.index("vault")]
-        wrote: dict[str, Any] = entry["now"] if isinstance(entry.get("now"), dict) else {}
-        copies = (read_line(line) for line in split_lines(self._copy(entry) or b""))
-        before = {record.id: record for record in copies if isinstance(record, Record)}
-        lines: list[Record] = []
-        back: list[Record] = []  # already: an undo was killed before it was done
-        conflicts: list[tuple[str, str]] = []
-        with files.locked(path) if os.path.isfile(path) else ExitStack():
-            latest = _latest(path, set(wrote))
-            for id, hash in wrote.items():
-                old, now = before.get(id), latest.get(id)
-                if (now and old and _same(now, old)) or (now is None and old is None):
-                    back += [old] if old else []
-                    continue
-                if now is not None and _of_record(now) != hash:
-                    conflicts.append((f"vault:{id}", "has changed since"))
-                elif old is not None:  # a compaction may have left nothing of it
-                    lines.append(replace(old, version=max(old.version, now.version if now else 0) + 1))
-                elif now is not None:
-                    lines.append(replace(now, version=now.version + 1, deleted_at=iso(utc_now())))
-            if lines:
-                files.append_lines(path, render_lines(lines))
-        for record in (*back, *lines) if self.stones else ():
-            if record.deleted_at is None:
-                self.bank.tombstones.lift(record.text)
-            else:
-                self.bank.tombstones.bury((f"vault:{record.id}", record.text))
-        return [f"vault:{record.id}" for record in lines], conflicts
+        def settle(id: str, text: str, deleted: bool) -> None:
+            if self.stones and deleted:
+                self.bank.tombstones.bury((id, text))
+            elif self.stones:
+                self.bank.tombstones.lift(text)
+
+        restored, conflicts = lane.answers.undo_append(self._copy(entry) or b"", entry["now"], settle)
+        return restored, [(where, why) for where, why, _ in conflicts]
 
     # -- deleted stays deleted, and what is back is wanted
 
@@ -520,10 +501,12 @@ class _Group:
         if not self.stones:
             return {}
         found: dict[str, Memory] = {}
-        for name, root in zip(NAMES, self.roots, strict=True):
+        for name, root in self.roots.items():
             for path in paths:
                 hidden = any(part.startswith(".") for part in path[len(root) + 1 :].split(os.sep))
-                inner = [other for other in self.roots if len(other) > len(root) and path.startswith(other + os.sep)]
+                inner = [
+                    other for other in self.roots.values() if len(other) > len(root) and path.startswith(other + os.sep)
+                ]
                 if path.startswith(root + os.sep) and not hidden and not inner and os.path.isfile(path):
                     read = self.bank.lane(name).parse(os.path.join(self.bank.lane(name).root, path[len(root) + 1 :]))
                     found |= {item.id: item for item in read if isinstance(item, Memory)}
@@ -544,6 +527,11 @@ def _line(entry: Entry) -> str:
     return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
+def _lane_at(bank: Bank, path: str) -> Lane | None:
+    """The lane whose root this is."""
+    return next((bank.lane(name) for name in NAMES if _real(os.fspath(bank.config.lane_root(name))) == path), None)
+
+
 def _real(path: str) -> str:
     """The path with no link on the way to it; the last name stays."""
     folder, name = os.path.split(os.path.abspath(path))
@@ -558,30 +546,6 @@ def _bytes(path: str) -> bytes | None:
 
 def _hash(data: bytes | None) -> str | None:
     return None if data is None else hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def _of_record(record: Record) -> str | None:
-    from memlane.lanes.vault.record import render_lines
-
-    return _hash(render_lines([replace(record, version=1)]))  # undone and done again, it says the same
-
-
-def _same(one: Record, other: Record) -> bool:
-    """Whether two versions of a record say the same."""
-    return replace(one, version=0) == replace(other, version=0)
-
-
-def _latest(path: str, ids: set[str]) -> dict[str, Record]:
-    """The last versions of these records of a vault."""
-    from memlane.disk.log import read_old, split_lines
-    from memlane.lanes.vault.record import Record, read_line, supersedes
-
-    found: dict[str, Record] = {}
-    for line in (*split_lines(read_old(path)), *split_lines(_bytes(path) or b"")):
-        record = read_line(line)
-        if isinstance(record, Record) and record.id in ids and supersedes(record, found.get(record.id)):
-            found[record.id] = record
-    return found
 
 
 def _remove(folder: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge, nlargest
 from itertools import islice
 from pathlib import Path
@@ -27,14 +27,14 @@ _LISTED = f"{_ROWS} ORDER BY m.created DESC, m.id"  # those without a date come 
 _DAMAGE = (sqlite3.Error, ValueError)  # ValueError: what should be text is not
 
 
-def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Sequence[str]) -> tuple[Changed, set[str]]:
+def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]) -> tuple[Changed, set[str]]:
     """The files of these lanes that are not in the index as they are, and those in it that are gone.
 
     `names` are the lanes that the index is asked for: those that are there, and those that are not any more.
     """
     marks = ", ".join("?" * len(names))
     query = f"SELECT path, size, mtime FROM files WHERE lane IN ({marks})"  # noqa: S608 - marks
-    known = {row[0]: row for row in db.execute(query, names)}
+    known = {row[0]: row for row in db.execute(query, tuple(names))}
     changed: Changed = []
     stat, take = os.stat, known.pop
     for lane in lanes:

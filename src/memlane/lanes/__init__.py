@@ -1,15 +1,16 @@
 """The lanes: one on-disk format each, and the few verbs that the bank needs of all of them.
 
-Each lane class also has its seed's own verbs and can be used alone. A lane does not search, does not index,
-and does not know the surfaces.
+`LANES` is the registry: a new lane is one package here and one line there. Each lane class also has its seed's own
+verbs and can be used alone. A lane does not search, does not index, and does not know the surfaces.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlane import gate
 from memlane.core.errors import InvalidInput, StorageError
@@ -18,7 +19,26 @@ from memlane.core.text import FrontMatterError, edit_front
 from memlane.disk import files
 from memlane.gate import Check
 
-NAMES = ("notes", "vault", "topics", "records", "layers")
+if TYPE_CHECKING:
+    from memlane.lanes.answers import Answers
+
+
+class Registered(NamedTuple):
+    """Where a lane's class is, and where its files lie below the bank's folder unless the configuration says else."""
+
+    module: str
+    cls: str
+    place: str
+
+
+LANES: dict[str, Registered] = {
+    "notes": Registered("memlane.lanes.notes.store", "NoteLane", ""),
+    "vault": Registered("memlane.lanes.vault.store", "MemoryVault", "vault.jsonl"),
+    "topics": Registered("memlane.lanes.topics.store", "TopicLane", "topics"),
+    "records": Registered("memlane.lanes.records.store", "RecordLane", "records"),
+    "layers": Registered("memlane.lanes.layers.store", "MemoryStore", "layers"),
+}
+NAMES = LANES.keys()  # a view: it follows the registry
 
 
 class Lane(Protocol):
@@ -55,6 +75,14 @@ class Lane(Protocol):
     def removed(self) -> Iterator[Removed]:
         """What can be recovered, newest first."""
 
+    @property
+    def answers(self) -> Answers:
+        """What forget, doctor, prune, undo, git and the others ask about the lane's own format."""
+
+    @staticmethod
+    def options(settings: Any, /) -> dict[str, Any]:
+        """The arguments for opening the lane as part of a bank, from the bank's configuration."""
+
 
 def scan(lane: Lane) -> Iterator[Memory | Problem]:
     """Every memory on disk; damage comes as Problems between them."""
@@ -65,29 +93,17 @@ def scan(lane: Lane) -> Iterator[Memory | Problem]:
             yield from lane.parse(path)
 
 
+def lane_class(name: str) -> Any:
+    """The class of a lane. Imports only the one that is asked for. Raises InvalidInput."""
+    if name not in LANES:
+        raise InvalidInput(f"There is no lane {name!r}.", hint=f"Use one of: {', '.join(NAMES)}.")
+    return getattr(import_module(LANES[name].module), LANES[name].cls)
+
+
 def open_lane(name: str, root: Path, **options: Any) -> Lane:
-    """The lane of this name at this place. Imports only the one that is asked for."""
-    if name == "notes":
-        from memlane.lanes.notes import NoteLane
-
-        return NoteLane(root, **options)
-    if name == "records":
-        from memlane.lanes.records import RecordLane
-
-        return RecordLane(root, **options)
-    if name == "vault":
-        from memlane.lanes.vault.store import MemoryVault
-
-        return MemoryVault(root, **options)
-    if name == "topics":
-        from memlane.lanes.topics.store import TopicLane
-
-        return TopicLane(root, **options)
-    if name == "layers":
-        from memlane.lanes.layers.store import MemoryStore
-
-        return MemoryStore(root, **options)
-    raise InvalidInput(f"There is no lane {name!r}.", hint=f"Use one of: {', '.join(NAMES)}.")
+    """The lane of this name at this place. Raises InvalidInput; writes nothing."""
+    lane: Lane = lane_class(name)(root, **options)
+    return lane
 
 
 def read_file(path: str) -> str | Problem | None:

@@ -1,18 +1,15 @@
-"""Where a memory of an id is, or would be: also one that is damaged, or deleted, and that no lane can fetch.
-
-Reads only.
-"""
+"""Where a memory of an id is, or would be: also one that is damaged or deleted, which no lane can fetch. Reads only."""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memlane.bank import Bank
 from memlane.core.errors import InvalidInput, NotFound
-from memlane.disk import files
 from memlane.lanes import NAMES, Lane
-from memlane.lanes.layers.entries import path_of
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
 
 
 class Place(NamedTuple):
@@ -32,7 +29,7 @@ def find(bank: Bank, id: str) -> Place:
         return Place(bank.lane(memory.lane), memory.native_id, memory.file)
     except (NotFound, InvalidInput):
         place = named(bank, id)
-        if place is None or place.lane.name in ("vault", "topics") or not os.path.isfile(place.path):
+        if place is None or place.lane.answers.shares_files or not os.path.isfile(place.path):
             raise
         return place
 
@@ -44,19 +41,11 @@ def named(bank: Bank, id: str) -> Place | None:
     if name in NAMES and native:
         return _named(bank.lane(name), native)
     places = [place for lane in map(bank.lane, NAMES) if (place := _named(lane, id))]
-    return next((place for place in places if place.lane.name != "vault" and os.path.isfile(place.path)), None)
+    return next((place for place in places if place.lane.answers.is_folder and os.path.isfile(place.path)), None)
 
 
 def _named(lane: Lane, native: str) -> Place | None:
     try:
-        if lane.name == "vault":
-            return Place(lane, native, os.fspath(lane.root))
-        relative = f"{native.removesuffix('.md')}.md"
-        if lane.name == "layers":
-            relative = path_of(native)
-        if lane.name == "topics":
-            topic, subtopic, _ = native.split("/")
-            relative = f"{topic}/{subtopic}.md"
-        return Place(lane, native, files.inside(lane.root, *relative.split("/")))
-    except ValueError:  # also what files.inside and path_of raise
+        return Place(lane, native, lane.answers.path_of(native))
+    except ValueError:  # also what a name that cannot be raises
         return None

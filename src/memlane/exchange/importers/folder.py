@@ -21,7 +21,7 @@ from memlane.disk import files
 from memlane.exchange import marked_block
 from memlane.exchange.importers.item import Found, Item, Skipped
 from memlane.lanes import read_file
-from memlane.lanes.notes import STATUSES, TYPES
+from memlane.lanes.notes.store import STATUSES, TYPES
 
 SUFFIXES = (".md", ".markdown")
 MARK, HASH = "imported_from", "imported_hash"  # front-matter keys of an imported note

@@ -26,7 +26,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memlane import gate
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
@@ -56,6 +56,9 @@ from memlane.lanes.layers.entries import (
     policy_values,
     type_of,
 )
+
+if TYPE_CHECKING:
+    from memlane.lanes.layers.answers import LayerAnswers
 
 TIMINGS = ("after_append", "before_append")
 STRUCTURAL = frozenset({"index", "lifecycle", "quality_guidance"})
@@ -294,6 +297,16 @@ class MemoryStore:
                 for place in matched
             ]
         }
+
+    @property
+    def answers(self) -> LayerAnswers:
+        from memlane.lanes.layers.answers import LayerAnswers
+
+        return LayerAnswers(self)
+
+    @staticmethod
+    def options(settings: Any) -> dict[str, Any]:
+        return {"prune_timing": settings["layers.prune_timing"]}
 
     # -- the bank's verbs
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memlane import gate
 from memlane.core.errors import AlreadyExists, ConfigError, NotFound, StorageError
@@ -40,6 +40,9 @@ from memlane.lanes.topics.entries import Entry
 from memlane.lanes.topics.pages import ARCHIVE, RESERVED, Folder
 from memlane.lanes.topics.search import Asked, Hit, asked, judged, name_words, ordinal
 from memlane.lanes.topics.usage import STATS
+
+if TYPE_CHECKING:
+    from memlane.lanes.topics.answers import TopicAnswers
 
 MAX_ENTRIES, MIN_ENTRIES = 10, 5
 MAX_SIZE = 5 * 1024  # bytes of a topic file
@@ -125,7 +128,7 @@ class TopicLane:
         self.guard = guard
         self.checks = (*CHECKS, *gate.common(guard))
         self.tombstones = tombstones or Tombstones()
-        self._folder = Folder(self.root)
+        self.folder = Folder(self.root)
 
     @classmethod
     def resolve(cls, project: str | Path, config: Mapping[str, Any] | None = None, **options: Any) -> Self:
@@ -157,8 +160,8 @@ class TopicLane:
         draft = self._admit(drafts.given(topic, content, title, given))
         names = drafts.names(draft)
         entry = drafts.entry_of(draft, self.clock)
-        path = self._folder.path(*names, new=True)
-        with self._folder.locked():
+        path = self.folder.path(*names, new=True)
+        with self.folder.locked():
             stored = self._add(path, *names, entry)
         return replace(stored, remarks=(*draft.remarks, *self.tombstones.lift(memory_of(stored.entry).text)))
 
@@ -179,13 +182,13 @@ class TopicLane:
         names = drafts.split(topic)
         if names[0].casefold() in RESERVED:
             return []
-        path = self._folder.path(*names)
+        path = self.folder.path(*names)
         entries = self._identified(path)
         if isinstance(entries, Problem):
             raise StorageError(f"{os.path.basename(path)} {entries.why}.", hint="Mend the file, then try again.")
         if entries is None:
             return []
-        usage.count(self._folder.at(STATS), "/".join(names), self.clock)
+        usage.count(self.folder.at(STATS), "/".join(names), self.clock)
         return list(entries)
 
     def embed(self, query: str, *, limit: int = 3, max_tokens: int = MAX_TOKENS) -> Embedding:
@@ -208,8 +211,8 @@ class TopicLane:
 
     def reindex(self) -> None:
         """Write index.md anew from the files; descriptions that people wrote stay. Raises StorageError."""
-        with self._folder.locked():
-            index_page.write(self._folder, everything=True)
+        with self.folder.locked():
+            index_page.write(self.folder, everything=True)
 
     def prune(self, *, dry_run: bool = False, paths: Collection[str] | None = None) -> list[Entry]:
         """Move what is too many or too much for a topic file (or for these) to its archive, as the next `store` would.
@@ -221,23 +224,33 @@ class TopicLane:
         for path in self.files() if paths is None else paths:
             if isinstance(path, str) and (found := self._surplus(path)):
                 if not dry_run:
-                    with self._folder.locked():
+                    with self.folder.locked():
                         if found := self._surplus(path):  # somebody may have changed it meanwhile
                             self._archive(path, len(found))
                 moved += found
         return moved
 
+    @property
+    def answers(self) -> TopicAnswers:
+        from memlane.lanes.topics.answers import TopicAnswers
+
+        return TopicAnswers(self)
+
+    @staticmethod
+    def options(settings: Any) -> dict[str, Any]:
+        return {"security": settings["topics.security"]}
+
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
-        return self._folder.topic_files()
+        return self.folder.topic_files()
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
         entries = self._identified(path)
         if isinstance(entries, Problem):
             yield entries
         elif entries is not None:
-            text = self._folder.read(path)
+            text = self.folder.read(path)
             text = text if isinstance(text, str) else ""
             if not entries and any(line.strip("\ufeff \r") and line[0] != "#" for line in text.split("\n")):
                 yield Problem(Path(path), "has no dated entries; begin each with `## YYYY-MM-DD: Title`")
@@ -247,7 +260,7 @@ class TopicLane:
 
     def fetch(self, native: str) -> Memory:
         topic, subtopic, _ = self._parts(native)
-        path = self._folder.path(topic, subtopic)
+        path = self.folder.path(topic, subtopic)
         if os.path.isfile(path):
             readable(path)
         for memory in self.parse(path):
@@ -259,8 +272,8 @@ class TopicLane:
         draft = self._admit(draft)
         names = drafts.names(draft)
         entry = drafts.entry_of(draft, self.clock)
-        path = self._folder.path(*names, new=True)
-        with self._folder.locked():
+        path = self.folder.path(*names, new=True)
+        with self.folder.locked():
             memory = memory_of(self._add(path, *names, entry).entry)
         return self._wanted(memory, draft.remarks)
 
@@ -282,10 +295,10 @@ class TopicLane:
 
     def drop(self, native: str) -> Removed:
         topic, subtopic, tail = self._parts(native)
-        path = self._folder.path(topic, subtopic)
+        path = self.folder.path(topic, subtopic)
         if not os.path.isfile(path):
             raise self._no_entry(native)
-        with self._folder.locked():
+        with self.folder.locked():
             before, number = self._find(path, native)
             document = text_of.split(pages.text(path))
             now = self.clock()
@@ -294,26 +307,26 @@ class TopicLane:
             dropped = [read_file(lies) for name, lies in self._dropped(topic, subtopic).items() if name != tail]
             if raw in (text_of.line(other) for other in (*raws, *dropped) if isinstance(other, str)):
                 raw += newline_of(raw)  # so that `_same` does not take its twin for it
-            moved = files.trash(self._folder.at(topic, subtopic, f"{tail}.md"), self.root, now, copy=files.encoded(raw))
+            moved = files.trash(self.folder.at(topic, subtopic, f"{tail}.md"), self.root, now, copy=files.encoded(raw))
             kept = pages.trimmed(raws, document.tail)
             pages.write(path, "".join((document.head, *kept, document.tail)))
-            index_page.update(self._folder, path, before)
+            index_page.update(self.folder, path, before)
         self.tombstones.bury((f"topics:{native}", memory_of(_identified(before[number], native)).text))
         return Removed(f"{self.name}:{native}", "trash", Path(moved), now)
 
     def recover(self, native: str) -> Memory:
         topic, subtopic, _ = self._parts(native)
-        path = self._folder.path(topic, subtopic)
+        path = self.folder.path(topic, subtopic)
         lies = next((lies for name, lies, _ in files.trashed(self.root) if name == f"{native}.md"), None)
         if lies is None:
             raise NotFound(f"The trash has no entry {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
-        with self._folder.locked():
+        with self.folder.locked():
             raw = readable(lies)
             document = text_of.split(pages.sound(path))
-            entries = [self._folder.parse(path, old) for old in document.raws]
+            entries = [self.folder.parse(path, old) for old in document.raws]
             if native in self._natives(entries):
                 raise AlreadyExists(f"There is an entry {gate.shown(native)}.", hint="Nothing was changed.")
-            back = self._folder.parse(path, raw)
+            back = self.folder.parse(path, raw)
             self.tombstones.lift(memory_of(_identified(back, native)).text)
             place = self._place(entries, back, native, lies)
             newline = newline_of(raw)
@@ -324,7 +337,7 @@ class TopicLane:
             kept = pages.trimmed(raws, document.tail)
             pages.write(path, "".join((head, *kept, document.tail)))
             files.remove(lies)
-            index_page.update(self._folder, path, entries)
+            index_page.update(self.folder, path, entries)
             entries.insert(place, back)
             return memory_of(_identified(back, self._natives(entries)[place]))
 
@@ -353,7 +366,7 @@ class TopicLane:
         a deletion gives an older entry another id.
         """
         older: list[tuple[str, str]] = []
-        archives = archive.by_year(self._folder, topic)
+        archives = archive.by_year(self.folder, topic)
         for year in sorted(years & archives.keys()):
             older += reversed(text_of.archived_headings(archives[year], subtopic))
         if older:
@@ -378,6 +391,14 @@ class TopicLane:
             taken.add(tail)
             tails.append(tail)
         return tails[: len(older)], tails[len(older) :][::-1]
+
+    def raws_of(self, native: str, entries: Sequence[Entry], archived: Sequence[str]) -> list[str]:
+        """The texts that make up a memory, among the entries of its topic file and those archived of its year."""
+        topic, subtopic, tail = self._parts(native)
+        tails, _ = self._tails(topic, subtopic, entries, {tail[:4]})
+        in_archive = dict(zip(tails, reversed(archived), strict=True)) if len(tails) == len(archived) else {}
+        own = [entry.raw for entry, id in zip(entries, self._natives(entries), strict=True) if id == native]
+        return [*own, in_archive[tail]] if tail in in_archive else own
 
     def _place(self, entries: list[Entry], back: Entry, native: str, lies: str) -> int:
         """Where a deleted entry goes back: where every id stays the same, nearest to where its date belongs.
@@ -414,14 +435,14 @@ class TopicLane:
 
     def _identified(self, path: str) -> tuple[Entry, ...] | Problem | None:
         """The entries of a topic file, each with its id."""
-        entries = self._folder.entries(path)
+        entries = self.folder.entries(path)
         while isinstance(entries, tuple):
             natives = self._natives(entries)
-            before, entries = entries, self._folder.entries(path)
+            before, entries = entries, self.folder.entries(path)
             if entries is before:  # else a prune came between the topic file and the archive: ids would be wrong
                 if [entry.id for entry in entries] != [f"topics:{native}" for native in natives]:
                     entries = tuple(map(_identified, entries, natives))
-                    self._folder.keep(path, entries)
+                    self.folder.keep(path, entries)
                 break
         return entries
 
@@ -432,7 +453,7 @@ class TopicLane:
         for entry in entries:
             if entry.path not in known:
                 ids = known[entry.path] = {}
-                kept = None if entry.path.startswith(self._folder.at(ARCHIVE, "")) else self._identified(entry.path)
+                kept = None if entry.path.startswith(self.folder.at(ARCHIVE, "")) else self._identified(entry.path)
                 for one in reversed(kept if isinstance(kept, tuple) else ()):
                     ids.setdefault(one.raw, []).append(one.id)
             left = known[entry.path].get(entry.raw)
@@ -441,18 +462,18 @@ class TopicLane:
 
     def _no_entry(self, native: str) -> NotFound:
         topic, subtopic, tail = self._parts(native)
-        entries = self._folder.entries(self._folder.path(topic, subtopic))
+        entries = self.folder.entries(self.folder.path(topic, subtopic))
         archived, _ = self._tails(topic, subtopic, entries if isinstance(entries, tuple) else (), {tail[:4]})
         if tail not in archived:
             return _no_entry(native)
-        archive = self._folder.at(ARCHIVE, topic, tail[:4])
+        archive = self.folder.at(ARCHIVE, topic, tail[:4])
         return NotFound(
             f"The entry {gate.shown(native)} was archived: newer ones have taken its place.",
             hint=f"Its text is in {archive}.md; `memlane topics search --archive` finds it.",
         )
 
     def _find(self, path: str, native: str) -> tuple[list[Entry], int]:
-        entries = [self._folder.parse(path, raw) for raw in text_of.split(pages.sound(path)).raws]
+        entries = [self.folder.parse(path, raw) for raw in text_of.split(pages.sound(path)).raws]
         natives = self._natives(entries)
         if native not in natives:
             raise self._no_entry(native)
@@ -471,18 +492,18 @@ class TopicLane:
         pruned = old[len(kept) - 1 :]
         if pruned or twice:
             kept = pages.trimmed(kept, tail)
-        archived_to = archive.add(self._folder, topic, subtopic, pruned)
+        archived_to = archive.add(self.folder, topic, subtopic, pruned)
         pages.write(path, "".join((head, *kept, tail)))
-        updated = index_page.update(self._folder, path, [text_of.parse(raw) for raw in raws])
-        now = self._folder.entries(path)
+        updated = index_page.update(self.folder, path, [text_of.parse(raw) for raw in raws])
+        now = self.folder.entries(path)
         if isinstance(now, Problem) or not now:
             raise StorageError(f"{os.path.basename(path)} cannot be read back.", hint="Check the disk.")
-        stored = _identified(self._folder.parse(path, fresh), self._natives(now)[0])
+        stored = _identified(self.folder.parse(path, fresh), self._natives(now)[0])
         return Stored(True, Path(path), stored, len(pruned), tuple(map(Path, archived_to)), updated)
 
     def _surplus(self, path: str) -> tuple[Entry, ...]:
         """The entries of a topic file that are too many or too much, with their ids."""
-        text = self._folder.read(path)
+        text = self.folder.read(path)
         if not isinstance(text, str) or text_of.conflict(text):
             return ()
         head, raws, tail = text_of.split(text)
@@ -493,21 +514,21 @@ class TopicLane:
     def _archive(self, path: str, count: int) -> None:
         """Move the last entries of a topic file to the archive. The caller holds the lock."""
         head, raws, tail = text_of.split(pages.sound(path))
-        topic, subtopic = self._folder.named(path)
+        topic, subtopic = self.folder.named(path)
         twice = self._twice(topic, subtopic, raws)
         places = range(len(raws) - count, len(raws))
-        archive.add(self._folder, topic, subtopic, [raws[place] for place in places if place not in twice])
+        archive.add(self.folder, topic, subtopic, [raws[place] for place in places if place not in twice])
         kept = pages.trimmed(raws[: len(raws) - count], tail)
         pages.write(path, "".join((head, *kept, tail)))
-        index_page.update(self._folder, path, [text_of.parse(raw) for raw in raws])
+        index_page.update(self.folder, path, [text_of.parse(raw) for raw in raws])
 
     def _change(self, native: str, change: Callable[[Entry], Entry]) -> Memory:
         """Rewrite one entry and leave every other byte of its file."""
         topic, subtopic, _ = self._parts(native)
-        path = self._folder.path(topic, subtopic)
+        path = self.folder.path(topic, subtopic)
         if not os.path.isfile(path):
             raise self._no_entry(native)
-        with self._folder.locked():
+        with self.folder.locked():
             before, number = self._find(path, native)
             new = change(before[number])
             entries = list(before)
@@ -516,10 +537,10 @@ class TopicLane:
                 old = document.raws[number]
                 blank = old[len(old.rstrip("\r\n")) :].removeprefix("\r").removeprefix("\n")
                 raw = text_of.render(new, newline_of(old)) + blank
-                entries[number] = self._folder.parse(path, raw)
+                entries[number] = self.folder.parse(path, raw)
                 raws = [*document.raws[:number], raw, *document.raws[number + 1 :]]
                 pages.write(path, "".join((document.head, *raws, document.tail)))
-                index_page.update(self._folder, path, before)
+                index_page.update(self.folder, path, before)
             return memory_of(_identified(entries[number], self._natives(entries)[number]))
 
     # -- what kills and deletions leave
@@ -530,11 +551,11 @@ class TopicLane:
         Two entries may say the same, so an equal text is not enough: the archive must also hold more entries
         than index.md, which is written last, knows of. Where that does not know, nothing is taken out.
         """
-        archives = archive.by_year(self._folder, topic)
+        archives = archive.by_year(self.folder, topic)
         found = archive.twins(archives, subtopic, raws)
         if not found:
             return set()
-        listed = index_page.listed(self._folder).get(f"{topic}/{subtopic}")
+        listed = index_page.listed(self.folder).get(f"{topic}/{subtopic}")
         if listed is None or listed.archived is None:
             return set()
         more = archive.count(archives, subtopic) - listed.archived
@@ -543,17 +564,17 @@ class TopicLane:
     def _dropped(self, topic: str, subtopic: str, without: str = "") -> dict[str, str]:
         """Where the deleted entries of a sub-topic lie, by the last part of their ids."""
         try:
-            names = os.listdir(self._folder.at(files.TRASH, topic, subtopic))
+            names = os.listdir(self.folder.at(files.TRASH, topic, subtopic))
         except OSError:
             return {}
-        paths = (self._folder.at(files.TRASH, topic, subtopic, name) for name in sorted(names))
+        paths = (self.folder.at(files.TRASH, topic, subtopic, name) for name in sorted(names))
         # `files.trash` names them <tail>_<date>_<time>.md
         return {os.path.basename(path).rsplit("_", 2)[0]: path for path in paths if path != without}
 
     # -- search
 
     def _hits(self, query: Asked, include_archive: bool) -> Iterator[Hit]:
-        stats = usage.read(self._folder.at(STATS))
+        stats = usage.read(self.folder.at(STATS))
         today = self.clock().astimezone(UTC).date().toordinal()
         for place, entry in enumerate(self._searched(query, include_archive)):
             hit = judged(query, entry, place)
@@ -566,14 +587,14 @@ class TopicLane:
     def _searched(self, query: Asked, include_archive: bool) -> Iterator[Entry]:
         """The entries to look at: the files of topics that the query names first, or only those it demands."""
         paths = [path for path in self.files() if isinstance(path, str)]
-        names = {path: name_words(*self._folder.named(path)) for path in paths}
+        names = {path: name_words(*self.folder.named(path)) for path in paths}
         paths = [path for path in paths if all(word in names[path] or query.tagged for word in query.topics)]
         for path in sorted(paths, key=lambda path: -len(names[path] & query.words)):
-            entries = self._folder.entries(path)
+            entries = self.folder.entries(path)
             if isinstance(entries, tuple):
                 yield from entries
         if include_archive:
-            yield from archive.entries(self._folder)
+            yield from archive.entries(self.folder)
 
     def _block(self, entries: Sequence[Entry], max_tokens: int, limit: int = 3) -> Embedding:
         """As many of the entries as fit, in their order, each whole and below its source."""

@@ -55,6 +55,7 @@ from memlane.lanes.vault.record import Record as Record
 
 if TYPE_CHECKING:
     from memlane.gate.likeness import Lookalikes
+    from memlane.lanes.vault.answers import VaultAnswers
 
 SCOPES = ("shared", "orion", "elysia")
 SHORT_TEXT = 20
@@ -355,6 +356,22 @@ class MemoryVault:
         found = [read_line(line) for line in lines if quoted in line]
         versions = {record: None for record in found if isinstance(record, Record) and record.id == id}
         return sorted(versions, key=lambda record: record.version)
+
+    @property
+    def answers(self) -> VaultAnswers:
+        from memlane.lanes.vault.answers import VaultAnswers
+
+        return VaultAnswers(self)
+
+    @staticmethod
+    def options(settings: Any) -> dict[str, Any]:
+        return {
+            "max_active": settings["vault.max_active"],
+            "token_overlap_threshold": settings["vault.token_overlap_threshold"],
+            "similarity_threshold": settings.profile.similarity_threshold,
+            "scopes": tuple(settings["vault.scopes"]),
+            "home": settings.root,
+        }
 
     # -- the bank's verbs
 

@@ -334,7 +334,7 @@ def stats(bank: Bank, as_json: bool) -> None:
     if as_json:
         print_json(counts)
         return
-    from memlane.lanes.notes import human_size
+    from memlane.lanes.notes.store import human_size
 
     say(f"{counts['root']}: {counts['count']} memories, {counts['problems']} problems, {counts['removed']} deleted")
     print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())

@@ -54,13 +54,14 @@ def merge_driver(format: str, base: Path, ours: Path, theirs: Path, path: str | 
     $ memlane merge-driver vault base.jsonl ours.jsonl theirs.jsonl
     """
     from memlane.disk import files
-    from memlane.history import merge
+    from memlane.history.merge import merge
+    from memlane.lanes.merging import versions
 
     before = [file.read_bytes() for file in (base, ours, theirs)]
-    data = merge.merge(format, *before)
+    data = merge(format, *before)
     if data != before[1]:
         files.replace(str(ours), data)
-    marks = merge.versions(data) > max(map(merge.versions, before))
+    marks = versions(data) > max(map(versions, before))
     if as_json:
         print_json({"path": path, "format": format, "two_versions": marks})
     elif marks:

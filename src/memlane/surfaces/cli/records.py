@@ -8,7 +8,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.model import Plan, Step
-from memlane.lanes.records import Record
+from memlane.lanes.records.store import Record
 from memlane.surfaces.cli.output import (
     always_json,
     as_json,

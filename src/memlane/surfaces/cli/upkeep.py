@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from memlane.bank import Bank
-from memlane.care.prune import LANES
+from memlane.care.prune import lanes_with_rules
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Plan, Step, iso
 from memlane.lanes import NAMES
@@ -147,7 +147,9 @@ def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_jso
 
 
 @click.command()
-@click.option("--lane", "lanes", type=click.Choice(LANES), multiple=True, help="Only this lane; may be repeated.")
+@click.option(
+    "--lane", "lanes", type=click.Choice(lanes_with_rules()), multiple=True, help="Only this lane; may be repeated."
+)
 @click.option("--apply", "apply_", is_flag=True, help="Do it. Without this, it is only shown.")
 @click.option("--dry-run", is_flag=True, help="Only show it, as without --apply.")
 @as_json
@@ -167,7 +169,7 @@ def prune(bank: Bank, lanes: tuple[str, ...], apply_: bool, dry_run: bool, as_js
 
     if apply_ and dry_run:
         raise click.UsageError("--apply and --dry-run exclude each other.")
-    plan = pruning.plan(bank, lanes or LANES)
+    plan = pruning.plan(bank, lanes or lanes_with_rules())
     if apply_:
         plan = pruning.apply(bank, plan)
     if as_json:

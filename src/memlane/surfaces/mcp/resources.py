@@ -52,7 +52,7 @@ def page(bank: Bank, cursor: str | None) -> tuple[list[Resource], str | None]:
     """
     first, last, listed = _place(cursor)
     found = [] if cursor else [INDEX_RESOURCE]
-    for number, name in enumerate(NAMES[first:], first):
+    for number, name in enumerate(list(NAMES)[first:], first):
         lane = bank.lane(name)
         for path in sorted(path for path in lane.files() if isinstance(path, str)):
             if number == first and path < last:

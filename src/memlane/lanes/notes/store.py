@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from memlane import gate
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotEnabled, NotFound
@@ -38,7 +38,10 @@ from memlane.core.text import (
 )
 from memlane.disk import files
 from memlane.disk.tombstones import Tombstones
-from memlane.lanes import edited, known, read_file, readable, scan
+from memlane.lanes import NAMES, edited, known, read_file, readable, scan
+
+if TYPE_CHECKING:
+    from memlane.lanes.notes.answers import NoteAnswers
 
 TYPES = ("journal", "plan", "fact", "observation", "reflection")
 STATUSES = ("active", "archived")
@@ -183,6 +186,16 @@ class NoteLane:
         }
 
     get_memory_stats = stats
+
+    @property
+    def answers(self) -> NoteAnswers:
+        from memlane.lanes.notes.answers import NoteAnswers
+
+        return NoteAnswers(self)
+
+    @staticmethod
+    def options(settings: Any) -> dict[str, Any]:
+        return {"skip": [settings.lane_root(name) for name in NAMES if name != "notes"]}
 
     # -- the bank's verbs
 

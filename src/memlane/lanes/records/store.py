@@ -47,6 +47,7 @@ from memlane.lanes import edited, known, read_file, readable
 
 if TYPE_CHECKING:
     from memlane.capture.messages import Captured
+    from memlane.lanes.records.answers import RecordAnswers
 
 KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
 SCOPE = re.compile(r"global|file:.+|area:.+")
@@ -260,6 +261,16 @@ class RecordLane:
         for record, _ in () if dry_run else found:
             self.archive(_native(record.path))
         return found
+
+    @property
+    def answers(self) -> RecordAnswers:
+        from memlane.lanes.records.answers import RecordAnswers
+
+        return RecordAnswers(self)
+
+    @staticmethod
+    def options(_: Any) -> dict[str, Any]:
+        return {}
 
     # -- the bank's verbs
 

@@ -1,0 +1,302 @@
+"""What the rest of memlane may ask of a lane besides its verbs: its answers about its own format.
+
+forget asks for every trace that a memory leaves on the disk, doctor for health checks, validate for broken rules, prune
+and upkeep for what has aged, undo and history for earlier versions, git for how files merge. `Answers` answers for a
+lane of Markdown files with one memory each; a lane of another kind overrides what differs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from memlane.core.model import Draft, Memory, Plan, Problem, Step, iso
+from memlane.core.text import FrontMatterError, find_front, load_front
+from memlane.disk import files
+from memlane.lanes import merging, read_file
+
+if TYPE_CHECKING:
+    from memlane.lanes import Lane
+
+TELLING = 12  # a line of fewer characters does not tell whose it is
+
+Command = Callable[..., str]  # memlane's command line for some words: command("vault", "compact")
+Sign = tuple[str, str, str]  # where, what is wrong, and what mends it
+Progress = Callable[[Sequence[str | Problem]], Iterable[str | Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A piece of a memory on the disk. `what` is file, entry, lines, trash, archive or counts.
+
+    `texts` are what the memory says or said there; `marks` are other lines that give it away, such as its title.
+    Calling `remove` twice does no harm.
+    """
+
+    what: str
+    path: str
+    texts: tuple[str, ...]
+    remove: Callable[[], object]
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One thing that can be wrong with a lane's files. `find` reads only; `mend` can do no harm."""
+
+    name: str
+    severity: str  # error, warning or info
+    what: str
+    find: Callable[[Any, Sequence[Memory], Command], Iterator[Sign]]
+    mend: Callable[[Any], None] | None = None
+
+
+class Group(NamedTuple):
+    """Steps of pruning that are carried out together. `others` are ids that the reason speaks of; `option` is the
+    command that a person may choose instead: rm, edit or none.
+    """
+
+    steps: Sequence[Step]
+    action: str
+    reason: str
+    title: str = ""
+    others: tuple[str, ...] = ()
+    option: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """How old a memory is. `updated_at` and `days` are None where nothing says when it was last updated."""
+
+    id: str
+    band: str  # stale, aging or fresh
+    updated_at: str | None
+    days: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "staleness": self.band, "updated_at": self.updated_at, "days": self.days}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a memory: a vault's number or a git commit. `text` is None where reading it costs extra."""
+
+    version: str
+    at: datetime | None
+    author: str | None
+    what: str
+    path: str
+    text: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "version": self.version, "at": iso(self.at), "author": self.author, "what": self.what, "path": self.path,
+            "text": self.text,
+        }  # fmt: skip
+
+
+class Answers:
+    """Answers for a lane that keeps each memory in a Markdown file of its own, under its native id.
+
+    `merges` pairs the name of a merge driver with the files it is for, a pattern of .gitattributes; `ignores` are
+    patterns of .gitignore. In both, `{name}` stands for the name of the lane's root.
+    """
+
+    shares_files: ClassVar[bool] = False  # several memories lie in one file
+    is_folder: ClassVar[bool] = True  # the lane's root is a folder, with a trash of its own
+    prunes: ClassVar[bool] = False
+    rules_bind: ClassVar[bool] = True  # an edit that breaks a rule of the format is refused
+    merges: ClassVar[tuple[tuple[str, str], ...]] = ()
+    ignores: ClassVar[tuple[str, ...]] = (f"{files.TRASH}/",)
+    health: ClassVar[tuple[HealthCheck, ...]] = ()
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane: Any = lane
+
+    # -- where it is
+
+    def path_of(self, native: str) -> str:
+        """The file that a memory of this id is in, or would be in. Raises InvalidInput for an impossible name."""
+        return self._inside(f"{native.removesuffix('.md')}.md")
+
+    def files_beside(self) -> list[Path]:
+        """Files of the lane that lie outside its root."""
+        return []
+
+    def _inside(self, relative: str) -> str:
+        return files.inside(self.lane.root, *relative.split("/"))
+
+    # -- removing for good
+
+    def traces(self, native: str) -> Iterator[Trace]:
+        """Everything that a memory leaves on the disk, copies first and the memory itself last."""
+        yield from self.trashed(f"{native}.md")
+        yield from self.file_traces("file", self.path_of(native))
+
+    def trashed(self, *names: str) -> Iterator[Trace]:
+        """The files in the lane's trash that had one of these names; all of them when none is given."""
+        if self.is_folder:
+            for name, lies, _ in files.trashed(self.lane.root):
+                if not names or name in names:
+                    yield from self.file_traces("trash", lies)
+
+    def file_traces(self, what: str, path: str) -> Iterator[Trace]:
+        """The trace that a memory's own file is."""
+        if os.path.lexists(path):
+            yield Trace(what, path, tuple(self.texts_in(path)), partial(files.remove, path), tuple(titles_in(path)))
+
+    def texts_in(self, path: str) -> list[str]:
+        """What the memory in a file of its own says, in its place or in the trash."""
+        text = read_file(path)
+        if not isinstance(text, str):
+            return []
+        front = find_front(text)
+        return [text[front.body :] if front else text.removeprefix("\ufeff")]
+
+    def aliases(self, native: str) -> set[str]:
+        """Names by which the lane's side files know a memory, besides its id."""
+        return set()
+
+    def git_needles(self, native: str) -> set[bytes] | None:
+        """What tells that a version of a shared file holds this memory; None where its text has to tell."""
+        return None
+
+    def purge_recipe(self, native: str, path: str) -> str:
+        """The command that takes a memory out of git's history, without repeating what it says."""
+        return f"git filter-repo --invert-paths --path {path}"
+
+    def out_of_reach(self) -> Iterator[Sign]:
+        """Side files that may hold text of any memory and that `forget` leaves alone."""
+        return iter(())
+
+    # -- is it sound
+
+    def broken_rules(self, memory: Memory) -> Iterator[str]:
+        """What about a memory is not as the format says, though it can be read."""
+        return iter(())
+
+    def format_problems(self, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
+        """Everything that breaks the lane's rules, or that a merge left undecided, in all files or in these."""
+        for path in progress(list(self.lane.files() if paths is None else paths)):
+            for item in (path,) if isinstance(path, Problem) else self.lane.parse(path):
+                if isinstance(item, Problem):
+                    yield item
+                    continue
+                yield from (Problem(item.path, why) for why in self.broken_rules(item))
+                if why := merging.undecided(item):
+                    yield Problem(item.path, why)
+
+    def fix_for(self, problem: Problem, command: Command) -> str | None:
+        """What mends this damage, where the lane knows better than "edit the file"."""
+        return None
+
+    # -- what has aged
+
+    def ages(self) -> Iterator[Age]:
+        """The memories that a rule of staleness applies to."""
+        return iter(())
+
+    def prunable(self) -> Plan:
+        """What the lane's own rules would archive or delete. Writes nothing."""
+        return Plan()
+
+    def prune(self, steps: Mapping[str, Step], begin: Callable[[str, str], None]) -> Plan:
+        """Carry out those of these steps, by id, that the rules still propose, and return what was done.
+
+        `begin(id, action)` is called before each change.
+        """
+        return Plan()
+
+    def grouped(self, steps: Sequence[Step]) -> Iterator[Group]:
+        """Prunable steps as upkeep shows them: those that go together as one."""
+        return (Group([step], step.action, step.reason, step.title) for step in steps)
+
+    # -- earlier versions
+
+    def versions(self, native: str) -> list[Version] | None:
+        """Every version that the lane itself keeps, the newest first; None where only git can know."""
+        return None
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Held while files of the lane are changed from outside."""
+        return nullcontext()
+
+    def derived(self) -> str | None:
+        """The path of the file that `rebuild` makes anew from the others."""
+        return None
+
+    def rebuild(self) -> None:
+        """Make the derived file anew."""
+
+    def before_append(self, data: bytes) -> tuple[bytes, dict[str, str]] | None:
+        """For a lane that is an append-only log: the present lines of the records that these lines change, and a hash
+        of each record as the lines leave it. None for any other lane.
+        """
+        return None
+
+    def undo_append(
+        self, before: bytes, after: Mapping[str, str], settle: Callable[[str, str, bool], None]
+    ) -> tuple[list[str], list[Sign]]:
+        """Append the records as they were, as their next versions: what others appended since stays.
+
+        `settle(id, text, deleted)` is told how each record ends. Returns the ids that went back and the conflicts.
+        """
+        raise NotImplementedError
+
+    # -- in and out
+
+    def put_back(self, memory: Memory) -> Memory:
+        """Store a memory that came out of an export or another store, under its own id where the lane allows it.
+
+        Raises Refused, InvalidInput, AlreadyExists.
+        """
+        fields = {**memory.fields, "id": memory.native_id}
+        draft = Draft(
+            memory.text, memory.title, memory.tags, memory.type, memory.scope, memory.thread, memory.created_at, fields
+        )
+        stored: Memory = self.lane.put(draft)
+        return stored
+
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
+        """What `revise` has to be given so that a memory says what this one says."""
+        return {"text": memory.text, "title": memory.title, "tags": memory.tags, "thread": memory.thread}
+
+    def edited(self, text: str) -> str:
+        """A whole file as it comes from an editor, with what the lane keeps up to date in it."""
+        return text
+
+    def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        """The file that says what both sides say. Raises Unmergeable."""
+        return merging.document(*merging.decoded(base, ours, theirs)).encode()
+
+
+def titles_in(path: str) -> Iterator[str]:
+    """The titles in a file's front matter."""
+    text = read_file(path)
+    front = find_front(text) if isinstance(text, str) else None
+    if isinstance(text, str) and front:
+        with suppress(FrontMatterError):
+            values = load_front(text[front.start : front.end])
+            yield from (str(values[key]) for key in ("title", "subject") if values.get(key))
+
+
+def needles(text: str, *, every: bool = False, least: int = TELLING) -> set[bytes]:
+    """What tells that bytes hold a text: its longest line, or every one, as it is and as JSON writes it."""
+    lines = sorted((line.strip() for line in text.splitlines()), key=len, reverse=True)
+    found = set()
+    for line in lines if every else lines[:1]:
+        if len(line) >= least:
+            found |= {line, json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]}
+    return {needle.encode(errors="replace") for needle in found}
+
+
+def remove_command(path: str) -> str:
+    return f"rm {shlex.quote(path)}"

@@ -1,0 +1,140 @@
+"""What the layers lane answers about its own format: files that age, with archives, copies and usage counts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC
+from functools import partial
+
+from memlane.core.model import Memory, Plan, Step
+from memlane.disk import files
+from memlane.lanes import merging, read_file
+from memlane.lanes.answers import Age, Answers, Group, Trace
+from memlane.lanes.layers import aging
+from memlane.lanes.layers.entries import LAYERS, path_of, type_of
+from memlane.lanes.layers.store import BEFORE_PRUNE, OLD_STATS, STATS, MemoryStore
+
+_ACTIONS = {"archived": "archive", "removed": "remove", "flagged": "look at", "compressed": "fold"}  # the seed's words
+
+
+class LayerAnswers(Answers):
+    prunes = True
+    rules_bind = False  # the seed's rules are advice
+    merges = (("layer", "**/*.md"),)
+    ignores = (*Answers.ignores, OLD_STATS, f"**/{STATS}")
+    lane: MemoryStore
+
+    def path_of(self, native: str) -> str:
+        return self._inside(path_of(native))
+
+    # -- removing for good
+
+    def texts_in(self, path: str) -> list[str]:
+        text = read_file(path)
+        return [aging.body(text)] if isinstance(text, str) else []
+
+    def traces(self, native: str) -> Iterator[Trace]:
+        """A file, its archive, and its copies from before a prune; its name leaves the side files, too."""
+        stem = path_of(native).removesuffix(".md")
+        archive = f"{stem}{aging.ARCHIVE}"
+        yield from self.trashed(f"{stem}.md", f"{stem}{BEFORE_PRUNE}.md", f"{archive}.md")
+        yield from self.file_traces("archive", self._inside(f"{archive}.md"))
+        yield from self.file_traces("file", self._inside(f"{stem}.md"))
+        counts = os.path.join(self._inside(os.path.dirname(stem)), STATS)
+        for path, key in ((counts, type_of(native)), (os.path.join(self.lane.root, OLD_STATS), native)):
+            if os.path.isfile(path) and json.dumps(key).encode() in files.read_bytes(path):
+                yield Trace("counts", path, (), partial(_without_key, path, key))
+
+    def aliases(self, native: str) -> set[str]:
+        return {type_of(native)}
+
+    # -- is it sound
+
+    def broken_rules(self, memory: Memory) -> Iterator[str]:
+        """Seed 004's own checks: a timestamp, a bearable length, completeness and specificity."""
+        text = read_file(memory.file)
+        if isinstance(text, str) and aging.updated_on(text) is None:
+            yield "has no `<!-- Last Updated: YYYY-MM-DD -->` on its first line"
+        report = self.lane.validate(memory.native_id)
+        yield from report["details"]["warnings"]
+        if not report["checks"]["completeness"]:
+            missing = report["details"]["completeness"]["missing"]
+            yield "says nothing yet" if missing == ["content"] else f"says nothing about: {', '.join(missing)}"
+        if not report["checks"]["specificity"]:
+            counts = report["details"]["specificity"]
+            yield f"names no files, lines or functions in {counts['unspecific']} of {counts['claims']} claims"
+
+    # -- what has aged
+
+    def ages(self) -> Iterator[Age]:
+        """By the `Last Updated` line: fresh up to 30 days, aging up to 90, then stale (seed 004)."""
+        for band, items in self.lane.get_staleness_report().items():
+            for item in items:
+                if item["id"].partition("/")[0] in LAYERS:
+                    yield Age(f"layers:{item['id']}", band, item["updatedAt"], item["daysSinceUpdate"])
+
+    def prunable(self) -> Plan:
+        """Old reviews and sessions go to the archive, issues resolved long ago out (seed 004's policy)."""
+        return self._pruned(dry_run=True)
+
+    def prune(self, steps: Mapping[str, Step], begin: Callable[[str, str], None]) -> Plan:
+        """All that a rule says of a file is done together."""
+        done: list[Step] = []
+        remarks: list[str] = []
+        for id in steps:
+            begin(id, "prune")
+            pruned = self._pruned(dry_run=False, path=self.path_of(id.removeprefix("layers:")))
+            done += pruned.steps
+            remarks += pruned.remarks
+        return Plan(tuple(done), tuple(remarks))
+
+    def _pruned(self, *, dry_run: bool, path: str | None = None) -> Plan:
+        report = self.lane.prune(dry_run=dry_run, paths=None if path is None else [path])
+        steps = (
+            Step(f"layers:{one['id']}", _ACTIONS.get(one["action"], one["action"]), one["reason"])
+            for one in report["pruned"]
+        )
+        return Plan(tuple(steps), tuple(report["warnings"]))
+
+    def grouped(self, steps: Sequence[Step]) -> Iterator[Group]:
+        memories: dict[str, list[Step]] = {}
+        for step in steps:
+            memories.setdefault(step.id, []).append(step)
+        for together in memories.values():
+            action = "archive" if any(step.action != "look at" for step in together) else "look at"
+            yield Group(together, action, "; ".join(step.reason for step in together), option="edit")
+
+    # -- editing and merging
+
+    def edited(self, text: str) -> str:
+        today = self.lane.clock().astimezone(UTC).date()
+        return aging.page(text.removeprefix("\ufeff"), today, "\ufeff" * text.startswith("\ufeff"))
+
+    def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        return _merged(*merging.decoded(base, ours, theirs)).encode()
+
+
+def _merged(base: str, ours: str, theirs: str) -> str:
+    """As any Markdown file, below the later of the two Last Updated lines."""
+    texts = (base, ours, theirs)
+    body = merging.document(aging.body(base), aging.body(ours), aging.body(theirs))
+    heads = [text[: len(text) - len(aging.body(text))] for text in texts[1:]]
+    days = [aging.updated_on(text) for text in texts[1:]]
+    latest = max(filter(None, days), default=None)
+    return aging.stamped(max(heads), latest) + body if latest else max(heads) + body
+
+
+def _without_key(path: str, key: str) -> None:
+    """Take a name out of a side file: JSON objects, one a line or one as a whole. A line that is none goes with it."""
+    with files.locked(path):
+        text = files.read_bytes(path).decode(errors="replace")
+        kept = []
+        for line in [text] if path.endswith(".json") else text.splitlines():
+            with suppress(ValueError):
+                values = json.loads(line)
+                values.pop(key, None)
+                kept.append(json.dumps(values) + "\n" if values else "")
+        files.replace(path, "".join(kept).encode())

@@ -1,0 +1,198 @@
+"""Merge what two branches made of a Markdown file with front matter: keys one by one, the body line by line.
+
+A change beats a deletion, what one side took out stays out, there are no conflict markers, and swapping the sides gives
+the same bytes. What both sides changed stays in both versions, marked. `Unmergeable` where that cannot be promised.
+Pure functions, no I/O.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from memlane.core.errors import MemlaneError
+from memlane.core.model import Memory
+from memlane.core.text import FrontMatterError, edit_front, find_front, load_front, moment, with_body
+from memlane.core.three_way import MARK, merged, settled, survivors, three_way, unified, woven
+
+CONFLICTS = "conflicts"  # the front-matter key that holds the values that did not win
+BY_HAND = "Resolve it in an editor, then `git add` the file."
+_LARGE = 10 * 1024 * 1024
+_WORDS = frozenset({"tags", "keywords"})
+_UPDATED = ("updated_at", "updated", "last_updated", "modified")
+
+
+class Unmergeable(MemlaneError):
+    """The file cannot be merged by what it means. Nothing was changed."""
+
+    code = "unmergeable"
+    exit_code = 5
+
+
+def decoded(base: bytes, ours: bytes, theirs: bytes) -> tuple[str, str, str]:
+    """Base, ours and theirs as text. Raises Unmergeable for what is too large or not UTF-8."""
+    if max(map(len, (base, ours, theirs))) > _LARGE:
+        raise Unmergeable("The file is too large to be merged by what it means.", hint=BY_HAND)
+    try:
+        return base.decode(), ours.decode(), theirs.decode()
+    except UnicodeDecodeError:
+        raise Unmergeable("The file is not UTF-8 text.", hint=BY_HAND) from None
+
+
+def versions(data: bytes) -> int:
+    """How many marks of two versions a file has."""
+    return data.count(MARK.encode()) + data.count(f"\n{CONFLICTS}:".encode())
+
+
+def undecided(memory: Memory) -> str | None:
+    """Why a person should look at a memory that a merge has left in two versions; None nearly always."""
+    if MARK in memory.text:
+        return "has two versions of a text from two branches; keep what is right and delete the memlane:versions lines"
+    if memory.fields.get(CONFLICTS) and _is_ours(memory.fields[CONFLICTS]):
+        keys = ", ".join(map(str, memory.fields[CONFLICTS]))
+        return f"was given two values on two branches ({keys}); choose, then delete the key {CONFLICTS}"
+    return None
+
+
+class Parts(NamedTuple):
+    head: str  # front matter with its fences and the empty line, "" when there is none
+    source: str
+    values: dict[str, Any]
+    body: str
+
+
+Settle = Callable[[dict[str, Any], str, list[Parts]], None]
+
+
+def document(base: str, ours: str, theirs: str, settle: Settle | None = None) -> str:
+    """The merged file. `settle(values, body, sides)` may correct front-matter values that follow from the body."""
+    newline, texts = unified(base, ours, theirs)
+    mark = "\ufeff" if three_way(*(text.startswith("\ufeff") for text in texts))[0] else ""
+    parts = [_parts(text.removeprefix("\ufeff")) for text in texts]
+    body = merged(*(part.body for part in parts))
+    values = _values(*(part.values for part in parts))
+    if settle:
+        settle(values, body, parts[1:])
+    text = mark + with_body(_head(parts, values), body)
+    found = _parts(text.removeprefix("\ufeff"))
+    if (found.body, _present(found.values)) != (body, _present(values)):
+        raise Unmergeable("The merged front matter cannot be written.", hint=BY_HAND)
+    return text if newline == "\n" else text.replace("\n", newline)
+
+
+def _parts(text: str) -> Parts:
+    front = find_front(text)
+    if front is None:
+        return Parts("", "", {}, text)
+    source = text[front.start : front.end]
+    try:
+        return Parts(text[: front.body], source, load_front(source), text[front.body :])
+    except FrontMatterError as error:
+        raise Unmergeable(f"The front matter {error}.", hint=BY_HAND) from None
+
+
+def _head(parts: list[Parts], values: Mapping[str, Any]) -> str:
+    """Front matter that says this: both sides' lines where they fit together, else one side's, changed key by key."""
+    heads = [(part.head, part) for part in parts[1:] if part.head]
+    if not heads or not _present(values):
+        return ""
+    head, part = min(heads, key=lambda pair: pair[0])
+    together = settled(*(side.source for side in parts))
+    if together is not None:
+        try:
+            if load_front(together) == values:
+                return head.replace(part.source, together, 1)
+        except FrontMatterError:
+            pass  # the same key on two lines, for one
+    keys = [key for key in sorted({*part.values, *values}, key=str) if part.values.get(key) != values.get(key)]
+    try:
+        return edit_front(head, {key: values.get(key) for key in keys})
+    except FrontMatterError as error:
+        raise Unmergeable(f"The front matter {error}.", hint=BY_HAND) from None
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _values(base: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Front matter key by key. A value that did not win is kept under `conflicts`."""
+    later = _later(ours, theirs)
+    values: dict[str, Any] = {}
+    own = any(not _is_ours(side.get(CONFLICTS)) for side in (base, ours, theirs))
+    lost: dict[str, list[Any]] = {} if own else _losers(base, ours, theirs)
+    for key in dict.fromkeys((*base, *sorted((*ours, *theirs), key=str))):
+        if key == CONFLICTS and not own:
+            continue
+        old, one, two = (side.get(key) for side in (base, ours, theirs))
+        value, agreed = three_way(old, one, two)
+        if not agreed:
+            value = _value(key, old, one, two, later)
+            if None not in (one, two) and not isinstance(value, list) and not _date(value) and key != "content_hash":
+                other = two if value == one else one
+                lost[key] = sorted({*map(_json, lost.get(key, ())), _json(other)} - {_json(value)})
+                lost[key] = [json.loads(item) for item in lost[key]]
+        if value is not None:
+            values[key] = value
+    if lost and own:
+        raise Unmergeable(f"The front matter has a key `{CONFLICTS}` of its own.", hint=BY_HAND)
+    return {**values, CONFLICTS: lost} if lost else values
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether a merge may have written this under `conflicts`: a list for each key. What is not there may be."""
+    return value is None or (isinstance(value, Mapping) and all(isinstance(items, list) for items in value.values()))
+
+
+def _value(key: str, base: Any, ours: Any, theirs: Any, later: int) -> Any:
+    """What becomes of a value that both sides changed: lists are united, of two dates the later one stays."""
+    if ours is None or theirs is None:
+        return theirs if ours is None else ours
+    if key in _WORDS or isinstance(ours, list):
+        old, one, two = (_words(side) for side in (base, ours, theirs))
+        if one is not None and two is not None:
+            return woven(*survivors(old or [], one, two), key=str)
+    if _date(ours) and _date(theirs):
+        return max(ours, theirs, key=lambda side: (_date(side), _json(side)))
+    return (ours, theirs)[later] if later >= 0 else max(ours, theirs, key=_json)
+
+
+def _date(value: Any) -> datetime | None:
+    """The moment that a value means; a small number means none."""
+    return moment(value) if isinstance(value, str) or (isinstance(value, int) and value > 10**8) else None
+
+
+def _words(value: Any) -> list[str] | None:
+    """A list of text, or a text with commas, each word once; None for anything else."""
+    items = [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+    if items is None:
+        return []
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        return None
+    return list(dict.fromkeys(item for item in items if item))
+
+
+def _later(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> int:
+    """Which side says that it was updated later; -1 when neither does."""
+    for key in _UPDATED:
+        one, two = moment(ours.get(key)), moment(theirs.get(key))
+        if one and two and one != two:
+            return int(two > one)
+    return -1
+
+
+def _losers(*sides: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The values that earlier merges have kept under `conflicts`."""
+    value, agreed = three_way(*(side.get(CONFLICTS) for side in sides))
+    found: dict[str, list[Any]] = {}
+    for side in (value,) if agreed else (side.get(CONFLICTS) for side in sides[1:]):
+        for key, items in (side or {}).items():
+            known = found.setdefault(str(key), [])
+            known += [item for item in items if item not in known]
+    return {key: sorted(items, key=_json) for key, items in found.items()}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,38 @@
+"""What the notes lane answers about its own format: its rules for front matter, and how notes merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memlane.core.model import Memory
+from memlane.core.text import FrontMatterError, find_front, load_front, moment
+from memlane.lanes import read_file
+from memlane.lanes.answers import Answers
+from memlane.lanes.notes.store import STATUSES, TYPES
+
+
+class NoteAnswers(Answers):
+    merges = (("note", "*.md"),)
+    ignores = (*Answers.ignores, "indices/")
+
+    def broken_rules(self, memory: Memory) -> Iterator[str]:
+        """Front-matter values that are read as if they were missing."""
+        text = read_file(memory.file)
+        front = find_front(text) if isinstance(text, str) else None
+        if front is None or not isinstance(text, str):
+            return
+        try:
+            values = load_front(text[front.start : front.end])
+        except FrontMatterError:  # reported already
+            return
+        for key, allowed in (("type", TYPES), ("status", STATUSES)):
+            if values.get(key) not in (None, *allowed):
+                yield f"has an unknown {key}, read as {allowed[0]}: use one of {', '.join(allowed)}"
+        for key in ("created_at", "created", "date"):
+            if values.get(key) is not None:
+                if moment(values[key]) is None:
+                    yield f"has a {key} that is not a date: write it like 2025-01-15T10:30:00Z"
+                break
+        tags = values.get("tags")
+        if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
+            yield "has tags that are not a list of words: write them like [auth, plan]"

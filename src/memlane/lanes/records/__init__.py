@@ -1,0 +1,1 @@
+"""The records lane (seed 001): one captured message per file, with the content kept whole."""

@@ -1,0 +1,58 @@
+"""What the records lane answers about its own format: the seed's rules, the archive, and the content's hash."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memlane.core.model import Memory, Problem
+from memlane.core.text import FrontMatterError, edit_front, find_front
+from memlane.lanes import merging
+from memlane.lanes.answers import Answers, Command, Progress, Trace
+from memlane.lanes.records.store import ARCHIVE, content_hash
+
+
+class RecordAnswers(Answers):
+    merges = (("record", "*.md"),)
+
+    def traces(self, native: str) -> Iterator[Trace]:
+        yield from self.trashed(f"{native}.md")
+        yield from self.file_traces("archive", self._inside(f"{ARCHIVE}/{native}.md"))
+        yield from self.file_traces("file", self.path_of(native))
+
+    def format_problems(self, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
+        """What the seed's own validation finds, and what a merge left undecided."""
+        for problem in self.lane.validate():
+            if paths is None or os.fspath(problem.path) in paths:
+                yield problem
+        for path in progress(list(self.lane.files() if paths is None else paths)):
+            for item in () if isinstance(path, Problem) else self.lane.parse(path):
+                if isinstance(item, Memory) and (why := merging.undecided(item)):
+                    yield Problem(item.path, why)
+
+    def fix_for(self, problem: Problem, command: Command) -> str | None:
+        if "lies in a sub-folder" in problem.why:
+            return shlex.join(["mv", "-n", os.fspath(problem.path), os.fspath(self.lane.root)])
+        return None
+
+    def edited(self, text: str) -> str:
+        """The file with the hash of the content that it has now."""
+        front = find_front(text)
+        if front is None:
+            return text
+        try:
+            return edit_front(text, {"content_hash": content_hash(text[front.body :])})
+        except FrontMatterError:
+            return text  # the rules of the format say what is wrong with it
+
+    def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        return merging.document(*merging.decoded(base, ours, theirs), settle=_rehash).encode()
+
+
+def _rehash(values: dict[str, Any], body: str, sides: Sequence[merging.Parts]) -> None:
+    """A record's content_hash is that of its content: of a side whose content it is, else computed."""
+    if "content_hash" in values:
+        known = {side.values.get("content_hash") for side in sides if side.body == body}
+        values["content_hash"] = known.pop() if len(known) == 1 else content_hash(body)

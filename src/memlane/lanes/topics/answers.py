@@ -1,0 +1,176 @@
+"""What the topics lane answers about its own format: dated entries in shared files, with an archive and index.md."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+
+from memlane.core.model import Memory, Plan, Problem, Step
+from memlane.disk import files
+from memlane.disk.tombstones import plain
+from memlane.gate import shown
+from memlane.lanes import merging, read_file
+from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Progress, Sign, Trace
+from memlane.lanes.topics import entries as text_of
+from memlane.lanes.topics import index_page, pages
+from memlane.lanes.topics.drafts import memory_of
+from memlane.lanes.topics.store import TopicLane
+from memlane.lanes.topics.usage import STATS
+
+
+def _index_out_of_step(lane: TopicLane, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+    if lane.root.is_dir() and not index_page.is_current(lane.folder):
+        yield os.fspath(lane.root / pages.INDEX), "does not say what the topic files say", command("topics", "reindex")
+
+
+class TopicAnswers(Answers):
+    shares_files = True
+    prunes = True
+    merges = (("topic", "*/*.md"), ("archive", "archive/*/*.md"), ("index", "index.md"))
+    ignores = (*Answers.ignores, STATS)
+    health = (
+        HealthCheck(
+            "topics-index", "warning", "the topics' index.md is out of step", _index_out_of_step, TopicLane.reindex
+        ),
+    )
+    lane: TopicLane
+
+    def path_of(self, native: str) -> str:
+        topic, subtopic, _ = native.split("/")
+        return self._inside(f"{topic}/{subtopic}.md")
+
+    # -- removing for good
+
+    def texts_in(self, path: str) -> list[str]:
+        """What a deleted entry says, which lies in the trash as a file of its own."""
+        text = read_file(path)
+        return [_text(raw) for raw in text_of.split(text).raws] if isinstance(text, str) else []
+
+    def traces(self, native: str) -> Iterator[Trace]:
+        yield from self.trashed(f"{native}.md")
+        lane, folder = self.lane, self.lane.folder
+        try:
+            topic, subtopic, tail = files.safe_parts(native)
+            path = folder.path(topic, subtopic)
+        except ValueError:  # also what these two raise
+            return
+        found = folder.entries(path)
+        entries = found if isinstance(found, tuple) else ()
+        archive = folder.at(pages.ARCHIVE, topic, f"{tail[:4]}.md")
+        text = folder.read(archive)
+        raws = [raw for name, raw in text_of.archived(text) if name == subtopic] if isinstance(text, str) else []
+        own = {plain(raw) for raw in lane.raws_of(native, entries, raws)}
+
+        def is_of_memory(raw: str) -> bool:
+            """By its words: ids are counted anew as soon as a namesake is gone, and a kill may have come after that."""
+            return plain(raw) in own or lane.tombstones.was(f"topics:{native}", _text(raw))
+
+        for raw in filter(is_of_memory, raws):
+            yield _trace("archive", archive, raw, partial(self._take_from_archive, archive, subtopic, raw))
+        for raw in filter(is_of_memory, (entry.raw for entry in entries)):
+            yield _trace("entry", path, raw, partial(self._take_from_topic, path, raw))
+
+    def _take_from_topic(self, path: str, raw: str) -> None:
+        """Remove an entry from its topic file; before that, its title from index.md."""
+        folder = self.lane.folder
+        with folder.locked():
+            document = text_of.split(pages.sound(path))
+            if raw not in document.raws:
+                return
+            number = document.raws.index(raw)
+            before = [folder.parse(path, one) for one in document.raws]
+            name = "/".join(folder.named(path))
+            listed = index_page.listed(folder).get(name)
+            if listed and listed.description == before[number].title:
+                index = folder.at(pages.INDEX)
+                pages.write(index, text_of.edit_index(pages.text(index), {name: listed._replace(description="")}))
+            raws = [one for place, one in enumerate(document.raws) if place != number]
+            kept = pages.trimmed(raws, document.tail)
+            pages.write(path, "".join((document.head, *kept, document.tail)))
+            index_page.update(folder, path, before)
+
+    def _take_from_archive(self, archive: str, subtopic: str, raw: str) -> None:
+        folder = self.lane.folder
+        with folder.locked():
+            text = pages.text(archive)
+            for piece in (text_of.archive_mark(subtopic) + raw, raw):
+                if piece in text:
+                    left = text.replace(piece, "", 1)
+                    files.replace(archive, files.encoded(left)) if left.strip() else files.remove(archive)
+                    break
+            index_page.write(folder, everything=True)
+
+    def purge_recipe(self, native: str, path: str) -> str:
+        return (
+            "git filter-repo --replace-text FILE   # a file outside of the repository with the lines to be removed, "
+            "one a line; delete it afterwards"
+        )
+
+    # -- is it sound
+
+    def broken_rules(self, memory: Memory) -> Iterator[str]:
+        if memory.created_at is None:
+            yield f"{shown(memory.native_id)}: the date is no day of any calendar"
+
+    def format_problems(self, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
+        yield from super().format_problems(paths, progress)
+        for path, count in Counter(entry.path for entry in self.lane.prune(dry_run=True)).items():
+            if paths is None or path in paths:
+                why = f"has {count} more entries than a topic file keeps: `memlane prune --lane topics --apply`"
+                yield Problem(Path(path), f"{why} archives them")
+
+    # -- what has aged
+
+    def prunable(self) -> Plan:
+        """What is too many or too much for a topic file goes to its archive (seed 000)."""
+        entries = self.lane.prune(dry_run=True)
+        reason = "newer entries have taken its place"
+        return Plan(tuple(Step(entry.id, "archive", reason, entry.title) for entry in entries))
+
+    def prune(self, steps: Mapping[str, Step], begin: Callable[[str, str], None]) -> Plan:
+        """All entries of a topic file that are too many go together."""
+        done: list[Step] = []
+        entries = [entry for entry in self.lane.prune(dry_run=True) if entry.id in steps]
+        for path, first in {entry.path: entry for entry in reversed(entries)}.items():
+            begin(f"topics:{first.topic}/{first.subtopic}", "archive")
+            done += [steps[entry.id] for entry in self.lane.prune(paths=[path]) if entry.id in steps]
+        return Plan(tuple(done))
+
+    def grouped(self, steps: Sequence[Step]) -> Iterator[Group]:
+        files: dict[str, list[Step]] = {}
+        for step in steps:
+            files.setdefault(step.id.rpartition("/")[0], []).append(step)
+        for name, together in files.items():
+            count = f"{len(together)} more than {name.removeprefix('topics:')} keeps"
+            reason = f"{count}: newer entries have taken their place"
+            yield Group(together, "archive", reason, "; ".join(step.title for step in together))
+
+    # -- undo and git
+
+    def writing(self) -> AbstractContextManager[None]:
+        return files.locked(os.fspath(self.lane.root)) if self.lane.root.is_dir() else nullcontext()
+
+    def derived(self) -> str:
+        return os.path.join(self.lane.root, pages.INDEX)
+
+    def rebuild(self) -> None:
+        if self.lane.root.is_dir():
+            self.lane.reindex()
+
+    def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        from memlane.lanes.topics.merging import archive, index, topic
+
+        merge = {"topic": topic, "archive": archive, "index": index}[driver]
+        return merge(*merging.decoded(base, ours, theirs)).encode()
+
+
+def _text(raw: str) -> str:
+    return memory_of(text_of.parse(raw)).text
+
+
+def _trace(what: str, path: str, raw: str, remove: Callable[[], None]) -> Trace:
+    return Trace(what, path, (_text(raw),), remove, (raw.partition("\n")[0], text_of.parse(raw).title))

@@ -1,0 +1,295 @@
+"""What the vault answers about its own format: an append-only log of records, each with versions of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from memlane.core.model import Memory, Plan, Problem, Step, iso, utc_now
+from memlane.core.text import first_line, moment
+from memlane.disk import files, log
+from memlane.gate import shown
+from memlane.lanes.answers import (
+    Age,
+    Answers,
+    Command,
+    Group,
+    HealthCheck,
+    Sign,
+    Trace,
+    Version,
+    needles,
+    remove_command,
+)
+from memlane.lanes.vault.checks import MAX_TEXT
+from memlane.lanes.vault.record import SOURCES, Record, read_line, render_lines, supersedes, time_of
+from memlane.lanes.vault.store import STALE_AFTER, MemoryVault
+
+FULL = 90  # percent of the records that the vault takes
+BLOAT, LINES = 3, 100  # lines for each active record, and how many there must be to be worth a word
+_ID = re.compile(r"[0-9a-f]{12}")
+_ID_IN_TEXT = re.compile(r"\b[0-9a-f]{12}\b")
+_LINE_DAMAGE = ("is not", "is torn", "has no", "has a wrong", "has wrong")
+
+
+def _unkeyed(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+    newest: dict[tuple[str | None, str], Memory] = {}
+    registers = [memory for memory in memories if memory.fields["tier"] == "register"]
+    registers.sort(key=lambda memory: memory.updated_at or memory.created_at or utc_now(), reverse=True)
+    for memory in registers:
+        topic = memory.fields["topic_id"]
+        if not topic:
+            fix = command("update", memory.id, "--field", "topic_id=KEY")
+            yield memory.id, "is a register without a topic: no update finds it, no prompt shows it", fix
+        elif (other := newest.setdefault((memory.scope, topic), memory)) is not memory:
+            fix = command("rm", memory.id)
+            yield memory.id, f"is an older register of the same topic as {other.id}", fix
+
+
+def _full(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+    stats = vault.vault_stats()
+    if stats["utilization_pct"] >= FULL:
+        why = f"holds {stats['active_count']} of {stats['max_active']} records"
+        fix = f"`{command('vault', 'proposals')}` says what could go; vault.max_active raises the limit."
+        yield os.fspath(vault.path), why, fix
+
+
+def _bloated(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+    stats = vault.vault_stats()
+    if stats["bloat_ratio"] >= BLOAT and stats["raw_lines"] >= LINES:
+        why = f"has {stats['raw_lines']:,} lines for {stats['active_count']:,} records"
+        yield os.fspath(vault.path), why, command("vault", "compact")
+
+
+def _left_by_compaction(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+    old, rejected = (os.fspath(vault.path) + suffix for suffix in (log.OLD, log.REJECTED))
+    if os.path.lexists(old):
+        yield old, "was left by an interrupted compaction; it is read", command("vault", "compact")
+    if os.path.lexists(rejected):
+        why = "holds lines that a compaction could not read"
+        yield rejected, why, f"Save what is of use in it, then: {remove_command(rejected)}"
+
+
+class VaultAnswers(Answers):
+    shares_files = True
+    is_folder = False
+    prunes = True
+    merges = (("vault", "{name} -text"),)
+    ignores = ("{name}.old",)
+    health = (
+        HealthCheck("registers", "warning", "a register of the vault has no topic, or one that another has", _unkeyed),
+        HealthCheck("vault-full", "warning", "the vault is nearly full", _full),
+        HealthCheck("vault-bloat", "info", "the vault is mostly old versions", _bloated),
+        HealthCheck("vault-rest", "info", "a compaction left something to look at", _left_by_compaction),
+    )
+    lane: MemoryVault
+
+    def path_of(self, native: str) -> str:
+        return os.fspath(self.lane.path)
+
+    def files_beside(self) -> list[Path]:
+        return [self.lane.path.with_name(self.lane.path.name + suffix) for suffix in (log.OLD, log.REJECTED)]
+
+    # -- removing for good
+
+    def traces(self, native: str) -> Iterator[Trace]:
+        """All lines of a record: of the log, of what a kill left of a rewrite, and of what was rejected."""
+        path = os.path.realpath(self.lane.path)
+        texts = tuple(record.text for record in self.lane.history(native))
+        is_of_record = partial(_is_line_of, native, texts)
+        rejected = path + log.REJECTED
+        if os.path.isfile(rejected) and any(map(is_of_record, log.split_lines(files.read_bytes(rejected)))):
+            yield Trace("lines", rejected, (), partial(_filter, path, rejected, is_of_record))
+        if os.path.isfile(path) and any(map(is_of_record, log.split_lines(_all_of(path) + log.read_old(path)))):
+            yield Trace("lines", path, texts, partial(_rewrite, path, is_of_record))
+
+    def git_needles(self, native: str) -> set[bytes]:
+        return {f'"{native}"'.encode()}
+
+    def purge_recipe(self, native: str, path: str) -> str:
+        needle = json.dumps(f'"{native}"')
+        code = f"blob.data = b''.join(line for line in blob.data.splitlines(True) if b{needle} not in line)"
+        return f"git filter-repo --blob-callback {shlex.quote(code)}"
+
+    def out_of_reach(self) -> Iterator[Sign]:
+        rejected = os.path.realpath(self.lane.path) + log.REJECTED
+        if os.path.isfile(rejected):
+            why = "has damaged lines of the vault; those without an id may be of any record"
+            yield rejected, why, remove_command(rejected)
+
+    # -- is it sound
+
+    def broken_rules(self, memory: Memory) -> Iterator[str]:
+        """A record that is read as it is, though no call here would have written it."""
+        record = self.lane.get_memory(memory.native_id)
+        name = shown(record.id)
+        if not _ID.fullmatch(record.id):
+            yield f"{name}: the id is not 12 hex digits"
+        if record.source not in (None, *SOURCES):
+            yield f"{name}: the source is unknown: use one of {', '.join(SOURCES)}"
+        if len(record.text) > MAX_TEXT:
+            yield f"{name}: the text has {len(record.text):,} characters; {MAX_TEXT:,} are allowed"
+        for key in ("created_at", "updated_at"):
+            if getattr(record, key) and moment(getattr(record, key)) is None:
+                yield f"{name}: {key} is not a date and time"
+        if not record.created_at:
+            yield f"{name}: there is no created_at"
+
+    def fix_for(self, problem: Problem, command: Command) -> str | None:
+        if problem.path == self.lane.path and problem.why.startswith(_LINE_DAMAGE):
+            name = self.lane.path.name
+            return f"{command('vault', 'compact')}  # keeps the line in {name}.rejected; old versions go, too"
+        return None
+
+    # -- what has aged
+
+    def ages(self) -> Iterator[Age]:
+        """A register without a topic that was not updated for 90 days is stale (seed 002)."""
+        now = self.lane.clock()
+        for record in self.lane.recall_memories():
+            if record.tier == "register" and not record.topic_id:
+                when = time_of(record.updated_at or record.created_at)
+                if now - when > STALE_AFTER:
+                    yield Age(f"vault:{record.id}", "stale", str(when.date()), (now - when).days)
+
+    def prunable(self) -> Plan:
+        """What `propose_deletions` names: duplicates, noise, registers that nobody updates (seed 002)."""
+        proposals = self.lane.propose_deletions()
+        return Plan(
+            tuple(
+                Step(f"vault:{one['id']}", "delete", f"{one['reason']}: {one['detail']}", first_line(one["text"]))
+                for one in proposals
+            )
+        )
+
+    def prune(self, steps: Mapping[str, Step], begin: Callable[[str, str], None]) -> Plan:
+        still = {step.id for step in self.prunable().steps}
+        begin("vault", "delete")
+        deleted = self.lane.bulk_delete([id.removeprefix("vault:") for id in steps if id in still])["deleted"]
+        return Plan(tuple(steps[f"vault:{id}"] for id in deleted))
+
+    def grouped(self, steps: Sequence[Step]) -> Iterator[Group]:
+        for step in steps:
+            others = tuple(f"vault:{id}" for id in _ID_IN_TEXT.findall(step.reason) if f"vault:{id}" != step.id)
+            certain = step.reason.startswith("duplicate_topic")
+            reason = step.reason.replace("_", " ", 1)
+            action, option = ("delete", "") if certain else ("look at", "rm")
+            yield Group([step], action, reason, step.title, others, option)
+
+    # -- earlier versions
+
+    def versions(self, native: str) -> list[Version] | None:
+        records = self.lane.history(native)
+        return [
+            Version(
+                str(record.version),
+                moment(record.deleted_at or record.updated_at or record.created_at),
+                record.source,
+                _change(before, record),
+                os.fspath(self.lane.path),
+                record.text,
+            )
+            for before, record in zip([None, *records], records, strict=False)
+        ][::-1]
+
+    def before_append(self, data: bytes) -> tuple[bytes, dict[str, str]]:
+        records = [record for line in log.split_lines(data) if isinstance(record := read_line(line), Record)]
+        before = _latest(os.fspath(self.lane.path), {record.id for record in records})
+        return render_lines(before.values()), {record.id: _hash(record) for record in records}
+
+    def undo_append(
+        self, before: bytes, after: Mapping[str, str], settle: Callable[[str, str, bool], None]
+    ) -> tuple[list[str], list[Sign]]:
+        path = os.fspath(self.lane.path)
+        parsed = (read_line(line) for line in log.split_lines(before))
+        old_records = {record.id: record for record in parsed if isinstance(record, Record)}
+        lines: list[Record] = []
+        back: list[Record] = []  # already: an undo was killed before it was done
+        conflicts: list[Sign] = []
+        with files.locked(path) if os.path.isfile(path) else nullcontext():
+            latest = _latest(path, set(after))
+            for id, hash in after.items():
+                old, now = old_records.get(id), latest.get(id)
+                if now is old is None or (now and old and replace(now, version=0) == replace(old, version=0)):
+                    back += [old] if old else []
+                elif now is not None and _hash(now) != hash:
+                    conflicts.append((f"vault:{id}", "has changed since", ""))
+                elif old is not None:  # a compaction may have left nothing of it
+                    lines.append(replace(old, version=max(old.version, now.version if now else 0) + 1))
+                elif now is not None:
+                    lines.append(replace(now, version=now.version + 1, deleted_at=iso(utc_now())))
+            if lines:
+                files.append_lines(path, render_lines(lines))
+        for record in (*back, *lines):
+            settle(f"vault:{record.id}", record.text, record.deleted_at is not None)
+        return [f"vault:{record.id}" for record in lines], conflicts
+
+    def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        from memlane.lanes.vault.merging import vault
+
+        return vault(base, ours, theirs)
+
+
+def _change(before: Record | None, record: Record) -> str:
+    """What a version changed, in a few words."""
+    if record.deleted_at:
+        return "deleted"
+    if before is None:
+        return "added"
+    if before.deleted_at:
+        return "restored"
+    if (before.tier, record.tier) == ("register", "canon"):
+        return "promoted to canon"
+    names = ("text", "scope", "category", "tier", "topic_id", "tags", "source", "extra")
+    changed = [name for name in names if getattr(before, name) != getattr(record, name)]
+    return f"changed {', '.join(changed)}" if changed else "written again"
+
+
+def _hash(record: Record) -> str:
+    """A hash of what a record says, whatever its version: undone and done again, it says the same."""
+    return hashlib.blake2b(render_lines([replace(record, version=1)]), digest_size=16).hexdigest()
+
+
+def _latest(path: str, ids: set[str]) -> dict[str, Record]:
+    """The last versions of these records of a vault."""
+    found: dict[str, Record] = {}
+    for line in (*log.split_lines(log.read_old(path)), *log.split_lines(_all_of(path))):
+        record = read_line(line)
+        if isinstance(record, Record) and record.id in ids and supersedes(record, found.get(record.id)):
+            found[record.id] = record
+    return found
+
+
+def _is_line_of(id: str, texts: Collection[str], line: bytes) -> bool:
+    """Whether a line of the vault is of this record. A damaged one is, where it has its id or its words."""
+    record = read_line(line)
+    if isinstance(record, Record):
+        return record.id == id
+    words = {needle for text in texts for needle in needles(text, every=True)}
+    return f'"{id}"'.encode() in line or any(needle in line for needle in words)
+
+
+def _rewrite(path: str, is_dropped: Callable[[bytes], bool]) -> None:
+    def change(data: bytes) -> tuple[bytes, bytes]:
+        lines = [line for line in log.split_lines(data) if line.strip() and not is_dropped(line)]
+        return b"".join(line + b"\n" for line in lines), b""
+
+    log.rewrite(path, change, lambda line: isinstance(read_line(line), Record))
+
+
+def _filter(owner: str, path: str, is_dropped: Callable[[bytes], bool]) -> None:
+    """Take lines out of a side file, which is written under the lock of the vault."""
+    with files.locked(owner) if os.path.isfile(owner) else nullcontext():
+        log.remove_lines(path, is_dropped)
+
+
+def _all_of(path: str) -> bytes:
+    return Path(path).read_bytes() if os.path.isfile(path) else b""

@@ -1,0 +1,159 @@
+"""Merge what two branches made of a vault: lines are united, and who changed a record later wins. Pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from memlane.core.three_way import survivors, woven
+from memlane.disk.log import split_lines
+from memlane.lanes.vault.record import Record, parse_line, read_line, time_of
+
+
+class _Line(NamedTuple):
+    """A line of the vault by what it says, whatever its version; `number` tells equal ones apart."""
+
+    id: str
+    says: str | bytes
+    number: int
+
+
+class _Log(NamedTuple):
+    order: list[_Line]
+    records: dict[_Line, Record]
+    raw: dict[_Line, bytes]
+
+
+def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Every line that either side added, and none that either took out (`compact`).
+
+    A record that both changed keeps all versions, numbered anew: the later one is the last, and one that is not deleted
+    comes after a tombstone. Of two registers that both made for one topic the older gets a tombstone that names the
+    other. Damaged lines stay as they are.
+    """
+    first, left, right = (_log(data) for data in (base, ours, theirs))
+    one, two = survivors(first.order, left.order, right.order)
+    raw = {line: max(_numbered(log, line) for log in (left, right) if line in log.raw)[1] for line in (*one, *two)}
+    records = {line: parse_line(raw[line].decode()) for line in raw if line.id}
+    order = woven(one, two, key=lambda line: _place(line, records))
+    apart = {line.id for line in set(one) - set(two)} & {line.id for line in set(two) - set(one)}
+    moved = {line.id for line in set(one) & set(two) if left.raw[line] != right.raw[line]}
+    chains: dict[str, tuple[list[_Line], list[_Line]]] = {id: ([], []) for id in (apart | moved) - {""}}
+    for number, side in enumerate((one, two)):
+        for line in side:
+            if line.id in chains:
+                chains[line.id][number].append(line)
+    for sides in chains.values():
+        chain = _chain(*sides, records=records)
+        version = 0
+        for line in chain:  # rising numbers, none lower than it was
+            version = max(version + 1, records[line].version)
+            if version != records[line].version:
+                _set(line, {"version": version}, records, raw)
+    order += _superseded(left, right, order, records, raw)
+    return b"".join(raw[line] + b"\n" for line in order)
+
+
+def _numbered(log: _Log, line: _Line) -> tuple[int, bytes]:
+    record = log.records.get(line)
+    return (record.version if record else 0), log.raw[line]
+
+
+def _log(data: bytes) -> _Log:
+    log = _Log([], {}, {})
+    seen: Counter[tuple[str, str | bytes]] = Counter()
+    for raw in split_lines(data):
+        if not raw.strip():
+            continue
+        record = read_line(raw)
+        said: tuple[str, str | bytes] = ("", raw) if isinstance(record, str) else (record.id, _said(raw))
+        line = _Line(*said, seen[said])
+        seen[said] += 1
+        log.order.append(line)
+        log.raw[line] = raw
+        if isinstance(record, Record):
+            log.records[line] = record
+    return log
+
+
+def _said(raw: bytes) -> str:
+    values = json.loads(raw)
+    values.pop("version", None)
+    return json.dumps(values, sort_keys=True)
+
+
+def _place(line: _Line, records: Mapping[_Line, Record]) -> tuple[Any, ...]:
+    """Where a line that only one side has goes: by time. A damaged one follows the line above it, as far as it can."""
+    record = records.get(line)
+    if record is None:
+        return (time_of(None), 0, "", repr(line.says))
+    return (_changed(record), record.version, record.id, repr(line.says))
+
+
+def _changed(record: Record) -> Any:
+    return max(map(time_of, (record.created_at, record.updated_at, record.deleted_at)))
+
+
+def _chain(ours: list[_Line], theirs: list[_Line], *, records: Mapping[_Line, Record]) -> list[_Line]:
+    """All versions of a record that both sides changed, the one that counts last."""
+    for side in (ours, theirs):
+        side.sort(key=lambda line: records[line].version)
+    chain = woven(ours, theirs, key=lambda line: (_changed(records[line]), repr(line.says)))
+    if not ours or not theirs or ours[-1] in theirs or theirs[-1] in ours:
+        return chain
+
+    def weight(line: _Line) -> tuple[Any, ...]:
+        return (records[line].deleted_at is None, _changed(records[line]), repr(line.says))
+
+    winner = max(ours[-1], theirs[-1], key=weight)
+    return [*(line for line in chain if line != winner), winner]
+
+
+def _set(line: _Line, changes: Mapping[str, Any], records: dict[_Line, Record], raw: dict[_Line, bytes]) -> None:
+    values = {**json.loads(raw[line]), **changes}
+    raw[line] = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+    records[line] = parse_line(raw[line].decode())
+
+
+def _latest(lines: Iterable[_Line], records: Mapping[_Line, Record]) -> dict[str, _Line]:
+    found: dict[str, _Line] = {}
+    for line in lines:
+        old = found.get(line.id)
+        if line not in records:
+            continue
+        if old is None or records[line].version >= records[old].version:
+            found[line.id] = line
+    return found
+
+
+def _registers(lines: Iterable[_Line], records: Mapping[_Line, Record]) -> dict[tuple[str, str], set[_Line]]:
+    """The active registers of each topic of each scope."""
+    found: dict[tuple[str, str], set[_Line]] = {}
+    for line in _latest(lines, records).values():
+        record = records[line]
+        if record.tier == "register" and record.topic_id and not record.deleted_at:
+            found.setdefault((record.scope, record.topic_id), set()).add(line)
+    return found
+
+
+def _superseded(
+    left: _Log, right: _Log, order: list[_Line], records: dict[_Line, Record], raw: dict[_Line, bytes]
+) -> list[_Line]:
+    """Tombstones for all but the newest register of a topic, where it is the merge that brought several together."""
+    before = [_registers(log.records, log.records) for log in (left, right)]
+    tombstones = []
+    for topic, lines in sorted(_registers(order, records).items()):
+        ids = {line.id for line in lines}
+        if len(ids) < 2 or any(ids <= {line.id for line in side.get(topic, ())} for side in before):
+            continue
+        winner = max(lines, key=lambda line: (_changed(records[line]), line.id))
+        for loser in sorted(lines - {winner}):
+            when = max((records[winner], records[loser]), key=_changed)
+            stone = _Line(loser.id, f"superseded by {winner.id}", 0)
+            raw[stone] = raw[loser]
+            changes = {"deleted_at": when.updated_at or when.created_at, "superseded_by": winner.id}
+            _set(stone, {"version": records[loser].version + 1, **changes}, records, raw)
+            tombstones.append(stone)
+    return tombstones
