@@ -86,7 +86,7 @@ def missing(seen: Survey) -> Iterator[Sign]:
     settings = seen.bank.config
     external = {"memory_configuration.external_path": settings.root}
     for key, path in (external | {f"lanes.{name}": settings.lane_root(name) for name in NAMES}).items():
-        if settings[key] and not os.path.lexists(path):
+        if settings.values.get(key) and not os.path.lexists(path):
             source = settings.sources[key]
             yield os.fspath(path), f"is not there, but {key} names it", f"Put it back, or correct {key} in {source}."
 

@@ -49,6 +49,7 @@ ALIKE_SHORT, SHORT = 0.7, 30  # in texts of so many words at most, one word more
 RELATED = 0.3  # of the words of the smaller text, for two texts of one title to be about the same
 LONG = 50_000  # characters of a note or record
 SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
+_KEPT_FIRST = ("vault", "notes", "topics", "layers", "records")  # of memories that say the same
 _FEW = 3  # words that say too little to compare
 _NAME = 4  # words of a title at most that is a name rather than a statement
 _LABEL = re.compile(r"^\*\*(?:Context:\*\*.*|[^*\n]{1,40}:\*\*)", re.MULTILINE)  # of a topic's entry
@@ -332,10 +333,9 @@ def _duplicates(look: _Look) -> Iterator[Item]:
 
 def _worth(look: _Look, memory: Memory) -> tuple[bool, bool, int, str, str]:
     """Sort key: of memories of one text, the one to keep comes first."""
-    order = ("vault", "notes", "topics", "layers", "records")
     canon = memory.fields.get("tier") == "canon"
-    when = _when(memory)
-    return memory.id not in look.linked, not canon, order.index(memory.lane), str(when or "9"), memory.id
+    rank = _KEPT_FIRST.index(memory.lane) if memory.lane in _KEPT_FIRST else len(_KEPT_FIRST)
+    return memory.id not in look.linked, not canon, rank, str(_when(memory) or "9"), memory.id
 
 
 def _adds_nothing(look: _Look, memory: Memory, kept: Memory) -> bool:
