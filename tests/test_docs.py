@@ -76,7 +76,7 @@ def test_the_readmes_first_commands_exist_in_the_makefile() -> None:
 
 
 def test_every_link_in_the_docs_leads_somewhere() -> None:
-    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
