@@ -44,6 +44,21 @@ def test_every_package_and_module_says_what_it_is() -> None:
     assert silent == []
 
 
+def test_no_module_is_too_long_to_read_in_one_sitting() -> None:
+    lengths = {relative(path): len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length > 600} == {}
+
+
+def test_no_class_is_too_long_to_keep_in_mind() -> None:
+    lengths = {
+        f"{relative(path)}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
 def test_no_two_test_files_have_the_same_name() -> None:
     """pytest runs without packages, so the second of two would not be imported."""
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("__main__.py", "__init__.py")]
