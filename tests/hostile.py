@@ -118,11 +118,12 @@ def _gate(text: str) -> None:
     redact(text, scan(text, email=True, phone=True))
 
 
-def _hygiene(text: str) -> None:
-    from memlane.core import hygiene
+def _suspicious(text: str) -> None:
+    from memlane.core.instructions import suspicious
+    from memlane.core.invisible import visible
     from memlane.recall import blocks
 
-    hygiene.visible(text), hygiene.suspicious(text), blocks.escaped(text), blocks.without_blocks(text)
+    visible(text), suspicious(text), blocks.escaped(text), blocks.without_blocks(text)
 
 
 def _entries(text: str) -> None:
@@ -310,7 +311,7 @@ PARSERS: dict[str, Parser] = {
     "chunks and links": _index,
     "query": _query,
     "secret scanner": _gate,
-    "hygiene": _hygiene,
+    "suspicious text": _suspicious,
     "mentions of code": _mentions,
     "symbols in code": _symbols,
     "likeness": _similar,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from commands import CANARY, Run
 from conftest import tree
 from memlane import Bank, InvalidInput, Memory, NotFound, StorageError
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.exchange import export, imports, marked_block
 from memlane.exchange.imports import Outcome, import_from
 from memlane.lanes.topics.checks import PATTERNS

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from conftest import tree
 from memlane import Bank, NoteLane, Refused, gate
-from memlane.core import hygiene
-from memlane.core.hygiene import suspicious, visible
+from memlane.core import instructions
+from memlane.core.instructions import suspicious
+from memlane.core.invisible import visible
 from memlane.core.model import Draft
 from samples import LANES, make_lane
 
@@ -235,9 +236,9 @@ def test_hostile_text_is_judged_in_linear_time(piece: str) -> None:
     assert spent(piece * 40_000) < 100 * spent(piece * 2_000) + 0.05
 
 
-@pytest.mark.parametrize("why", hygiene._SIGNS)
+@pytest.mark.parametrize("why", instructions._SIGNS)
 def test_what_a_pattern_finds_has_one_of_the_words_that_are_looked_for_first(why: str) -> None:
-    pattern, _ = hygiene._SIGNS[why]
+    pattern, _ = instructions._SIGNS[why]
 
     @given(st.from_regex(re.compile(pattern, re.IGNORECASE | re.MULTILINE)))
     def holds(text: str) -> None:

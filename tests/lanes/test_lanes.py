@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import tree
 from memlane import AlreadyExists, InvalidInput, Memory, NotFound, Problem, Refused, StorageError
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.disk import files
 from memlane.lanes import Lane, scan
 from samples import LANES, draft, make_lane, root_of, words

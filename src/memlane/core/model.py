@@ -54,8 +54,8 @@ class Memory:
 
     @property
     def suspicious(self) -> tuple[str, ...]:
-        """Why the text reads like instructions to a model; () when it does not. See `memlane.core.hygiene`."""
-        from memlane.core.hygiene import suspicious
+        """Why the text reads like instructions to a model; () when it does not. See `memlane.core.instructions`."""
+        from memlane.core.instructions import suspicious
 
         return suspicious("\n".join((self.title, *self.tags, self.text)))
 

@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 
 from memlane.core.errors import InvalidInput, Refused
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Draft
 from memlane.disk import files
 

@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
 from memlane.index.chunks import chunks

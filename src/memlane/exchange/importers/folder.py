@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import InvalidInput, StorageError
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Draft, Problem
 from memlane.core.text import FrontMatterError, find_front, first_heading, load_front, moment
 from memlane.disk import files

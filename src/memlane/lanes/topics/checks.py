@@ -10,7 +10,7 @@ from typing import Any
 
 from memlane import gate
 from memlane.core.errors import Refused
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Draft
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.drafts import FIELDS, OWN

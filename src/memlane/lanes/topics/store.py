@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memlane import gate
 from memlane.core.errors import AlreadyExists, ConfigError, NotFound, StorageError
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory, Problem, Removed, utc_now
 from memlane.core.text import estimate, newline_of, slug
 from memlane.disk import files

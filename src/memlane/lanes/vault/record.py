@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memlane.core.errors import InvalidInput
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory
 from memlane.core.text import first_line, moment
 from memlane.disk import files

@@ -11,7 +11,7 @@ import click
 from memlane.bank import Bank
 from memlane.care import audit as audits
 from memlane.core.errors import NotEnabled, Refused, StorageError
-from memlane.core.hygiene import suspicious
+from memlane.core.instructions import suspicious
 from memlane.gate import DEFAULT
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.bank import field_option, fields_of

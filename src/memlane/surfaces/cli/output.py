@@ -14,7 +14,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Memory, Problem, iso
 from memlane.lanes import NAMES
 

@@ -14,7 +14,7 @@ from mcp.types import Annotations, Resource, ResourceTemplate, TextResourceConte
 
 from memlane.bank import Bank
 from memlane.core.errors import InvalidInput, NotFound
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Memory, iso
 from memlane.core.text import render_front
 from memlane.lanes import NAMES

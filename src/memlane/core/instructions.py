@@ -1,7 +1,7 @@
-"""Text that is not what it seems: characters nobody sees, and words meant for the model rather than the reader.
+"""Text that reads like instructions to a model.
 
-Whether a memory is suspicious is worked out from its text whenever it is asked for, not stored beside it: a file
-edited by hand, pulled from git or imported is judged like any other, and no format needs a field for it.
+Judged from the text whenever it is needed, never stored: a file edited by hand, pulled from git or imported is judged
+like any other, and no format needs a field for it.
 """
 
 from __future__ import annotations
@@ -10,25 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-# Stripped wherever they stand: terminal colour codes, control characters, zero-width spaces, bidirectional
-# overrides, and the Unicode tag block in which text can hide. NUL is left for files.encoded to refuse.
-_ALWAYS = re.compile(
-    "\x1b\\[[0-9;?]{0,32}[ -/]{0,8}[@-~]"
-    "|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0001-\U000e01ef]"
-)
-# Joiners and direction marks belong to some scripts and to emoji; between plain ASCII they only hide things.
-_NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])|([\u200c-\u200f])[\u200c-\u200f]+")
-_LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
-
-
-def visible(text: str) -> str:
-    """The text without characters that no reader sees but a model does."""
-    if text.isascii() and text.translate(_LAYOUT).isprintable():
-        return text
-    lead = "\ufeff" * text.startswith("\ufeff")  # a byte order mark at the very start is only an encoding's habit
-    return lead + _NEEDLESS.sub(r"\1", _ALWAYS.sub("", text[len(lead) :]))
-
+from memlane.core.invisible import visible
 
 _WORD = r"[\w'-]{1,20}"
 _OVERRIDES = (
@@ -55,12 +37,12 @@ _STYLE = (
     r"\bstyle[ \t]{0,8}=[ \t]{0,8}[\"'][^\"'\n]{0,200}"
     r"(?:display[ ]?:[ ]?none|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?0|opacity[ ]?:[ ]?0[;\"' ])"
 )
-# Not `prettier-ignore` and its like, which speak to a program.
+# The lookbehind leaves out `prettier-ignore` and the like, which speak to a program.
 _COMMENT = (
     r"(?<!-)\b(?:ignore|disregard|assistant|the model|system prompt|you must|you should|do not tell|exfiltrate|curl"
     r"|wget)\b"
 )
-# Each pattern with words of which it needs at least one: looking for those first is much quicker.
+# Each pattern, with lower-case words of which every match holds at least one: looking for those first is much quicker.
 _SIGNS = {
     "overrides instructions": (_OVERRIDES, ("ignore", "disregard", "forget", "override", "bypass", "neglect")),
     "speaks to the model": (
@@ -72,7 +54,7 @@ _SIGNS = {
     ),
     "hides text by its style": (_STYLE, ("style",)),
 }  # fmt: skip
-_LETTERS = {"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"}  # what the patterns take for i, s and k
+_LOOKALIKES = {"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"}  # re.IGNORECASE takes them for i, s, k
 
 
 @cache
@@ -83,18 +65,18 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def suspicious(text: str) -> tuple[str, ...]:
     """Why a text reads like instructions to the model; () when it does not."""
     text = visible(text)
-    plain = text
-    for letter, as_seen in _LETTERS.items():
-        plain = plain.replace(letter, as_seen)
-    plain = plain.lower()
-    found = [
+    lowered = text
+    for lookalike, letter in _LOOKALIKES.items():  # str.translate would be a thousand times slower
+        lowered = lowered.replace(lookalike, letter)
+    lowered = lowered.lower()
+    signs = [
         why
         for why, (pattern, words) in _SIGNS.items()
-        if any(word in plain for word in words) and _compiled(pattern).search(text)
+        if any(word in lowered for word in words) and _compiled(pattern).search(text)
     ]
     if any(_compiled(_COMMENT).search(comment) for comment in _comments(text)):
-        found.append("hides an instruction in a comment")
-    return tuple(found)
+        signs.append("hides an instruction in a comment")
+    return tuple(signs)
 
 
 def _comments(text: str) -> Iterator[str]:
