@@ -78,22 +78,25 @@ def _file(suffix: str, read: Callable[[Path], Any]) -> Parser:
 
 
 def _front(text: str) -> None:
-    from memlane.core import text as t
+    from memlane.core.front_matter import edit_front, find_front, load_front
 
-    front = t.find_front(f"---\n{text}\n---\nbody\n")
+    front = find_front(f"---\n{text}\n---\nbody\n")
     assert front
-    t.load_front(text)
-    t.edit_front(f"---\n{text}\n---\nbody\n", {"tags": ["a"], "title": "b", "status": None})
+    load_front(text)
+    edit_front(f"---\n{text}\n---\nbody\n", {"tags": ["a"], "title": "b", "status": None})
 
 
 def _body(text: str) -> None:
-    from memlane.core import text as t
+    from memlane.core.dates import moment
+    from memlane.core.front_matter import with_body
+    from memlane.core.markdown import first_heading, heading, lines_with_code
+    from memlane.core.text import estimate, first_line, keywords, slug
 
-    assert t.with_body("---\na: 1\n---\n", text).endswith(text)
-    assert t.with_body("", text).endswith(text)
-    for line, _ in t.lines_with_code(text):
-        t.heading(line)
-    t.first_heading(text), t.first_line(text), t.keywords(text), t.slug(text), t.estimate(text), t.moment(text)
+    assert with_body("---\na: 1\n---\n", text).endswith(text)
+    assert with_body("", text).endswith(text)
+    for line, _ in lines_with_code(text):
+        heading(line)
+    first_heading(text), first_line(text), keywords(text), slug(text), estimate(text), moment(text)
 
 
 def _index(text: str) -> None:
@@ -336,7 +339,7 @@ PARSERS: dict[str, Parser] = {
 
 def expected(error: BaseException) -> bool:
     """Whether a parser may end like that: with an error of memlane's own, or the one its module is there for."""
-    from memlane.core.text import FrontMatterError
+    from memlane.core.front_matter import FrontMatterError
     from memlane.surfaces.clients.jsonc import Damaged
 
     return isinstance(error, MemlaneError | FrontMatterError | Damaged)

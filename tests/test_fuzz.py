@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from hostile import HOSTILE, PARSERS, cpu
 from memlane import Bank, ConfigError, InvalidInput, Refused
 from memlane.care.fresh import symbols
-from memlane.core.text import FrontMatterError, edit_front, load_toml
+from memlane.core.front_matter import FrontMatterError, edit_front
+from memlane.core.toml import load_toml
 from memlane.gate.secrets import check_pii
 from memlane.surfaces.clients import toml
 from memlane.surfaces.clients.jsonc import Damaged

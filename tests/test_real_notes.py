@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memlane import Memory, NoteLane
-from memlane.core.text import FrontMatterError, edit_front, find_front, load_front
+from memlane.core.front_matter import FrontMatterError, edit_front, find_front, load_front
 from memlane.lanes import scan
 
 DATA = Path(os.environ.get("MEMLANE_DATA", "nowhere"))

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from memlane import config, gate, lanes
 from memlane.config import Profile
+from memlane.core.dates import moment, utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
-from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed, utc_now
-from memlane.core.text import moment
+from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
 from memlane.disk import files, tombstones
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import ConfigError, NotEnabled
-from memlane.core.text import load_toml
+from memlane.core.toml import load_toml
 from memlane.gate import shown
 from memlane.lanes import LANES, NAMES
 
@@ -154,7 +154,7 @@ def profile(config: Config) -> Profile:
 
 def load_profile(path: str | Path) -> Profile:
     """The `memory` key of a YAML profile; what it leaves out has its default. Raises ConfigError."""
-    from memlane.core.text import FrontMatterError, load_front
+    from memlane.core.front_matter import FrontMatterError, load_front
 
     path = Path(path)
     try:

@@ -22,7 +22,7 @@ from commands import Run
 from conftest import Clock, tree
 from memlane import Bank, Memory, NotFound, StorageError
 from memlane.capture.messages import capture
-from memlane.core.model import utc_now
+from memlane.core.dates import utc_now
 from memlane.disk.tombstones import FILE, Tombstones, plain
 from memlane.exchange import editing
 from memlane.exchange.export import lines

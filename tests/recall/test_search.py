@@ -15,7 +15,7 @@ import pytest
 
 from conftest import tree
 from memlane import Bank, InvalidInput
-from memlane.core.model import iso, utc_now
+from memlane.core.dates import iso, utc_now
 from memlane.index.chunks import LARGE, chunks
 from memlane.index.encoders import open_encoder
 from memlane.index.links import links_in

@@ -31,9 +31,9 @@ from memlane import gate
 from memlane.capture import repetition, transcripts
 from memlane.capture.transcripts import KINDS
 from memlane.capture.transcripts.entry import Entry
+from memlane.core.dates import iso, moment
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, Refused, StorageError
-from memlane.core.model import Draft, iso
-from memlane.core.text import moment
+from memlane.core.model import Draft
 from memlane.disk import files
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from memlane.bank import Bank
 from memlane.care import audit
 from memlane.config import Config
 from memlane.core.errors import MemlaneError, NotEnabled
+from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory, Problem
-from memlane.core.text import lines_with_code
 from memlane.disk import files
 from memlane.gate import Guard
 from memlane.index.links import links_in

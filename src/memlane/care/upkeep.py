@@ -33,8 +33,9 @@ from typing import Any
 from memlane.bank import Bank
 from memlane.care import prune
 from memlane.care.inventory import File, Progress, Seen, Survey, places, unseen
+from memlane.core.dates import utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
-from memlane.core.model import Memory, Plan, Problem, Step, utc_now
+from memlane.core.model import Memory, Plan, Problem, Step
 from memlane.core.text import first_line
 from memlane.gate import redacted, shown
 from memlane.gate.likeness import tokens

@@ -1,23 +1,14 @@
-"""The values that travel between lanes, bank and surfaces. No I/O."""
+"""The values that lanes, bank and surfaces pass to each other. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def iso(moment: datetime | None) -> str | None:
-    """ISO 8601 in UTC with a `Z`, to the second unless there is a fraction; naive is UTC, None stays None."""
-    if moment is None:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat().replace("+00:00", "Z")
+from memlane.core.dates import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +88,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory that a search found, with its best piece. `why` holds the parts that its score is made of."""
+    """A memory that a search found, with its best passage. `why` holds the parts that add up to its score."""
 
     memory: Memory
     score: float
@@ -118,7 +109,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A memory that links to something, with the words around the link that say most about it."""
+    """A memory that links to something, with the most telling words around the link."""
 
     memory: Memory
     score: float
@@ -139,7 +130,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Damage found while reading: reported, while everything else keeps working."""
+    """Damage found while reading. It is reported, and everything else keeps working."""
 
     path: Path
     why: str
@@ -155,8 +146,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A memory that was put away, and the way back. `how` is "trash" or "archive", then `path` is where it lies, or
-    "tombstone", then it is the log that has it."""
+    """A memory that was deleted, and where to get it back from.
+
+    With `how` "trash" or "archive", `path` is where the file is now; with "tombstone", it is the log that holds it.
+    """
 
     id: str
     how: str
@@ -169,7 +162,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change that a Plan proposes. `title` helps a person to recognise what it is about."""
+    """One change that a Plan proposes. `title` is for the person who reads the plan."""
 
     id: str
     action: str
@@ -177,12 +170,12 @@ class Step:
     title: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "action": self.action, "reason": self.reason, "title": self.title}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A proposed change that can be printed, then applied. `remarks` are what a person should look at besides."""
+    """Proposed changes that can be printed, then applied. `remarks` are anything else a person should look at."""
 
     steps: tuple[Step, ...] = ()
     remarks: tuple[str, ...] = ()

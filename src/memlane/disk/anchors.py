@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from memlane.core.dates import moment
 from memlane.core.errors import NotFound
-from memlane.core.text import moment
 from memlane.disk import files, log
 
 NAME = "anchors.jsonl"

@@ -23,8 +23,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from memlane.core.dates import iso, utc_now
 from memlane.core.errors import StorageError
-from memlane.core.model import Memory, Problem, iso, utc_now
+from memlane.core.model import Memory, Problem
 from memlane.disk import files, log
 
 FILE = "tombstones.jsonl"

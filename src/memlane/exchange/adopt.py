@@ -13,7 +13,8 @@ from typing import Any
 
 from memlane import config
 from memlane.core.errors import ConfigError, InvalidInput
-from memlane.core.text import load_toml, newline_of
+from memlane.core.text import newline_of
+from memlane.core.toml import load_toml
 from memlane.disk import anchors, files, tombstones
 from memlane.lanes import NAMES, open_lane
 

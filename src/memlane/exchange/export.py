@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput
-from memlane.core.model import Memory, iso
-from memlane.core.text import heading, lines_with_code
+from memlane.core.markdown import heading, lines_with_code
+from memlane.core.model import Memory
 from memlane.disk import files
 from memlane.exchange import marked_block
 from memlane.lanes import NAMES

@@ -14,8 +14,9 @@ from typing import Any
 
 from memlane import gate
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
-from memlane.core.model import Draft, Memory, iso
+from memlane.core.model import Draft, Memory
 from memlane.core.text import first_line
 from memlane.disk import files
 from memlane.exchange.export import line_of

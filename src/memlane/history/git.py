@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
-from memlane.core.text import moment
 from memlane.gate import shown
 
 _SAFE = (

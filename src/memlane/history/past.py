@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from memlane.config import Config
+from memlane.core.dates import iso, moment
 from memlane.core.errors import MemlaneError
-from memlane.core.model import Memory, iso
-from memlane.core.text import moment
+from memlane.core.model import Memory
 from memlane.history import git
 from memlane.lanes import NAMES, Lane
 

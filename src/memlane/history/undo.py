@@ -30,8 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.core.model import Memory, iso, utc_now
+from memlane.core.model import Memory
 from memlane.disk import files
 from memlane.gate import shown
 from memlane.lanes import NAMES, Lane

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memlane.core.text import heading, lines_with_code
+from memlane.core.markdown import heading, lines_with_code
 
 SMALL, LARGE = 200, 1500  # characters
 

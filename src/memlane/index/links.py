@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memlane.core.text import lines_with_code
+from memlane.core.markdown import lines_with_code
 
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 _BACKTICKS = re.compile(r"`+")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
+from memlane.core.dates import moment
 from memlane.core.model import Memory
-from memlane.core.text import moment
 
 
 def shape(memory: Memory) -> tuple[str, bytes]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlane import gate
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.front_matter import FrontMatterError, edit_front
 from memlane.core.model import Draft, Memory, Problem, Removed
-from memlane.core.text import FrontMatterError, edit_front
 from memlane.disk import files
 from memlane.gate import Check
 

@@ -315,7 +315,7 @@ def _left() -> float:
 
 def _log(client: str, event: str, what: str) -> None:
     """Add a line to the log, without anything that the session said. A log that cannot be written is not written."""
-    from memlane.core.model import iso, utc_now
+    from memlane.core.dates import iso, utc_now
     from memlane.gate import redacted
 
     when = iso(utc_now().replace(microsecond=0))

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
-from memlane.core.text import lines_with_code
 from memlane.index.links import links_in
 
 MOST = 50  # that one memory can have

@@ -25,8 +25,9 @@ from memlane import gate, lanes
 from memlane.care.fresh.code import Code, Gone, Seen, Unreadable, decoded
 from memlane.care.fresh.mentions import Mention, mentions
 from memlane.care.fresh.symbols import Unparsable, find, normal
+from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError, NotFound
-from memlane.core.model import Memory, Problem, utc_now
+from memlane.core.model import Memory, Problem
 from memlane.disk import anchors as sidecar
 from memlane.disk import files
 from memlane.disk.anchors import Anchor, Anchors

@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.invisible import visible
+from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Problem
-from memlane.core.text import FrontMatterError, find_front, first_heading, load_front, moment
 from memlane.disk import files
 from memlane.exchange import marked_block
 from memlane.exchange.importers.item import Found, Item, Skipped

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from memlane.core.dates import moment
 from memlane.core.model import Draft, Memory, Problem
-from memlane.core.text import moment
 from memlane.disk import files
 from memlane.exchange.importers.item import Found, Item
 from memlane.lanes import NAMES, Lane, open_lane, scan

@@ -15,9 +15,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft, Problem
-from memlane.core.text import first_line, moment, slug
+from memlane.core.text import first_line, slug
 from memlane.exchange.importers import folder
 from memlane.exchange.importers.item import Found, Item
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memlane.core.markdown import lines_with_code
 from memlane.core.model import Draft
-from memlane.core.text import lines_with_code
 from memlane.exchange.importers import folder
 from memlane.exchange.importers.item import Found
 

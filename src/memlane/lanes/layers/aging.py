@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
-from memlane.core.text import first_line, heading, lines_with_code, newline_of
+from memlane.core.markdown import heading, lines_with_code
+from memlane.core.text import first_line, newline_of
 
 FRESH_DAYS = 30
 AGING_DAYS = 90

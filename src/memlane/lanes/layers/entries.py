@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
-from memlane.core.text import moment
 from memlane.lanes.layers.aging import EVERY
 
 

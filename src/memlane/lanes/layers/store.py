@@ -29,9 +29,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memlane import gate
+from memlane.core.dates import moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.core.model import Draft, Memory, Problem, Removed, utc_now
-from memlane.core.text import first_heading, moment, slug
+from memlane.core.markdown import first_heading
+from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.core.text import slug
 from memlane.disk import files
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, read_file, readable

@@ -21,21 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from memlane import gate
+from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotEnabled, NotFound
-from memlane.core.model import Draft, Memory, Problem, Removed, iso, utc_now
-from memlane.core.text import (
-    FrontMatterError,
-    find_front,
-    first_heading,
-    first_line,
-    joined,
-    load_front,
-    moment,
-    newline_of,
-    render_front,
-    slug,
-    with_body,
-)
+from memlane.core.front_matter import FrontMatterError, find_front, load_front, render_front, with_body
+from memlane.core.markdown import first_heading
+from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.core.text import first_line, joined, newline_of, slug
 from memlane.disk import files
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan

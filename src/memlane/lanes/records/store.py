@@ -28,19 +28,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
+from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
-from memlane.core.model import Draft, Memory, Problem, Removed, iso, utc_now
-from memlane.core.text import (
-    FrontMatterError,
-    find_front,
-    joined,
-    keywords,
-    load_front,
-    moment,
-    newline_of,
-    plain,
-    with_body,
-)
+from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
+from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.core.text import joined, keywords, newline_of
 from memlane.disk import files
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import edited, known, read_file, readable

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any
 
 from memlane import gate
+from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft, Memory
-from memlane.core.text import moment
 from memlane.disk import files
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import LABELS, Entry

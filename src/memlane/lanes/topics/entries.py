@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from memlane.core.text import first_line, heading, newline_of
+from memlane.core.markdown import heading
+from memlane.core.text import first_line, newline_of
 
 LABELS = ("Context", "Problem", "Solution", "Code")
 _ALSO = ("Process", "Benefits", "Integration", "Key Insights", "Results", "Application")  # found in real files

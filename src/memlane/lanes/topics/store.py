@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memlane import gate
+from memlane.core.dates import utc_now
 from memlane.core.errors import AlreadyExists, ConfigError, NotFound, StorageError
 from memlane.core.invisible import visible
-from memlane.core.model import Draft, Memory, Problem, Removed, utc_now
+from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import estimate, newline_of, slug
 from memlane.disk import files
 from memlane.disk.tombstones import Tombstones

@@ -13,8 +13,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from memlane.core.dates import iso
 from memlane.core.errors import AlreadyExists, StorageError
-from memlane.core.model import iso
 from memlane.disk import files
 from memlane.lanes import read_file
 

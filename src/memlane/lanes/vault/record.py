@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory
-from memlane.core.text import first_line, moment
+from memlane.core.text import first_line
 from memlane.disk import files
 from memlane.lanes import known
 

@@ -25,8 +25,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
+from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.core.model import Draft, Memory, Problem, Removed, iso, utc_now
+from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.disk import files
 from memlane.disk.log import Position, read_new, read_old, rewrite, split_lines
 from memlane.disk.tombstones import Tombstones

@@ -11,8 +11,8 @@ import click
 
 from memlane import config
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput, NotEnabled
-from memlane.core.model import iso
 from memlane.exchange import adopt
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.output import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from memlane.bank import Bank
-from memlane.core.model import iso
+from memlane.core.dates import iso
 from memlane.surfaces.cli.output import as_json, print_json, print_rows, say, with_bank
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memlane.bank import Bank
-from memlane.core.model import iso
+from memlane.core.dates import iso
 from memlane.history import versions as histories
 from memlane.surfaces.cli.output import as_json, id_argument, print_json, print_rows, print_text, say, with_bank
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.invisible import visible
-from memlane.core.model import Memory, Problem, iso
+from memlane.core.model import Memory, Problem
 from memlane.lanes import NAMES
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from urllib.parse import quote, unquote
 from mcp.types import Annotations, Resource, ResourceTemplate, TextResourceContents
 
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput, NotFound
+from memlane.core.front_matter import render_front
 from memlane.core.invisible import visible
-from memlane.core.model import Memory, iso
-from memlane.core.text import render_front
+from memlane.core.model import Memory
 from memlane.lanes import NAMES
 
 INDEX = "memory://index"

@@ -1,0 +1,268 @@
+"""YAML front matter: finding it in a text, reading it safely, and editing it key by key. Pure functions.
+
+PyYAML is imported on first use: that costs more time than all of memlane.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from memlane.core.text import newline_of
+
+MAX_FRONT = 64 * 1024  # bytes of YAML; more is data, not front matter
+MAX_FRONT_DEPTH = 50
+MAX_FRONT_VALUES = 10_000  # after aliases are followed: a "billion laughs" stops here
+TWICE = "has a key twice"
+
+
+class FrontMatterError(ValueError):
+    """The YAML between the fences is not a plain mapping. `line` counts from the top of the file."""
+
+    def __init__(self, why: str, line: int = 1) -> None:
+        super().__init__(why)
+        self.line = line
+
+
+class Front(NamedTuple):
+    """Where the parts of a text with front matter are: text[start:end] is YAML, text[body:] the body."""
+
+    start: int
+    end: int
+    body: int
+
+
+_OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_BLANK = re.compile(r"[ \t]*\r?\n")
+
+
+def find_front(text: str) -> Front | None:
+    """Where the front matter is; None when there is no fence on line 1, or none that closes."""
+    if not text.startswith(("---", "\ufeff---")):
+        return None
+    opened = _OPEN.match(text)
+    if not opened:
+        return None
+    closed = _CLOSE.search(text, opened.end())
+    if not closed:
+        return None
+    blank = _BLANK.match(text, closed.end())
+    return Front(opened.end(), closed.start(), blank.end() if blank else closed.end())
+
+
+def load_front(source: str) -> dict[str, Any]:
+    """Parse front matter into str, int, float, bool, None, list and dict. Raises FrontMatterError.
+
+    YAML 1.2's core types only: dates stay the strings they are, `no` and `on` are words.
+    """
+    import yaml
+
+    if len(source) > MAX_FRONT:
+        raise FrontMatterError(f"is larger than {MAX_FRONT // 1024} KiB")
+    try:
+        if sum(map(source.count, ("[", "{", "- ", "? "))) > MAX_FRONT_DEPTH:
+            _refuse_depth(source)
+        values = yaml.load(source, Loader=_loader())  # noqa: S506 - a safe loader, narrowed further
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        why = TWICE if error.problem == TWICE else f"is not valid YAML ({error.problem})"
+        raise FrontMatterError(why, mark.line + 2 if mark else 1) from None
+    except FrontMatterError:
+        raise
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
+        # PyYAML raises any of these for an explicit tag on a value that does not fit it
+        raise FrontMatterError(f"is not valid YAML ({type(error).__name__})") from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise FrontMatterError("is not a mapping of keys to values")
+    _refuse_size(values)
+    return values
+
+
+def render_front(values: Mapping[str, Any]) -> str:
+    """Front matter for a new file, with its fences and the blank line after them. Strings are double-quoted."""
+    lines = [f"{_key(key)}: {_flow(value)}\n" for key, value in values.items()]
+    return "".join(("---\n", *lines, "---\n\n"))
+
+
+def edit_front(text: str, changes: Mapping[str, Any]) -> str:
+    """Set top-level front-matter keys (None removes one) and leave every other byte as it is.
+
+    Comments, order, quoting and unknown keys of the rest survive. A text without front matter gets one.
+    Raises FrontMatterError when the YAML is broken, or written in a way that cannot be edited by key.
+    """
+    if not changes:
+        return text
+    front = find_front(text)
+    newline = newline_of(text)
+    if front is None:
+        bom = "\ufeff" * text.startswith("\ufeff")
+        return bom + render_front(_present(changes)).replace("\n", newline) + text[len(bom) :]
+    source = text[front.start : front.end]
+    expected = _present({**load_front(source), **changes})
+    try:
+        for key, value in changes.items():
+            span = _key_span(source, key)
+            line = "" if value is None else f"{_key(key)}: {_flow(value)}{newline}"
+            if span:
+                source = source[: span[0]] + line + source[span[1] :]
+            elif line:
+                if source and not source.endswith("\n"):
+                    source += newline
+                source += line
+        unharmed = _present(load_front(source)) == expected
+    except FrontMatterError:
+        unharmed = False
+    if not unharmed:  # a flow-style mapping or an exotic key: an error is better than damage to the rest
+        raise FrontMatterError("is written in a way that cannot be edited key by key; edit it by hand")
+    return text[: front.start] + source + text[front.end :]
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def with_body(text: str, body: str) -> str:
+    """The text with another body. Its front matter stays; a body that itself looks like front matter stays a body."""
+    front = find_front(text)
+    newline = newline_of(text)
+    head = text[: front.body] if front else "\ufeff" * text.startswith("\ufeff")
+    if front and not head.endswith("\n"):
+        head += newline * 2
+    for separator in ("", newline, f"---{newline}---{newline * 2}"):
+        changed = head + separator + body
+        changed_front = find_front(changed)
+        start = changed_front.body if changed_front else len(head)
+        if changed[start:] == body and bool(changed_front) == bool(front or separator):
+            return changed
+    raise AssertionError("an empty front matter always keeps a body apart")
+
+
+def plain(value: str) -> str:
+    """A YAML scalar without quotes where that is safe in every YAML parser, else double-quoted."""
+    return value if _PLAIN.fullmatch(value) and not _NOT_PLAIN.fullmatch(value) else quoted(value)
+
+
+def quoted(value: str) -> str:
+    """A double-quoted YAML scalar on one line."""
+    return _BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _./@+()-]|:(?=[A-Za-z0-9/]))*(?<! )")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NOT_PLAIN = re.compile(r"(?i)true|false|yes|no|on|off|y|n|null|[-+.0-9][-+.0-9_:ex]*|0x[0-9a-f]+|[0-9-]{8,10}")
+_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_TAG = "tag:yaml.org,2002:"
+_TYPES = {  # what a scalar without quotes is, and the characters it may begin with ("" for an empty one)
+    "bool": (r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
+    "null": (r"~|null|Null|NULL|", [*"~nN", ""]),
+    "int": (r"[-+]?[0-9]{1,4000}", [*"-+0123456789"]),
+    "float": (r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", [*"-+.0123456789"]),
+}
+
+
+@cache
+def _loader() -> Any:
+    """The YAML loader class: core types of YAML 1.2, no merge keys, no key twice, no tags of Python."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+        yaml_constructors: dict[str | None, Any] = {}  # noqa: RUF012
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            mapping = super().construct_mapping(node, deep=deep)
+            if len(mapping) != len(node.value):
+                raise yaml.constructor.ConstructorError(None, None, TWICE, node.start_mark)
+            return mapping  # type: ignore[no-any-return]
+
+        def flatten_mapping(self, node: Any) -> None:
+            """Do nothing: `<<` is a word like any other."""
+
+    def number(loader: Any, node: Any) -> Any:
+        value = float(node.value)
+        return value if math.isfinite(value) else node.value
+
+    for name, (pattern, beginnings) in _TYPES.items():
+        anchored = re.compile(rf"(?:{pattern})\Z")
+        for character in beginnings:
+            Loader.yaml_implicit_resolvers.setdefault(character, []).append((_TAG + name, anchored))
+    safe = yaml.constructor.SafeConstructor
+    for name in ("null", "bool", "str", "seq", "map"):
+        Loader.yaml_constructors[_TAG + name] = getattr(safe, f"construct_yaml_{name}")
+    Loader.yaml_constructors[f"{_TAG}int"] = lambda _, node: int(node.value)
+    Loader.yaml_constructors[f"{_TAG}float"] = number
+    Loader.yaml_constructors[None] = safe.construct_undefined
+    return Loader
+
+
+def _refuse_depth(source: str) -> None:
+    """Raise FrontMatterError for nesting that would overflow the stack of PyYAML's C code."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(source, Loader=_loader()):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_FRONT_DEPTH:
+            raise FrontMatterError("is nested too deeply")
+
+
+def _refuse_size(values: dict[str, Any]) -> None:
+    """Raise FrontMatterError for data that is deep, endless (an alias to itself) or huge once aliases are followed."""
+    pending: list[tuple[Any, int]] = [(values, 0)]
+    count = 0
+    while pending:
+        value, depth = pending.pop()
+        count += 1
+        if count > MAX_FRONT_VALUES or depth > MAX_FRONT_DEPTH:
+            raise FrontMatterError("is too deep or too large when its aliases are followed")
+        if isinstance(value, dict | list):
+            items = value.values() if isinstance(value, dict) else value
+            pending.extend((item, depth + 1) for item in items)
+
+
+def _flow(value: Any) -> str:
+    """A value as one line of YAML."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{quoted(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value)
+
+
+def _key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) and not _NOT_PLAIN.fullmatch(name) else quoted(name)
+
+
+def _key_span(source: str, key: str) -> tuple[int, int] | None:
+    """(start, end) of the lines of one top-level key, without comments and blank lines above the next key.
+
+    Raises FrontMatterError when the source is not YAML, perhaps since another key was edited.
+    """
+    import yaml
+
+    try:
+        root = yaml.compose(source, Loader=_loader())
+    except yaml.YAMLError as error:
+        raise FrontMatterError(f"is not valid YAML ({type(error).__name__})") from None
+    if not isinstance(root, yaml.MappingNode):
+        return None
+    starts = [name.start_mark.line for name, _ in root.value]
+    for (name, _), line in zip(root.value, starts, strict=True):
+        if name.value == key:
+            lines = source.splitlines(keepends=True)
+            end = min((other for other in starts if other > line), default=len(lines))
+            while end > line + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
+                end -= 1
+            return sum(map(len, lines[:line])), sum(map(len, lines[:end]))
+    return None
