@@ -28,7 +28,7 @@ def test_titles_become_file_names(title: str, name: str) -> None:
 
 @given(st.text())
 def test_every_slug_is_a_safe_name(title: str) -> None:
-    from memlane.disk.files import is_reserved, safe_parts
+    from memlane.disk.names import is_reserved, safe_parts
 
     name = slug(title)
     if name and not is_reserved(name):  # the notes lane puts a word before those

@@ -15,6 +15,7 @@ from conftest import tree
 from memlane import InvalidInput, NotFound, Problem
 from memlane.core.model import Draft
 from memlane.disk import files
+from memlane.disk.names import safe_parts
 from memlane.exchange import importers
 from memlane.exchange.importers import Found, Item, Skipped
 from memlane.exchange.importers.folder import safe_name
@@ -178,7 +179,7 @@ def test_tags_of_front_matter_and_text_are_joined(tmp_path: Path) -> None:
 @given(st.text(st.characters(codec="utf-8"), max_size=80) | st.sampled_from(["con.md", "indices/x", "a.md/b", "../x"]))
 def test_every_name_becomes_one_that_all_file_systems_hold(name: str) -> None:
     made = safe_name(name)
-    assert "/".join(files.safe_parts(f"{made}.md")) == f"{made}.md"
+    assert "/".join(safe_parts(f"{made}.md")) == f"{made}.md"
     assert safe_name(made) == made
 
 

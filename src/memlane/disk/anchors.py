@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from memlane.core.dates import moment
 from memlane.core.errors import NotFound
 from memlane.disk import files, log
+from memlane.disk.names import is_stray, refuse_link
 
 NAME = "anchors.jsonl"
 Anchors = dict[str, dict[tuple[str, str], "Anchor"]]  # by id, then by target and symbol
@@ -60,7 +61,7 @@ def load(path: str, id: str | None = None) -> tuple[Anchors, int]:
 
     A link out of the bank is not followed, and counts as one damaged line. Raises OSError.
     """
-    if files.is_stray(path, os.path.dirname(path)):
+    if is_stray(path, os.path.dirname(path)):
         return {}, 1
     try:
         with open(path, "rb") as file:
@@ -118,7 +119,7 @@ def append(path: str, anchors: Iterable[Anchor]) -> None:
     """Write anchors, on stable storage when it returns. A torn last line is closed off first. Raises StorageError."""
     data = b"".join(anchor.line() for anchor in anchors)
     if data:
-        files.refuse_link(path, os.path.dirname(path))
+        refuse_link(path, os.path.dirname(path))
         files.append_lines(path, data)
 
 
@@ -141,7 +142,7 @@ def compact(path: str, keep: Collection[str] | None = None, *, drop: Collection[
         ]
         return b"".join(kept), b"".join(line + b"\n" for line in rejected)
 
-    files.refuse_link(path, os.path.dirname(path))
+    refuse_link(path, os.path.dirname(path))
     try:
         log.rewrite(path, change, lambda line: bool(line.strip()) and not _parsed(line)[1])
     except NotFound:

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import time
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Problem
+from memlane.disk.names import STRAY
 
 try:
     import fcntl
@@ -29,17 +27,10 @@ except ImportError:
     raise ImportError("memlane runs on Linux and macOS; on Windows, use it inside WSL.") from None
 
 MAX_BYTES = 10 * 1024 * 1024
-MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
-TRASH = ".trash"
-STRAY = "is a link out of the bank and not followed"
 LEFT_OVER = 3600.0  # seconds after which a temporary file is nobody's any more
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
-_INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-_STAMP = re.compile(r"_(\d{8}_\d{6})(?:-(\d+))?$")
 
 
 class Witness(Protocol):
@@ -54,93 +45,6 @@ class Witness(Protocol):
 
 
 witness: ContextVar[Witness | None] = ContextVar("witness", default=None)  # of this thread; see memlane.history.undo
-
-
-# -- names
-
-
-def safe_parts(name: str) -> tuple[str, ...]:
-    """Split a relative file name into parts that are safe on every file system, in NFC.
-
-    Raises InvalidInput for absolute, climbing, hidden, reserved, over-long or unprintable names: a bank
-    travels by git between Linux, macOS and Windows. The name is not echoed: it may be a secret in the wrong place.
-    """
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("The name is not valid Unicode.", hint="Use letters, digits and dashes.") from None
-    if not name.strip():
-        raise InvalidInput("The name is empty.", hint="Give a name such as auth-plan.md.")
-    if _FORBIDDEN.search(name) or _INVISIBLE.search(name):
-        raise InvalidInput(
-            "The name has characters that file systems do not allow.",
-            hint='Leave out control and invisible characters and < > : " | ? * \\.',
-        )
-    if name.startswith("/"):
-        raise InvalidInput("The name is an absolute path.", hint="Give a name inside the bank.")
-    parts = tuple(unicodedata.normalize("NFC", name).split("/"))
-    for part in parts:
-        if part in ("", ".", ".."):
-            raise InvalidInput("The name would leave the bank.", hint="Give a name inside it, without '..'.")
-        if part.startswith("."):
-            raise InvalidInput("The name is hidden.", hint="Start it with a letter or a digit.")
-        if part.endswith((" ", ".")) or part.startswith(" ") or is_reserved(part):
-            raise InvalidInput("The name is reserved on some systems.", hint="Choose another name.")
-        if len(part.encode()) > MAX_NAME_BYTES:
-            raise InvalidInput(
-                f"The name is too long ({len(part.encode())} bytes; {MAX_NAME_BYTES} are allowed).",
-                hint="Choose a shorter name.",
-            )
-    return parts
-
-
-def inside(root: str | Path, *parts: str) -> str:
-    """The path of `parts` under root. Raises InvalidInput when it leaves root, by `..` or by a link on the way."""
-    path = root = os.fspath(root)
-    for part in parts:
-        path = os.path.join(path, part)
-        if part in ("", ".", "..") or "/" in part or "\0" in part or (os.path.islink(path) and _leads_out(path, root)):
-            raise InvalidInput(
-                "The name leads out of the bank.",
-                hint="Give a name inside it; replace a link by the file it points to.",
-            )
-    return path
-
-
-def is_stray(path: str, root: str | Path) -> bool:
-    """Whether a link that leads out of root stands in the place of a file."""
-    return os.path.islink(path) and _leads_out(path, os.fspath(root))
-
-
-def refuse_link(path: str, root: str | Path) -> None:
-    """Raise StorageError when a link that leads out of root stands in the place of a file."""
-    if is_stray(path, root):
-        raise StorageError(f"{os.path.basename(path)} {STRAY}.", hint="Replace it by a file.")
-
-
-def _leads_out(path: str, root: str) -> bool:
-    home = os.path.realpath(root)
-    return os.path.commonpath((home, os.path.realpath(path))) != home
-
-
-def is_reserved(name: str) -> bool:
-    """Whether Windows keeps this name for a device."""
-    return _DEVICE.fullmatch(name) is not None
-
-
-def folded(name: str) -> str:
-    """What a case-insensitive, normalising file system (macOS, Windows) sees of a name."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-
-
-def namesake(path: str) -> str | None:
-    """The name in the same folder that differs from this one only in case or Unicode form, if there is one."""
-    folder, name = os.path.split(path)
-    want = folded(name)
-    try:
-        return next((other for other in os.listdir(folder) if other != name and folded(other) == want), None)
-    except FileNotFoundError:
-        return None
 
 
 # -- reading
@@ -419,51 +323,6 @@ def make_folder(path: str, *, private: bool = False) -> None:
     with storage(path):
         if not os.path.isdir(_make_folders(path, 0o700 if private else 0o777)):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
-
-
-# -- trash
-
-
-def trash(path: str, root: str | Path, now: datetime, *, copy: bytes | None = None) -> str:
-    """Move a file into root/.trash under its own sub-folder and a stamped name; return where it lies.
-
-    `<stem>_<YYYYMMDD>_<HHMMSS>.md` in UTC; a second one within the second gets `-1`, so nothing is overwritten.
-    With `copy`, the file stays and these bytes are put into the trash in its name.
-    """
-    relative = os.path.relpath(path, root)
-    stem, suffix = os.path.splitext(relative)
-    stamp = now.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
-    number = 0
-    while True:
-        unique = f"-{number}" if number else ""
-        target = inside(root, TRASH, *f"{stem}_{stamp}{unique}{suffix}".split(os.sep))
-        try:
-            if copy is None:
-                move(path, target)
-            else:
-                create(target, copy)
-        except AlreadyExists:
-            number += 1
-        else:
-            return target
-
-
-def trashed(root: str | Path) -> Iterator[tuple[str, str, datetime]]:
-    """(relative name it had, where it lies, when) of everything in the trash, newest first."""
-    bin = os.path.join(root, TRASH)
-    found = []
-    for folder, _, names in os.walk(bin):
-        for name in names:
-            stem, suffix = os.path.splitext(os.path.relpath(os.path.join(folder, name), bin))
-            match = _STAMP.search(stem)
-            try:
-                when = datetime.strptime(match[1], "%Y%m%d_%H%M%S").replace(tzinfo=UTC) if match else None
-            except ValueError:
-                continue  # somebody else's file
-            if match and when:
-                found.append((when, int(match[2] or 0), stem[: match.start()] + suffix, os.path.join(folder, name)))
-    for when, _, name, path in sorted(found, reverse=True):
-        yield name, path, when
 
 
 # -- walking

@@ -27,6 +27,7 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
 from memlane.disk import files, log
+from memlane.disk.names import refuse_link
 
 FILE = "tombstones.jsonl"
 _KEY = re.compile(rb'\{"key":"((?:[0-9a-f]{2}){16,64})"\}')
@@ -205,7 +206,7 @@ class Tombstones:
         """Take in what was appended since the last call."""
         if self.path is None:
             return
-        files.refuse_link(self.path, os.path.dirname(self.path))
+        refuse_link(self.path, os.path.dirname(self.path))
         try:
             data, anew = log.read_new(self.path, self._at)
         except OSError as error:

@@ -34,13 +34,15 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory
 from memlane.disk import files
+from memlane.disk.names import inside
+from memlane.disk.trash import TRASH
 from memlane.gate import shown
 from memlane.lanes import NAMES, Lane
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-FOLDER = (files.TRASH, "undo")
+FOLDER = (TRASH, "undo")
 KEPT = 20
 _JOURNAL = "journal.jsonl"
 _ID = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,6}))?")
@@ -168,7 +170,7 @@ class Journal:
             stamp, number = latest[0], latest[1] + 1
         while not self.id:
             name = stamp if number == 1 else f"{stamp}-{number}"
-            folder = files.inside(self._home, *FOLDER, name)
+            folder = inside(self._home, *FOLDER, name)
             with suppress(AlreadyExists):
                 files.create(os.path.join(folder, _JOURNAL), _line(head).encode())
                 self.id, self._folder = name, folder
@@ -438,7 +440,7 @@ class _Group:
             gits = ".git" in (part.casefold() for part in parts)  # where programs lie that git runs
             if root is None or gits or path.startswith(os.path.join(self.home, *FOLDER) + os.sep):
                 raise InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
-            found.append(files.inside(root, *parts))
+            found.append(inside(root, *parts))
         return found
 
     def _below(self, path: str) -> str:

@@ -20,6 +20,7 @@ from memlane.core.invisible import visible
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Problem
 from memlane.disk import files
+from memlane.disk.names import is_reserved, safe_parts
 from memlane.exchange import marked_block
 from memlane.exchange.importers.item import Found, Item, Skipped
 from memlane.lanes import read_file
@@ -208,10 +209,10 @@ def _safe_part(part: str) -> str:
     clean = _BAD.sub("-", visible(part)).strip(" ").lstrip(".").rstrip(". ").strip()
     if len(clean.encode()) > _LONGEST:
         clean = clean.encode()[:_LONGEST].decode(errors="ignore").rstrip(". ")
-    if clean and files.is_reserved(clean):
+    if clean and is_reserved(clean):
         clean = f"note-{clean}"
     try:
-        files.safe_parts(f"{clean}.md")
+        safe_parts(f"{clean}.md")
     except InvalidInput:
         return "note-" + hashlib.sha256(part.encode()).hexdigest()[:8]
     return clean

@@ -17,6 +17,7 @@ from typing import Any
 
 from memlane.core.model import Draft, Problem
 from memlane.disk import files
+from memlane.disk.names import folded
 from memlane.exchange.importers.folder import changed, is_unicode, safe_name
 from memlane.exchange.importers.item import Found, Item
 
@@ -88,10 +89,10 @@ def _names(entities: list[str]) -> dict[str, str]:
     for entity in dict.fromkeys(entities):
         base = name = f"{FOLDER}/{safe_name(_NOT_IN_A_LINK.sub('-', entity.replace('/', '-')))}"
         number = 1
-        while files.folded(name) in taken:
+        while folded(name) in taken:
             number += 1
             name = f"{base}-{number}"
-        taken.add(files.folded(name))
+        taken.add(folded(name))
         names[entity] = name
     return names
 

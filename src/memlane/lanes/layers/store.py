@@ -34,7 +34,8 @@ from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFo
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import slug
-from memlane.disk import files
+from memlane.disk import files, trash
+from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, read_file, readable
 from memlane.lanes.layers import aging
@@ -376,7 +377,7 @@ class MemoryStore:
         now = self.clock()
         with files.locked(path):
             text = read_file(path)
-            moved = files.trash(path, self.root, now)
+            moved = trash.put(path, self.root, now)
         if isinstance(text, str):
             self.tombstones.bury((f"layers:{native}", aging.body(text)))
         return Removed(f"{self.name}:{native}", "trash", Path(moved), now)
@@ -388,7 +389,7 @@ class MemoryStore:
                 f"The memory exists: {gate.shown(native)}",
                 hint="Delete it first, or copy what you need from the one in .trash.",
             )
-        for name, lies, _ in files.trashed(self.root):
+        for name, lies, _ in trash.contents(self.root):
             if os.path.join(self.root, name) == path:
                 if isinstance(text := read_file(lies), str):
                     self.tombstones.lift(aging.body(text))
@@ -397,7 +398,7 @@ class MemoryStore:
         raise NotFound(f"The trash has no memory {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in files.trashed(self.root):
+        for name, lies, when in trash.contents(self.root):
             if id := id_of(name):
                 yield Removed(f"{self.name}:{id}", "trash", Path(lies), when)
 
@@ -449,7 +450,7 @@ class MemoryStore:
     # -- files
 
     def _path(self, id: str) -> str:
-        return files.inside(self.root, *path_of(id).split("/"))
+        return inside(self.root, *path_of(id).split("/"))
 
     def _existing(self, id: str) -> str:
         path = self._path(id)
@@ -480,7 +481,7 @@ class MemoryStore:
 
     def _entries(self, layer: str, *names: str, archives: bool) -> list[MemoryEntry]:
         """The memories of one folder. A file that cannot be read is left out; scan() reports it."""
-        folder = files.inside(self.root, LAYERS[layer].folder, *map(checked, names))
+        folder = inside(self.root, LAYERS[layer].folder, *map(checked, names))
         entries = []
         for name in sorted(self._listing(folder)):
             stem, suffix = os.path.splitext(name)
@@ -510,7 +511,7 @@ class MemoryStore:
         path = self._path(id)
         today = self._today()
         data = files.encoded(aging.page(content, today))
-        files.safe_parts(path_of(id))
+        safe_parts(path_of(id))
         _not_structural(id)
         if taken := self._namesake(path):
             raise AlreadyExists(
@@ -575,7 +576,7 @@ class MemoryStore:
             self._archive(path[: -len(".md")] + aging.ARCHIVE + ".md", pruned.archived)
         if pruned and pruned.removed:
             named = f"{path[: -len('.md')]}{BEFORE_PRUNE}.md"
-            copy = files.trash(named, self.root, self.clock(), copy=files.encoded(before))
+            copy = trash.put(named, self.root, self.clock(), copy=files.encoded(before))
         if text != old:  # an entry that is old already when it is appended goes straight to the archive
             files.replace(path, data)
         return copy
@@ -591,7 +592,7 @@ class MemoryStore:
 
     def _archive(self, path: str, sections: Sequence[str]) -> None:
         today = self._today()
-        files.inside(self.root, *self._below(path).split(os.sep))
+        inside(self.root, *self._below(path).split(os.sep))
         if not os.path.lexists(path):
             with suppress(AlreadyExists):  # somebody else created it just now
                 text = aging.page(aging.with_archived("", sections), today)
@@ -643,7 +644,7 @@ class MemoryStore:
         """Write down what `fold` reads, as far as that is possible: no memory depends on it."""
         line = json.dumps(news).encode() + b"\n"
         with suppress(MemlaneError, OSError):
-            path = files.inside(folder, STATS)
+            path = inside(folder, STATS)
             files.append_lines(path, line)
             size = os.path.getsize(path)
             if size // FOLD_BYTES > (size - len(line)) // FOLD_BYTES:
@@ -659,7 +660,7 @@ class MemoryStore:
             lines = [json.dumps({name: usage.to_json()}).encode() + b"\n" for name, usage in side.noted.items()]
             if side.data and sum(map(len, lines)) <= len(side.data) // 2:  # no data: it could not be read
                 if side.damaged:
-                    files.trash(path, self.root, self.clock(), copy=side.data)
+                    trash.put(path, self.root, self.clock(), copy=side.data)
                 files.replace(path, b"".join(lines))
 
     def _usage(self, id: str, path: str | None = None) -> Usage:

@@ -27,7 +27,8 @@ from memlane.core.front_matter import FrontMatterError, find_front, load_front, 
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import first_line, joined, newline_of, slug
-from memlane.disk import files
+from memlane.disk import files, trash
+from memlane.disk.names import folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan
 
@@ -249,12 +250,12 @@ class NoteLane:
         """Move a note that another one replaces into the trash: its text does not count as deleted."""
         path = self._located(native)
         with files.locked(path):
-            files.trash(path, self.root, self.clock())
+            trash.put(path, self.root, self.clock())
 
     def recover(self, native: str) -> Memory:
-        for name, lies, _ in files.trashed(self.root):
+        for name, lies, _ in trash.contents(self.root):
             if name == f"{native}.md":
-                path = files.inside(self.root, *name.split("/"))
+                path = inside(self.root, *name.split("/"))
                 self._refuse_namesake(path)
                 self.tombstones.lift(_body(lies))
                 files.move(lies, path)
@@ -262,7 +263,7 @@ class NoteLane:
         raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in files.trashed(self.root):
+        for name, lies, when in trash.contents(self.root):
             yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(lies), when)
 
     # -- the format
@@ -329,8 +330,8 @@ class NoteLane:
 
     def _new(self, filename: str) -> str:
         """The path of a note to be made. Raises InvalidInput for a name that some file system or walking would miss."""
-        parts = files.safe_parts(_suffixed(filename))
-        path = files.inside(self.root, *parts)
+        parts = safe_parts(_suffixed(filename))
+        path = inside(self.root, *parts)
         if any(part == "indices" or part.endswith(".md") for part in parts[:-1]) or self._is_skipped(path):
             raise InvalidInput("That folder is not for notes.", hint="Choose another folder.")
         return path
@@ -338,7 +339,7 @@ class NoteLane:
     def _existing(self, filename: str) -> str:
         """The path of a note that is there, under whatever name people or other programs gave it. Raises NotFound."""
         for name in dict.fromkeys((filename, *(unicodedata.normalize(form, filename) for form in ("NFC", "NFD")))):
-            path = files.inside(self.root, *name.split("/"))
+            path = inside(self.root, *name.split("/"))
             hidden = any(part.startswith(".") or part == "indices" for part in name.split("/"))
             if not hidden and os.path.isfile(path) and not self._is_skipped(path):
                 return path
@@ -359,7 +360,7 @@ class NoteLane:
     def _trash(self, path: str, now: datetime) -> str:
         with files.locked(path):  # so that nobody appends to what is on its way out
             body = _body(path)
-            moved = files.trash(path, self.root, now)
+            moved = trash.put(path, self.root, now)
         self.tombstones.bury((f"notes:{self._native(path)}", body))
         return moved
 
@@ -393,7 +394,7 @@ class NoteLane:
 
     def _create_named(self, stem: str, front: str, content: str) -> str:
         """Create under the first free name: stem, stem-2, … and, where many want the same one, a random tail."""
-        stem = f"note-{stem}" if files.is_reserved(stem) else stem or "note"
+        stem = f"note-{stem}" if is_reserved(stem) else stem or "note"
         for attempt in range(100):
             tail = "" if attempt == 0 else f"-{attempt + 1}" if attempt < 9 else f"-{os.urandom(4).hex()}"
             try:
@@ -420,8 +421,8 @@ class NoteLane:
         """Raise AlreadyExists when the file or a folder on its way differs from a name only in case or Unicode form."""
         while len(path) > len(os.fspath(self.root)):
             folder, name = os.path.split(path)
-            likely = files.folded(name) in self._names_in(folder) and not os.path.lexists(path)
-            if likely and (taken := files.namesake(path)):  # what is known of a folder may be a moment old
+            likely = folded(name) in self._names_in(folder) and not os.path.lexists(path)
+            if likely and (taken := namesake(path)):  # what is known of a folder may be a moment old
                 raise AlreadyExists(
                     f"Memory file already exists: {taken} differs from {name} only in case or Unicode form, which some "
                     "file systems cannot tell apart.",
@@ -434,7 +435,7 @@ class NoteLane:
             changed = os.stat(folder).st_mtime_ns
             remembered = self._namesakes.get(folder)
             if remembered is None or remembered[0] != changed:
-                remembered = (changed, set(map(files.folded, os.listdir(folder))))
+                remembered = (changed, set(map(folded, os.listdir(folder))))
                 self._namesakes[folder] = remembered
         except OSError:
             return set()  # no such folder yet; whatever else is wrong with it, writing will say
@@ -443,7 +444,7 @@ class NoteLane:
     def _note_name(self, path: str) -> None:
         folder, name = os.path.split(path)
         if remembered := self._namesakes.get(folder):
-            remembered[1].add(files.folded(name))
+            remembered[1].add(folded(name))
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
 
 

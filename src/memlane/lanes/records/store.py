@@ -33,8 +33,10 @@ from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import joined, keywords, newline_of
-from memlane.disk import files
+from memlane.disk import files, trash
+from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones
+from memlane.disk.trash import TRASH
 from memlane.lanes import edited, known, read_file, readable
 
 if TYPE_CHECKING:
@@ -322,20 +324,20 @@ class RecordLane:
         path = self._existing(native)
         now = self.clock()
         with files.locked(path):  # so that nobody changes what is on its way out
-            moved = files.trash(path, self.root, now)
+            moved = trash.put(path, self.root, now)
         return Removed(f"records:{_native(path)}", "trash", Path(moved), now)
 
     def archive(self, native: str) -> Removed:
         """Move a record into the folder `.archive`, where nothing reads it. `recover` brings it back."""
         path = self._existing(native)
-        target = files.inside(self.root, ARCHIVE, os.path.basename(path))
+        target = inside(self.root, ARCHIVE, os.path.basename(path))
         with files.locked(path):
             files.move(path, target)
         return Removed(f"records:{_native(path)}", "archive", Path(target), self.clock())
 
     def recover(self, native: str) -> Memory:
         path = self._path(native)
-        gone = [(name, lies) for name, lies, _ in files.trashed(self.root)]
+        gone = [(name, lies) for name, lies, _ in trash.contents(self.root)]
         for name, lies in (*gone, *self._archived()):
             if name == os.path.basename(path):
                 if isinstance(record := self._parse(lies), Record):
@@ -345,7 +347,7 @@ class RecordLane:
         raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in files.trashed(self.root):
+        for name, lies, when in trash.contents(self.root):
             yield Removed(f"records:{name.removesuffix('.md')}", "trash", Path(lies), when)
         for name, lies in self._archived():
             when = datetime.fromtimestamp(os.stat(lies).st_ctime, UTC)
@@ -470,10 +472,10 @@ class RecordLane:
 
     def _gone_names(self) -> frozenset[str]:
         """The names of the records in the trash and in the archive, remembered while these folders do not change."""
-        changed = tuple(_changed_at(os.path.join(self.root, name)) for name in (files.TRASH, ARCHIVE))
+        changed = tuple(_changed_at(os.path.join(self.root, name)) for name in (TRASH, ARCHIVE))
         if changed != self._gone[0]:
-            trash = (name for name, _, _ in files.trashed(self.root))
-            self._gone = (changed, frozenset([*trash, *(name for name, _ in self._archived())]))
+            deleted = (name for name, _, _ in trash.contents(self.root))
+            self._gone = (changed, frozenset([*deleted, *(name for name, _ in self._archived())]))
         return self._gone[1]
 
     def _archived(self) -> Iterator[tuple[str, str]]:
@@ -501,8 +503,8 @@ class RecordLane:
     def _path(self, id: str) -> str:
         if not isinstance(id, str):
             raise InvalidInput("The id is not a string.", hint="Give the record's UUID.")
-        parts = files.safe_parts(f"{id.removesuffix('.md')}.md")
-        return files.inside(self.root, *parts)
+        parts = safe_parts(f"{id.removesuffix('.md')}.md")
+        return inside(self.root, *parts)
 
     def _existing(self, id: str) -> str:
         path = self._path(id)

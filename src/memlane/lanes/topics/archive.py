@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from memlane.disk import files
+from memlane.disk.names import inside
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Entry
 from memlane.lanes.topics.pages import ARCHIVE, Folder, text
@@ -28,7 +29,7 @@ def add(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> list[
         years.setdefault(text_of.parse(raw).date[:4], []).append(raw)
     written = []
     for year, pruned in sorted(years.items()):
-        path = files.inside(folder.root, ARCHIVE, topic, f"{year}.md")
+        path = inside(folder.root, ARCHIVE, topic, f"{year}.md")
         data = files.encoded(text_of.add_archived(text(path), subtopic, pruned))
         files.replace(path, data)
         written.append(path)

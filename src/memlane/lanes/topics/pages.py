@@ -20,6 +20,7 @@ from pathlib import Path
 from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
 from memlane.core.model import Problem
 from memlane.disk import files
+from memlane.disk.names import inside, namesake, safe_parts
 from memlane.lanes import read_file, readable
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Entry
@@ -63,10 +64,10 @@ class Folder:
 
     def path(self, topic: str, subtopic: str, *, new: bool = False) -> str:
         """The file of a sub-topic. Raises InvalidInput for names that cannot be one; an existing file may have any."""
-        topic, name = files.safe_parts(f"{topic}/{subtopic}.md")
+        topic, name = safe_parts(f"{topic}/{subtopic}.md")
         if topic.casefold() in RESERVED:
             raise InvalidInput(f"{topic!r} is reserved and cannot be a topic.", hint="Choose another name.")
-        path = files.inside(self.root, topic, name)
+        path = inside(self.root, topic, name)
         if new and not os.path.isfile(path):
             if not all(_SLUG.fullmatch(part) and ".." not in part + "." for part in (topic, subtopic)):
                 raise InvalidInput(
@@ -163,7 +164,7 @@ def _refuse_namesake(path: str) -> None:
     other = None
     if not os.path.lexists(path):
         with suppress(OSError):  # the write that follows says what is wrong there
-            other = files.namesake(path)
+            other = namesake(path)
     if other:
         name = os.path.basename(path)
         raise AlreadyExists(

@@ -30,6 +30,7 @@ from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFo
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.disk import files
 from memlane.disk.log import Position, read_new, read_old, rewrite, split_lines
+from memlane.disk.names import STRAY, is_stray, refuse_link
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known
 from memlane.lanes.vault.checks import CHECKS, LABEL_CHECKS, UPDATE_CHECKS, guarded, noise_signal
@@ -377,8 +378,8 @@ class MemoryVault:
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
-        if self._home and files.is_stray(self._file, self._home):
-            yield Problem(self.path, files.STRAY)
+        if self._home and is_stray(self._file, self._home):
+            yield Problem(self.path, STRAY)
         elif os.path.isfile(self._file):
             yield self._file
         elif os.path.lexists(self._file):
@@ -566,7 +567,7 @@ class MemoryVault:
 
     def _refuse_link(self) -> None:
         if self._home:
-            files.refuse_link(self._file, self._home)
+            refuse_link(self._file, self._home)
 
     def _now(self) -> str:
         return iso(self.clock()) or ""

@@ -1,0 +1,100 @@
+"""Which names a file may have, and whether a name or a link leads out of the bank."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+from memlane.core.errors import InvalidInput, StorageError
+
+MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
+STRAY = "is a link out of the bank and not followed"
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
+_INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+
+
+def safe_parts(name: str) -> tuple[str, ...]:
+    """Split a relative file name into parts that are safe on every file system, in NFC.
+
+    Raises InvalidInput for absolute, climbing, hidden, reserved, over-long or unprintable names: a bank
+    travels by git between Linux, macOS and Windows. The name is not echoed: it may be a secret in the wrong place.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("The name is not valid Unicode.", hint="Use letters, digits and dashes.") from None
+    if not name.strip():
+        raise InvalidInput("The name is empty.", hint="Give a name such as auth-plan.md.")
+    if _FORBIDDEN.search(name) or _INVISIBLE.search(name):
+        raise InvalidInput(
+            "The name has characters that file systems do not allow.",
+            hint='Leave out control and invisible characters and < > : " | ? * \\.',
+        )
+    if name.startswith("/"):
+        raise InvalidInput("The name is an absolute path.", hint="Give a name inside the bank.")
+    parts = tuple(unicodedata.normalize("NFC", name).split("/"))
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise InvalidInput("The name would leave the bank.", hint="Give a name inside it, without '..'.")
+        if part.startswith("."):
+            raise InvalidInput("The name is hidden.", hint="Start it with a letter or a digit.")
+        if part.endswith((" ", ".")) or part.startswith(" ") or is_reserved(part):
+            raise InvalidInput("The name is reserved on some systems.", hint="Choose another name.")
+        if len(part.encode()) > MAX_NAME_BYTES:
+            raise InvalidInput(
+                f"The name is too long ({len(part.encode())} bytes; {MAX_NAME_BYTES} are allowed).",
+                hint="Choose a shorter name.",
+            )
+    return parts
+
+
+def inside(root: str | Path, *parts: str) -> str:
+    """The path of `parts` under root. Raises InvalidInput when it leaves root, by `..` or by a link on the way."""
+    path = root = os.fspath(root)
+    for part in parts:
+        path = os.path.join(path, part)
+        if part in ("", ".", "..") or "/" in part or "\0" in part or (os.path.islink(path) and _leads_out(path, root)):
+            raise InvalidInput(
+                "The name leads out of the bank.",
+                hint="Give a name inside it; replace a link by the file it points to.",
+            )
+    return path
+
+
+def is_stray(path: str, root: str | Path) -> bool:
+    """Whether a link that leads out of root stands in the place of a file."""
+    return os.path.islink(path) and _leads_out(path, os.fspath(root))
+
+
+def refuse_link(path: str, root: str | Path) -> None:
+    """Raise StorageError when a link that leads out of root stands in the place of a file."""
+    if is_stray(path, root):
+        raise StorageError(f"{os.path.basename(path)} {STRAY}.", hint="Replace it by a file.")
+
+
+def _leads_out(path: str, root: str) -> bool:
+    home = os.path.realpath(root)
+    return os.path.commonpath((home, os.path.realpath(path))) != home
+
+
+def is_reserved(name: str) -> bool:
+    """Whether Windows keeps this name for a device."""
+    return _DEVICE.fullmatch(name) is not None
+
+
+def folded(name: str) -> str:
+    """What a case-insensitive, normalising file system (macOS, Windows) sees of a name."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def namesake(path: str) -> str | None:
+    """The name in the same folder that differs from this one only in case or Unicode form, if there is one."""
+    folder, name = os.path.split(path)
+    want = folded(name)
+    try:
+        return next((other for other in os.listdir(folder) if other != name and folded(other) == want), None)
+    except FileNotFoundError:
+        return None
