@@ -1,8 +1,7 @@
-"""All disk access of the lanes: names, reading, durable writing, locks, trash, walking.
+"""Files of a bank: reading, durable writing, locks, walking. Does not know what is in a file.
 
-A call that writes returns only when the bytes and the name are on stable storage, so that what was
-acknowledged survives kill -9 and loss of power. A name either has its old content or its new one, never half.
-Does not know what is in a file.
+A call that writes returns only when the bytes and the name are on stable storage, so that an acknowledged write
+survives kill -9 and loss of power. A file has either its old content or its new one, never a part of it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Protocol
 
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Problem
-from memlane.disk.names import STRAY
+from memlane.disk.names import STRAY, is_stray
 
 try:
     import fcntl
@@ -27,17 +26,17 @@ except ImportError:
     raise ImportError("memlane runs on Linux and macOS; on Windows, use it inside WSL.") from None
 
 MAX_BYTES = 10 * 1024 * 1024
-LEFT_OVER = 3600.0  # seconds after which a temporary file is nobody's any more
+LEFT_OVER = 3600.0  # seconds after which nobody is still writing a temporary file
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # the file system has no hard links
 
 
 class Witness(Protocol):
-    """Somebody who is told of every change before it is made, and may raise so that it is not."""
+    """Is told of every change before it is made, and may raise to prevent it."""
 
     def changing(self, path: str, data: bytes | None) -> None:
-        """The file is about to get this content, or with None to go."""
+        """The file is about to get this content; None: to be deleted."""
 
     def moving(self, source: str, target: str) -> None: ...
 
@@ -85,7 +84,7 @@ def size_of(path: str) -> int:
 
 
 def unreadable(path: str, error: Exception) -> Problem:
-    """What `problems` says of a file that could not be read."""
+    """The Problem to report for a file that could not be read."""
     if isinstance(error, UnicodeDecodeError):
         line = error.object[: error.start].count(b"\n") + 1
         return Problem(Path(path), "is not UTF-8 text; save it as UTF-8", line)
@@ -96,7 +95,7 @@ def unreadable(path: str, error: Exception) -> Problem:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8 bytes of a text that may be stored. Raises InvalidInput for NUL, lone surrogates, or over MAX_BYTES."""
+    """The text as UTF-8. Raises InvalidInput for NUL, lone surrogates, or more than MAX_BYTES."""
     if "\0" in text:
         raise InvalidInput("The text contains a NUL character.", hint="Store text, not binary data.")
     try:
@@ -117,11 +116,11 @@ def encoded(text: str) -> bytes:
 def create(path: str, data: bytes) -> None:
     """Make a new file. Raises AlreadyExists, and never replaces, even if somebody else makes it at the same moment.
 
-    A hard link gives the finished file its name in one step that fails when the name is taken. Where the system can
-    write a file that has no name yet, a killed writer leaves nothing behind.
+    A hard link gives the finished file its name, in one step that fails when the name is taken. Where the system can
+    write a file without a name, a killed writer leaves nothing behind.
     """
-    if (seen_by := witness.get()) and not os.path.lexists(path):
-        seen_by.changing(path, data)
+    if (told := witness.get()) and not os.path.lexists(path):
+        told.changing(path, data)
     with storage(path):
         folder = _make_folders(os.path.dirname(path))
         if not _create_from_nameless(path, folder, data):
@@ -130,7 +129,7 @@ def create(path: str, data: bytes) -> None:
 
 
 def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
-    """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine has none of it."""
+    """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine does not support it."""
     if not hasattr(os, "O_TMPFILE"):
         return False
     at = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -148,7 +147,7 @@ def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
         except FileExistsError:
             raise _taken(path) from None
         except OSError as error:
-            if error.errno in (*_NO_LINKS, errno.ENOENT, errno.EXDEV):
+            if error.errno in (*NO_LINKS, errno.ENOENT, errno.EXDEV):
                 return False
             raise
         finally:
@@ -166,7 +165,7 @@ def _create_from_temp(path: str, folder: str, data: bytes) -> None:
     except FileExistsError:
         raise _taken(path) from None
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         _take_name(path)
         os.replace(temp, path)
@@ -175,14 +174,12 @@ def _create_from_temp(path: str, folder: str, data: bytes) -> None:
             os.unlink(temp)
 
 
-def _taken(path: str) -> AlreadyExists:
-    return AlreadyExists(
-        f"The file already exists: {os.path.basename(path)}", hint="Choose another name, or update the existing one."
-    )
+def _taken(path: str, hint: str = "Choose another name, or update the existing one.") -> AlreadyExists:
+    return AlreadyExists(f"The file already exists: {os.path.basename(path)}", hint=hint)
 
 
 def _take_name(path: str) -> None:
-    """Reserve a free name where the file system has no hard links: an empty file, until the real one replaces it."""
+    """Reserve a name where the file system has no hard links, by an empty file that the real one then replaces."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     except FileExistsError:
@@ -190,11 +187,11 @@ def _take_name(path: str) -> None:
 
 
 def replace(path: str, data: bytes) -> None:
-    """Give a file new content: temp file in the same folder, fsync, rename, fsync of the folder."""
+    """Write a file's whole content: temporary file in the same folder, fsync, rename, fsync of the folder."""
     with storage(path):
         path = os.path.realpath(path)  # a link stays a link; the file it names is replaced
-        if seen_by := witness.get():
-            seen_by.changing(path, data)
+        if told := witness.get():
+            told.changing(path, data)
         folder = _make_folders(os.path.dirname(path))
         mode = None
         with suppress(FileNotFoundError):
@@ -203,19 +200,19 @@ def replace(path: str, data: bytes) -> None:
         try:
             os.replace(temp, path)
         except BaseException:
-            with suppress(FileNotFoundError):  # an interrupt just after the rename: what came up is the interrupt
+            with suppress(FileNotFoundError):  # gone when Ctrl-C came just after the rename
                 os.unlink(temp)
             raise
         sync_folder(folder)
 
 
 def append_lines(path: str, data: bytes) -> None:
-    """Append whole lines with one write(), then fsync. Needs no lock; a torn last line is closed off first.
+    """Append whole lines with one write(), then fsync. Needs no lock. A torn last line gets its line end first.
 
-    When the file was replaced meanwhile (compaction), the lines are appended to its successor as well.
+    When the file was replaced meanwhile (compaction), the lines are appended to the new file as well.
     """
-    if seen_by := witness.get():
-        seen_by.appending(path, data)
+    if told := witness.get():
+        told.appending(path, data)
     with storage(path):
         folder = _make_folders(os.path.dirname(path))
         while True:
@@ -239,10 +236,10 @@ def append_lines(path: str, data: bytes) -> None:
 
 
 def _blank(path: str, fd: int, count: int) -> None:
-    """Put spaces where the disk took only the beginning of what was last appended: a line that says nothing.
+    """Overwrite with spaces the part of an append that a full disk took.
 
-    They take no new room. Cutting the file off instead might take along a line that somebody else appends now. A kill
-    before this is done leaves a torn line, which readers report.
+    That needs no new room. Truncating the file instead could cut off a line that somebody else appends right now. A
+    kill before this is done leaves a torn line, which readers report.
     """
     end = os.lseek(fd, 0, os.SEEK_CUR)
     with suppress(OSError):
@@ -259,8 +256,8 @@ def _blank(path: str, fd: int, count: int) -> None:
 def locked(path: str) -> Iterator[None]:
     """Hold the file's lock for a read-modify-write. Raises NotFound when there is no such file.
 
-    The lock is on the file itself, so there is nothing to clean up and a killed holder frees it. A holder
-    replaces the file; whoever waited on the old one notices that the name has moved on, and waits again.
+    The lock is on the file itself, so there is nothing to clean up, and a killed holder frees it. A holder replaces
+    the file; whoever waited on the old one sees that the name now means another file, and waits again.
     """
     while True:
         with storage(path):
@@ -284,21 +281,18 @@ def locked(path: str) -> Iterator[None]:
 
 def move(source: str, target: str) -> None:
     """Move a file to a free name. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
-    if seen_by := witness.get():
-        seen_by.moving(source, target)
+    if told := witness.get():
+        told.moving(source, target)
     with storage(source):
         folder = _make_folders(os.path.dirname(target))
         try:
             os.link(source, target, follow_symlinks=False)
         except FileExistsError:
-            raise AlreadyExists(
-                f"The file already exists: {os.path.basename(target)}",
-                hint="Rename or delete the one that is there first.",
-            ) from None
+            raise _taken(target, "Rename or delete the one that is there first.") from None
         except FileNotFoundError:
             raise NotFound(f"There is no file {os.path.basename(source)}.") from None
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in NO_LINKS:
                 raise
             _take_name(target)
             os.replace(source, target)
@@ -310,16 +304,16 @@ def move(source: str, target: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Delete a file whose content is safe elsewhere. One that is gone already is no error."""
-    if seen_by := witness.get():
-        seen_by.changing(path, None)
+    """Delete a file whose content is safe elsewhere. No error when it is already gone."""
+    if told := witness.get():
+        told.changing(path, None)
     with storage(path), suppress(FileNotFoundError):
         os.unlink(path)
         sync_folder(os.path.dirname(path))
 
 
 def make_folder(path: str, *, private: bool = False) -> None:
-    """mkdir -p, on stable storage when it returns. With `private`, a new folder is for its owner alone."""
+    """mkdir -p, on stable storage when it returns. With `private`, only its owner may open a new folder."""
     with storage(path):
         if not os.path.isdir(_make_folders(path, 0o700 if private else 0o777)):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
@@ -329,12 +323,11 @@ def make_folder(path: str, *, private: bool = False) -> None:
 
 
 def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Iterator[str | Problem]:
-    """Every file with this suffix below root, in order of name; what should be seen but is not read is a Problem.
+    """Every file with this suffix below root, by name, and a Problem for each that looks like one but is not read.
 
     Hidden folders (.git, .trash), `indices` and the folders in `skip` are passed over. Links are followed
     only to files inside root.
     """
-    home = os.path.realpath(root)
     pending = [os.fspath(root)]
     while pending:
         folder = pending.pop()
@@ -355,54 +348,46 @@ def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Ite
                 elif name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
                     yield Problem(Path(entry.path), "is hidden and not read; rename it without the leading dot")
             elif entry.is_symlink():
-                yield from _linked(entry, suffix, home)
+                yield from _linked(entry, suffix, root)
             elif entry.is_dir():
                 if name.endswith(suffix):
                     yield Problem(Path(entry.path), "is a folder where a file is expected")
                 elif name not in _IGNORED_FOLDERS and entry.path not in skip:
                     folders.append(entry.path)
             elif name.endswith(suffix):
-                yield entry.path if entry.path.isascii() or _is_text(entry.path) else _unreadable_name(entry.path)
+                yield entry.path if entry.path.isascii() else _in_utf8(entry.path)
         pending.extend(reversed(folders))
 
 
-def _is_text(path: str) -> bool:
+def _in_utf8(path: str) -> str | Problem:
     try:
         path.encode()
     except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _unreadable_name(path: str) -> Problem:
-    shown = os.fsencode(path).decode(errors="replace")
-    return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
+        shown = os.fsencode(path).decode(errors="replace")
+        return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
+    return path
 
 
 def _left_over(entry: os.DirEntry[str]) -> Iterator[Problem]:
-    """A temporary file that is no longer being written: its writer was killed before it had a name."""
+    """A temporary file whose writer was killed before he could rename it."""
     with suppress(OSError):
         if time.time() - entry.stat().st_mtime > LEFT_OVER:
             yield Problem(Path(entry.path), "was left by an interrupted write that was never acknowledged; delete it")
 
 
-def _linked(entry: os.DirEntry[str], suffix: str, home: str) -> Iterator[str | Problem]:
-    target = os.path.realpath(entry.path)
-    if os.path.commonpath((home, target)) != home:
+def _linked(entry: os.DirEntry[str], suffix: str, root: str | Path) -> Iterator[str | Problem]:
+    if is_stray(entry.path, root):
         yield Problem(Path(entry.path), STRAY)
     elif entry.name.endswith(suffix):
-        if os.path.isfile(target):
-            yield entry.path
-        else:
-            yield Problem(Path(entry.path), "is a link to nothing")
+        yield entry.path if os.path.isfile(entry.path) else Problem(Path(entry.path), "is a link to nothing")
 
 
-# -- the small print
+# -- errors, temporary files, fsync
 
 
 @contextmanager
 def storage(path: str) -> Iterator[None]:
-    """Turn what the operating system says into an error with a next step."""
+    """Turn an OSError into a StorageError or InvalidInput with a next step."""
     try:
         yield
     except OSError as error:
@@ -430,7 +415,7 @@ def storage(path: str) -> Iterator[None]:
 
 
 def write_temp(folder: str, data: bytes, mode: int | None = None) -> str:
-    """A new file without a name of its own yet, its bytes on stable storage; the caller renames or removes it."""
+    """Write a temporary file, durably, and return its path; the caller renames or removes it."""
     temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}{TEMP_SUFFIX}")
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -470,7 +455,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _make_folders(folder: str, mode: int = 0o777) -> str:
-    """mkdir -p whose new names survive loss of power: each new folder's parent is synced. `mode` is the last one's."""
+    """mkdir -p that syncs the parent of each new folder; `mode` is for the last one. Returns the folder."""
     if not os.path.isdir(folder):
         parent = os.path.dirname(folder)
         if parent != folder:

@@ -19,8 +19,8 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECAS
 def safe_parts(name: str) -> tuple[str, ...]:
     """Split a relative file name into parts that are safe on every file system, in NFC.
 
-    Raises InvalidInput for absolute, climbing, hidden, reserved, over-long or unprintable names: a bank
-    travels by git between Linux, macOS and Windows. The name is not echoed: it may be a secret in the wrong place.
+    Raises InvalidInput for names that are absolute, hidden, reserved, too long or unprintable, or have `..`: a bank
+    travels by git between Linux, macOS and Windows. The message leaves the name out: it may be a misplaced secret.
     """
     try:
         name.encode()
@@ -53,10 +53,10 @@ def safe_parts(name: str) -> tuple[str, ...]:
 
 def inside(root: str | Path, *parts: str) -> str:
     """The path of `parts` under root. Raises InvalidInput when it leaves root, by `..` or by a link on the way."""
-    path = root = os.fspath(root)
+    path = os.fspath(root)
     for part in parts:
         path = os.path.join(path, part)
-        if part in ("", ".", "..") or "/" in part or "\0" in part or (os.path.islink(path) and _leads_out(path, root)):
+        if part in ("", ".", "..") or "/" in part or "\0" in part or is_stray(path, root):
             raise InvalidInput(
                 "The name leads out of the bank.",
                 hint="Give a name inside it; replace a link by the file it points to.",
@@ -65,36 +65,34 @@ def inside(root: str | Path, *parts: str) -> str:
 
 
 def is_stray(path: str, root: str | Path) -> bool:
-    """Whether a link that leads out of root stands in the place of a file."""
-    return os.path.islink(path) and _leads_out(path, os.fspath(root))
-
-
-def refuse_link(path: str, root: str | Path) -> None:
-    """Raise StorageError when a link that leads out of root stands in the place of a file."""
-    if is_stray(path, root):
-        raise StorageError(f"{os.path.basename(path)} {STRAY}.", hint="Replace it by a file.")
-
-
-def _leads_out(path: str, root: str) -> bool:
+    """Whether the path is a link that leads out of root."""
+    if not os.path.islink(path):
+        return False
     home = os.path.realpath(root)
     return os.path.commonpath((home, os.path.realpath(path))) != home
 
 
+def refuse_link(path: str, root: str | Path) -> None:
+    """Raise StorageError when the path is a link that leads out of root."""
+    if is_stray(path, root):
+        raise StorageError(f"{os.path.basename(path)} {STRAY}.", hint="Replace it by a file.")
+
+
 def is_reserved(name: str) -> bool:
-    """Whether Windows keeps this name for a device."""
+    """Whether Windows reserves this name for a device."""
     return _DEVICE.fullmatch(name) is not None
 
 
 def folded(name: str) -> str:
-    """What a case-insensitive, normalising file system (macOS, Windows) sees of a name."""
+    """The form in which a case-insensitive, normalising file system (macOS, Windows) compares a name."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def namesake(path: str) -> str | None:
-    """The name in the same folder that differs from this one only in case or Unicode form, if there is one."""
+    """A name in the same folder that differs from this one only in case or Unicode form, if there is one."""
     folder, name = os.path.split(path)
-    want = folded(name)
+    key = folded(name)
     try:
-        return next((other for other in os.listdir(folder) if other != name and folded(other) == want), None)
+        return next((other for other in os.listdir(folder) if other != name and folded(other) == key), None)
     except FileNotFoundError:
         return None

@@ -1,6 +1,6 @@
-"""The trash of a lane, `.trash/` in its folder: deleted files under their old names, with a stamp.
+"""The trash of a lane, `.trash/` in its folder: deleted files under their old names and a stamp.
 
-notes/auth.md  →  .trash/notes/auth_20250110_143022.md
+`sub/auth.md` becomes `.trash/sub/auth_20250110_143022.md`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,46 +17,42 @@ from memlane.disk import files
 from memlane.disk.names import inside
 
 TRASH = ".trash"
-_STAMP = re.compile(r"_(\d{8}_\d{6})(?:-(\d+))?$")
+_FORMAT = "_%Y%m%d_%H%M%S"
+_STAMP = re.compile(r"(_\d{8}_\d{6})(?:-(\d+))?$")
 
 
 def put(path: str, root: str | Path, now: datetime, *, copy: bytes | None = None) -> str:
-    """Move a file into root/.trash under its own sub-folder and a stamped name; return where it lies.
+    """Move a file from below root into root/.trash and return its new path. Raises NotFound, StorageError.
 
-    `<stem>_<YYYYMMDD>_<HHMMSS>.md` in UTC; a second one within the second gets `-1`, so nothing is overwritten.
-    With `copy`, the file stays and these bytes are put into the trash in its name.
+    The stamp is `now` in UTC. A second file of that name within the second gets `-1`, so nothing is overwritten.
+    With `copy`, the file stays and these bytes go into the trash under its name.
     """
-    relative = os.path.relpath(path, root)
-    stem, suffix = os.path.splitext(relative)
-    stamp = now.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
+    stem, suffix = os.path.splitext(os.path.relpath(path, root))
+    stem += now.astimezone(UTC).strftime(_FORMAT)
     number = 0
     while True:
-        unique = f"-{number}" if number else ""
-        target = inside(root, TRASH, *f"{stem}_{stamp}{unique}{suffix}".split(os.sep))
-        try:
+        stamped = f"{stem}-{number}{suffix}" if number else stem + suffix
+        target = inside(root, TRASH, *stamped.split(os.sep))
+        with suppress(AlreadyExists):
             if copy is None:
                 files.move(path, target)
             else:
                 files.create(target, copy)
-        except AlreadyExists:
-            number += 1
-        else:
             return target
+        number += 1
 
 
 def contents(root: str | Path) -> Iterator[tuple[str, str, datetime]]:
-    """(relative name it had, where it lies, when) of everything in the trash, newest first."""
+    """(former name relative to root, path now, when) of every file that `put` brought here, the newest first."""
     bin = os.path.join(root, TRASH)
-    found = []
+    deleted = []
     for folder, _, names in os.walk(bin):
         for name in names:
-            stem, suffix = os.path.splitext(os.path.relpath(os.path.join(folder, name), bin))
-            match = _STAMP.search(stem)
-            try:
-                when = datetime.strptime(match[1], "%Y%m%d_%H%M%S").replace(tzinfo=UTC) if match else None
-            except ValueError:
-                continue  # somebody else's file
-            if match and when:
-                found.append((when, int(match[2] or 0), stem[: match.start()] + suffix, os.path.join(folder, name)))
-    for when, _, name, path in sorted(found, reverse=True):
+            path = os.path.join(folder, name)
+            stem, suffix = os.path.splitext(os.path.relpath(path, bin))
+            if match := _STAMP.search(stem):
+                with suppress(ValueError):  # digits that are no date: not ours
+                    when = datetime.strptime(match[1], _FORMAT).replace(tzinfo=UTC)
+                    deleted.append((when, int(match[2] or 0), stem[: match.start()] + suffix, path))
+    for when, _, name, path in sorted(deleted, reverse=True):
         yield name, path, when
