@@ -1,1 +1,1 @@
-"""The words everyone speaks: the values that travel, the errors, text as data. Nothing here touches a disk."""
+"""What all rooms share: the values they pass, the errors, and functions of text. Nothing here touches a disk."""

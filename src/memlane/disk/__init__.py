@@ -1,3 +1,3 @@
-"""How bytes get on and off the disk: durable files, append-only logs, and the side files of every bank (tombstones,
-anchors). What a file means is a lane's business.
+"""Everything that touches the disk: names, durable files, the trash, append-only logs, and the two side files of every
+bank (tombstones, anchors). What the other files mean is up to the lanes.
 """

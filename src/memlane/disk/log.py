@@ -1,26 +1,28 @@
-"""An append-only file of lines that many processes write: read only what is new, rewrite without losing a line.
+"""Append-only files of lines that many processes write: read only what is new, rewrite without losing a line.
 
 Appending is files.append_lines, without a lock. `rewrite` is for compaction alone:
 
-    lock the file → read it → write the successor → keep the old file under `<name>.old` → rename
-    → carry over the lines that reached the old file meanwhile → drop `<name>.old`
+    lock the file → read it → write the new file → link the old one as `<name>.old` → rename
+    → copy the lines that reached the old file meanwhile → delete `<name>.old`
 
-Whoever appends looks, after his write, whether the name still means the file he wrote to, and appends again if
-not. So a line is in the old file before the carrying over, or its writer sees the new file. A kill between rename
-and carrying over leaves `<name>.old`, which readers read first and the next rewrite folds in. A line may arrive
-twice; that is harmless, because a line that is read twice says the same thing.
+After each write, files.append_lines checks whether the name still means the same file, and appends again if not. So a
+line is either in the old file before the copying, or its writer sees the new file. A kill between the rename and the
+copying leaves `<name>.old`, which readers read too and the next rewrite takes in. A line may arrive twice; that is
+harmless, because reading a line twice changes nothing.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import stat
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from memlane.disk import files
 
@@ -32,7 +34,7 @@ _PROBE = 64
 
 @dataclass(slots=True)
 class Position:
-    """How far a file has been read, and how to notice that it is no longer the same file."""
+    """How far a file has been read, and what tells that it is still the same file."""
 
     file: tuple[int, int] = (0, 0)
     offset: int = 0
@@ -42,29 +44,43 @@ class Position:
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    """The lines of a file, and what stands after the last line end; without the BOM that some editors write.
+    """The lines of a file, the last one being what follows the last line end; without the BOM of some editors.
 
-    A BOM stands at the start of a file, and wherever somebody appended one file to another.
+    A BOM may stand before any line: somebody may have appended one file to another.
     """
     lines = data.split(b"\n")
     return [line.removeprefix(BOM) for line in lines] if BOM in data else lines
 
 
-def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool]:
-    """(what was appended since the last call, False), or (the whole content, True) when the file is another one now.
+def read_lines(path: str) -> list[bytes]:
+    """Every line of the file, after those that an interrupted rewrite left. No file, no lines. Raises OSError."""
+    data, _ = read_new(path, Position())
+    return [*split_lines(read_old(path)), *split_lines(data)]
 
-    An edit in place that leaves the file's size and its last bytes as they were, followed by an append, looks like
-    the append alone; `verify` compares all that was read before, and finds it.
-    Moves `at` to the end of what is returned. A file that is not there reads as empty. Raises OSError.
+
+def json_of(line: bytes | str) -> Any:
+    """The JSON value of a line; None when it is not JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool]:
+    """(what was appended since the last call, False), or (the whole content, True) when it is another file now.
+
+    Moves `at` to the end of what is returned. A missing file reads as empty. Raises OSError.
+    An edit in place that keeps the last bytes where they were goes unnoticed when an append follows it; `verify`
+    compares everything that was read before, and finds it.
     """
     try:
         info = os.stat(path)
     except FileNotFoundError:
-        fresh = at.offset > 0 or at.file != (0, 0)
+        known = at.offset > 0 or at.file != (0, 0)
         at.file, at.offset, at.changed, at.probe, at.checksum = (0, 0), 0, 0, b"", 0
-        return b"", fresh
-    same = (info.st_dev, info.st_ino) == at.file and info.st_size == at.offset and info.st_mtime_ns == at.changed
-    if same and not verify:
+        return b"", known
+    unchanged = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns) == (*at.file, at.offset, at.changed)
+    if unchanged and not verify:
         return b"", False
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -91,7 +107,7 @@ def _still_begins(fd: int, size: int, at: Position, verify: bool) -> bool:
 
 
 def read_old(path: str) -> bytes:
-    """What an interrupted rewrite left to be carried over; empty nearly always."""
+    """The old file that an interrupted rewrite left; empty nearly always. Raises OSError."""
     try:
         fd = os.open(os.path.realpath(path) + OLD, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -105,7 +121,7 @@ def read_old(path: str) -> bytes:
 def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole: Callable[[bytes], bool]) -> None:
     """Replace the content by change(content) -> (kept lines, rejected lines), while others go on appending.
 
-    `is_whole` says of a last line without a line end whether it is complete all the same, as editors leave it.
+    `is_whole` tells whether a last line without a line end is complete: editors leave such lines.
     Rejected lines are appended to `<name>.rejected`. Raises NotFound when there is no such file, StorageError.
     """
     path = os.path.realpath(path)
@@ -127,7 +143,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
                 os.unlink(temp)
                 raise
             try:
-                # The next rewriter must wait for the new file too, until the lines are carried over.
+                # The next rewriter must wait for the new file too, until the late lines are copied.
                 fcntl.flock(successor, fcntl.LOCK_EX)
                 try:
                     _keep_old(path)
@@ -143,7 +159,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
                 end = late.rfind(b"\n") + 1
                 if late[:end].strip():
                     files.append_lines(path, late[:end])
-                if late[end:].strip():  # torn: a write that died, or one whose writer will append again
+                if late[end:].strip():  # torn: its writer died, or will append again
                     files.append_lines(path + REJECTED, late[end:] + b"\n")
                 with suppress(FileNotFoundError):
                     os.unlink(path + OLD)
@@ -157,7 +173,7 @@ def _keep_old(path: str) -> None:
     try:
         os.link(path, path + OLD)
     except OSError as error:  # without hard links, only a kill at this very moment could lose a late line
-        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+        if error.errno not in files.NO_LINKS:
             raise
 
 
