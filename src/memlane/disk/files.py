@@ -132,8 +132,7 @@ def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
     """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine does not support it."""
     if not hasattr(os, "O_TMPFILE"):
         return False
-    at = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with opened(folder, os.O_RDONLY) as at:
         try:
             fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -154,8 +153,6 @@ def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
             os.close(fd)
         os.fsync(at)
         return True
-    finally:
-        os.close(at)
 
 
 def _create_from_temp(path: str, folder: str, data: bytes) -> None:
@@ -216,8 +213,7 @@ def append_lines(path: str, data: bytes) -> None:
     with storage(path):
         folder = _make_folders(os.path.dirname(path))
         while True:
-            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            try:
+            with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
                 before = os.fstat(fd)
                 torn = before.st_size > 0 and os.pread(fd, 1, before.st_size - 1) != b"\n"
                 line = b"\n" + data if torn else data
@@ -231,8 +227,6 @@ def append_lines(path: str, data: bytes) -> None:
                 with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(fd), os.stat(path)):
                         return
-            finally:
-                os.close(fd)
 
 
 def _blank(path: str, fd: int, count: int) -> None:
@@ -242,14 +236,13 @@ def _blank(path: str, fd: int, count: int) -> None:
     kill before this is done leaves a torn line, which readers report.
     """
     end = os.lseek(fd, 0, os.SEEK_CUR)
-    with suppress(OSError):
-        over = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # with O_APPEND, Linux would write at the end
-        try:
-            if os.path.samestat(os.fstat(over), os.fstat(fd)):
-                os.pwrite(over, b" " * count, end - count)
-                _sync(over)
-        finally:
-            os.close(over)
+    with (
+        suppress(OSError),
+        opened(path, os.O_WRONLY) as over,
+    ):  # through fd, with O_APPEND, Linux would write at the end
+        if os.path.samestat(os.fstat(over), os.fstat(fd)):
+            os.pwrite(over, b" " * count, end - count)
+            _sync(over)
 
 
 @contextmanager
@@ -414,19 +407,27 @@ def storage(path: str) -> Iterator[None]:
         raise StorageError(f"{name}: {error.strerror or error}.", hint="Check the disk.") from error
 
 
+@contextmanager
+def opened(path: str, flags: int) -> Iterator[int]:
+    """An open file descriptor, closed at the end. Raises OSError."""
+    fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
 def write_temp(folder: str, data: bytes, mode: int | None = None) -> str:
     """Write a temporary file, durably, and return its path; the caller renames or removes it."""
     temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}{TEMP_SUFFIX}")
-    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        if mode is not None:
-            os.fchmod(fd, mode)
-        _write(fd, data)
-    except BaseException:
-        os.unlink(temp)
-        raise
-    finally:
-        os.close(fd)
+    with opened(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as fd:
+        try:
+            if mode is not None:
+                os.fchmod(fd, mode)
+            _write(fd, data)
+        except BaseException:
+            os.unlink(temp)
+            raise
     return temp
 
 
@@ -447,11 +448,8 @@ def _sync(fd: int) -> None:
 
 def sync_folder(folder: str) -> None:
     """Bring the names in a folder to stable storage."""
-    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with opened(folder, os.O_RDONLY) as fd:
         os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _make_folders(folder: str, mode: int = 0o777) -> str:

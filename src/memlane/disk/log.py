@@ -19,8 +19,8 @@ import json
 import os
 import stat
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,8 +82,7 @@ def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool
     unchanged = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns) == (*at.file, at.offset, at.changed)
     if unchanged and not verify:
         return b"", False
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with files.opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             raise OSError(errno.EISDIR, "is not a file", path)
@@ -95,8 +94,6 @@ def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool
         at.probe = data[-_PROBE:] if len(data) >= _PROBE else ((at.probe if known else b"") + data)[-_PROBE:]
         at.checksum = zlib.crc32(data, at.checksum if known else 0)
         return data, not known
-    finally:
-        os.close(fd)
 
 
 def _still_begins(fd: int, size: int, at: Position, verify: bool) -> bool:
@@ -108,14 +105,9 @@ def _still_begins(fd: int, size: int, at: Position, verify: bool) -> bool:
 
 def read_old(path: str) -> bytes:
     """The old file that an interrupted rewrite left; empty nearly always. Raises OSError."""
-    try:
-        fd = os.open(os.path.realpath(path) + OLD, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return b""
-    try:
+    with suppress(FileNotFoundError), files.opened(os.path.realpath(path) + OLD, os.O_RDONLY | os.O_NONBLOCK) as fd:
         return _read(fd, 0)
-    finally:
-        os.close(fd)
+    return b""
 
 
 def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole: Callable[[bytes], bool]) -> None:
@@ -127,8 +119,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
     path = os.path.realpath(path)
     with files.locked(path), files.storage(path):
         _fold_in_old(path)
-        source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
+        with files.opened(path, os.O_RDONLY) as source:
             data = _read(source, 0)
             whole = data.rfind(b"\n") + 1
             if is_whole(split_lines(data[whole:])[-1]):
@@ -137,23 +128,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
             if rejected:
                 files.append_lines(path + REJECTED, rejected)
             temp = files.write_temp(os.path.dirname(path), kept, stat.S_IMODE(os.fstat(source).st_mode))
-            try:
-                successor = os.open(temp, os.O_RDONLY | os.O_CLOEXEC)
-            except BaseException:
-                os.unlink(temp)
-                raise
-            try:
-                # The next rewriter must wait for the new file too, until the late lines are copied.
-                fcntl.flock(successor, fcntl.LOCK_EX)
-                try:
-                    _keep_old(path)
-                    os.rename(temp, path)
-                except BaseException:
-                    with suppress(FileNotFoundError):
-                        os.unlink(temp)
-                    with suppress(FileNotFoundError):
-                        os.unlink(path + OLD)
-                    raise
+            with _locked_in_place(temp, path):
                 files.sync_folder(os.path.dirname(path))
                 late = _read(source, whole)
                 end = late.rfind(b"\n") + 1
@@ -161,12 +136,29 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
                     files.append_lines(path, late[:end])
                 if late[end:].strip():  # torn: its writer died, or will append again
                     files.append_lines(path + REJECTED, late[end:] + b"\n")
-                with suppress(FileNotFoundError):
-                    os.unlink(path + OLD)
-            finally:
-                os.close(successor)
-        finally:
-            os.close(source)
+                _unlink(path + OLD)
+
+
+@contextmanager
+def _locked_in_place(temp: str, path: str) -> Iterator[None]:
+    """Rename the new file to its name, and lock it: the next rewriter must wait until the late lines are copied."""
+    try:
+        successor = os.open(temp, os.O_RDONLY | os.O_CLOEXEC)
+    except BaseException:
+        os.unlink(temp)
+        raise
+    try:
+        fcntl.flock(successor, fcntl.LOCK_EX)
+        try:
+            _keep_old(path)
+            os.rename(temp, path)
+        except BaseException:
+            _unlink(temp)
+            _unlink(path + OLD)
+            raise
+        yield
+    finally:
+        os.close(successor)
 
 
 def _keep_old(path: str) -> None:
@@ -181,8 +173,12 @@ def _fold_in_old(path: str) -> None:
     left = read_old(path)
     if left:
         files.append_lines(path, left if left.endswith(b"\n") else left + b"\n")
+    _unlink(path + OLD)
+
+
+def _unlink(path: str) -> None:
     with suppress(FileNotFoundError):
-        os.unlink(path + OLD)
+        os.unlink(path)
 
 
 def _read(fd: int, start: int) -> bytes:
