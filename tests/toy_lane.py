@@ -1,6 +1,6 @@
 """The smallest lane there can be: one Markdown file per memory in one folder, a title on its first line.
 
-It shows what a new lane has to bring: the verbs of `memlane.lanes.Lane`, and `Answers` as they are or with what differs.
+It shows what a new lane has to bring: the verbs of `memlane.lanes.Lane`, and `Answers` where they differ.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from memlane import gate
+from memlane.core.dates import utc_now
 from memlane.core.errors import NotFound
-from memlane.core.model import Draft, Memory, Problem, Removed, utc_now
+from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import slug
-from memlane.disk import files
+from memlane.disk import files, names, trash
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, read_file
 from memlane.lanes.answers import Answers
@@ -89,12 +90,12 @@ class ToyLane:
 
     def drop(self, native: str) -> Removed:
         memory, now = self.fetch(native), utc_now()
-        moved = files.trash(memory.file, self.root, now)
+        moved = trash.put(memory.file, self.root, now)
         self.tombstones.bury((memory.id, memory.text))
         return Removed(memory.id, "trash", Path(moved), now)
 
     def recover(self, native: str) -> Memory:
-        for name, lies, _ in files.trashed(self.root):
+        for name, lies, _ in trash.contents(self.root):
             if name == f"{native}.md":
                 self.tombstones.lift(self.answers.texts_in(lies)[0])
                 files.move(lies, self._path(native))
@@ -102,11 +103,11 @@ class ToyLane:
         raise NotFound(f"The trash has no toy {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in files.trashed(self.root):
+        for name, lies, when in trash.contents(self.root):
             yield Removed(f"toys:{name.removesuffix('.md')}", "trash", Path(lies), when)
 
     def _path(self, native: str) -> str:
-        return files.inside(self.root, *files.safe_parts(f"{native}.md"))
+        return names.inside(self.root, *names.safe_parts(f"{native}.md"))
 
     def _stored(self, native: str, draft: Draft) -> Memory:
         memory = self.fetch(native)

@@ -17,7 +17,7 @@ from conftest import Clock, tree
 from memlane import Bank, InvalidInput, NotFound, RecordLane
 from memlane.capture import messages as capturing
 from memlane.capture.messages import Captured, capture, relative, scope_of
-from memlane.core.text import find_front, load_front
+from memlane.core.front_matter import find_front, load_front
 from memlane.lanes.records.store import Record, subject_of
 
 TWO = "Errors extend AppError.\nThey carry a code."

@@ -26,7 +26,7 @@ from conftest import tree
 from memlane import Bank
 from memlane.care.checks import DEEP, checks
 from memlane.care.doctor import SEVERITIES, Finding, examine, treat
-from memlane.core.model import utc_now
+from memlane.core.dates import utc_now
 from samples import LANES, draft
 
 DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"

@@ -18,9 +18,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from memlane.care.inventory import Survey, is_left_over, may, places
+from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError, NotEnabled
-from memlane.core.model import Problem, utc_now
+from memlane.core.model import Problem
 from memlane.disk import files
+from memlane.disk.names import folded
+from memlane.disk.trash import TRASH
 from memlane.history import git
 from memlane.lanes import NAMES, Lane, open_lane
 from memlane.lanes.answers import HealthCheck, Sign
@@ -152,7 +155,7 @@ def names(seen: Survey) -> Iterator[Sign]:
     folders: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for file in seen.files:
         folder, name = os.path.split(file.path)
-        folders[folder, files.folded(name)].append(file.path)
+        folders[folder, folded(name)].append(file.path)
     for same in folders.values():
         for number, path in enumerate(same[1:], 2):
             stem, suffix = os.path.splitext(unicodedata.normalize("NFC", path))
@@ -174,9 +177,9 @@ def unread(seen: Survey) -> Iterator[Sign]:
 def trash(seen: Survey) -> Iterator[Sign]:
     sizes: defaultdict[str, list[int]] = defaultdict(list)
     for file in seen.files:
-        folder, found, _ = file.path.partition(f"{os.sep}{files.TRASH}{os.sep}")
+        folder, found, _ = file.path.partition(f"{os.sep}{TRASH}{os.sep}")
         if found and not file.is_folder:
-            sizes[folder + os.sep + files.TRASH].append(file.info.st_size)
+            sizes[folder + os.sep + TRASH].append(file.info.st_size)
     for folder, found_sizes in sizes.items():
         if sum(found_sizes) > TRASH_BYTES or len(found_sizes) > TRASH_FILES:
             why = f"holds {len(found_sizes):,} deleted files of {sum(found_sizes) // 2**20} MiB together"
@@ -443,7 +446,7 @@ def git_ignore(seen: Survey) -> Iterator[Sign]:
 
 def git_tracked(seen: Survey) -> Iterator[Sign]:
     root = seen.bank.root
-    for name, what in (("indices", "derived files"), (files.TRASH, "deleted memories")):
+    for name, what in (("indices", "derived files"), (TRASH, "deleted memories")):
         if root.is_dir() and _in_git(root) and git.run(root, "ls-files", "--", name):
             fix = shlex.join(["git", "-C", os.fspath(root), "rm", "-r", "-q", "--cached", name])
             yield os.fspath(root / name), f"is in git: {what} travel with every clone", fix

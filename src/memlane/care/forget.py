@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.disk import anchors, files, log
+from memlane.disk import anchors, files, log, trash
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
 from memlane.history import git, undo
@@ -217,8 +217,8 @@ def _holding(bank: Bank, target: _Target) -> list[str]:
     runs = os.path.join(bank.root, *undo.FOLDER)
     found: dict[str, None] = {}
     for root in _roots(bank):
-        memories = {lies for _, lies, _ in files.trashed(root) if lies.endswith(".md")}
-        for path in _walk(os.path.join(root, files.TRASH)):
+        memories = {lies for _, lies, _ in trash.contents(root) if lies.endswith(".md")}
+        for path in _walk(os.path.join(root, trash.TRASH)):
             if path in memories or not any(sign in _all(path) for sign in signs):
                 continue
             ours = path.startswith(runs + os.sep)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from memlane import gate
 from memlane.core.errors import Conflict, InvalidInput, NotFound, StorageError
-from memlane.core.front_matter import FrontMatterError, edit_front, find_front
 from memlane.core.model import Draft, Memory, Problem
 from memlane.disk import files
 from memlane.lanes import open_lane, readable

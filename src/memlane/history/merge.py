@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memlane.core.three_way import three_way
+from memlane.core.three_way import merged_value
 from memlane.lanes import NAMES, open_lane
 from memlane.lanes.answers import Answers
 
@@ -29,7 +29,7 @@ def drivers() -> dict[str, Answers]:
 
 def merge(driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
     """The file that says what both sides say. Raises Unmergeable. `base` is empty where both sides made the file."""
-    whole, agreed = three_way(base, ours, theirs)
+    whole, agreed = merged_value(base, ours, theirs)
     if agreed:
         return bytes(whole)  # only one side changed it: byte for byte, whatever is in it
     return drivers()[driver].merge_files(driver, base, ours, theirs)

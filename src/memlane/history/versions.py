@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memlane.core.dates import moment
 from memlane.core.errors import NotFound
-from memlane.core.text import moment
 from memlane.gate import shown
 from memlane.history import git
 from memlane.lanes import NAMES

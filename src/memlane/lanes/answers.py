@@ -18,9 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from memlane.core.model import Draft, Memory, Plan, Problem, Step, iso
-from memlane.core.text import FrontMatterError, find_front, load_front
-from memlane.disk import files
+from memlane.core.dates import iso
+from memlane.core.front_matter import FrontMatterError, find_front, load_front
+from memlane.core.model import Draft, Memory, Plan, Problem, Step
+from memlane.disk import files, names, trash
 from memlane.lanes import merging, read_file
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Answers:
     prunes: ClassVar[bool] = False
     rules_bind: ClassVar[bool] = True  # an edit that breaks a rule of the format is refused
     merges: ClassVar[tuple[tuple[str, str], ...]] = ()
-    ignores: ClassVar[tuple[str, ...]] = (f"{files.TRASH}/",)
+    ignores: ClassVar[tuple[str, ...]] = (f"{trash.TRASH}/",)
     health: ClassVar[tuple[HealthCheck, ...]] = ()
 
     def __init__(self, lane: Lane) -> None:
@@ -132,7 +133,7 @@ class Answers:
         return []
 
     def _inside(self, relative: str) -> str:
-        return files.inside(self.lane.root, *relative.split("/"))
+        return names.inside(self.lane.root, *relative.split("/"))
 
     # -- removing for good
 
@@ -144,7 +145,7 @@ class Answers:
     def trashed(self, *names: str) -> Iterator[Trace]:
         """The files in the lane's trash that had one of these names; all of them when none is given."""
         if self.is_folder:
-            for name, lies, _ in files.trashed(self.lane.root):
+            for name, lies, _ in trash.contents(self.lane.root):
                 if not names or name in names:
                     yield from self.file_traces("trash", lies)
 

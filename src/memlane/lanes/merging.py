@@ -12,10 +12,19 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from memlane.core.dates import moment
 from memlane.core.errors import MemlaneError
+from memlane.core.front_matter import FrontMatterError, edit_front, find_front, load_front, with_body
 from memlane.core.model import Memory
-from memlane.core.text import FrontMatterError, edit_front, find_front, load_front, moment, with_body
-from memlane.core.three_way import MARK, merged, settled, survivors, three_way, unified, woven
+from memlane.core.three_way import (
+    MARK,
+    interleaved,
+    merged,
+    merged_cleanly,
+    merged_value,
+    survivors,
+    with_same_line_ends,
+)
 
 CONFLICTS = "conflicts"  # the front-matter key that holds the values that did not win
 BY_HAND = "Resolve it in an editor, then `git add` the file."
@@ -68,8 +77,8 @@ Settle = Callable[[dict[str, Any], str, list[Parts]], None]
 
 def document(base: str, ours: str, theirs: str, settle: Settle | None = None) -> str:
     """The merged file. `settle(values, body, sides)` may correct front-matter values that follow from the body."""
-    newline, texts = unified(base, ours, theirs)
-    mark = "\ufeff" if three_way(*(text.startswith("\ufeff") for text in texts))[0] else ""
+    newline, texts = with_same_line_ends(base, ours, theirs)
+    mark = "\ufeff" if merged_value(*(text.startswith("\ufeff") for text in texts))[0] else ""
     parts = [_parts(text.removeprefix("\ufeff")) for text in texts]
     body = merged(*(part.body for part in parts))
     values = _values(*(part.values for part in parts))
@@ -99,7 +108,7 @@ def _head(parts: list[Parts], values: Mapping[str, Any]) -> str:
     if not heads or not _present(values):
         return ""
     head, part = min(heads, key=lambda pair: pair[0])
-    together = settled(*(side.source for side in parts))
+    together = merged_cleanly(*(side.source for side in parts))
     if together is not None:
         try:
             if load_front(together) == values:
@@ -127,7 +136,7 @@ def _values(base: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[st
         if key == CONFLICTS and not own:
             continue
         old, one, two = (side.get(key) for side in (base, ours, theirs))
-        value, agreed = three_way(old, one, two)
+        value, agreed = merged_value(old, one, two)
         if not agreed:
             value = _value(key, old, one, two, later)
             if None not in (one, two) and not isinstance(value, list) and not _date(value) and key != "content_hash":
@@ -153,7 +162,7 @@ def _value(key: str, base: Any, ours: Any, theirs: Any, later: int) -> Any:
     if key in _WORDS or isinstance(ours, list):
         old, one, two = (_words(side) for side in (base, ours, theirs))
         if one is not None and two is not None:
-            return woven(*survivors(old or [], one, two), key=str)
+            return interleaved(*survivors(old or [], one, two), key=str)
     if _date(ours) and _date(theirs):
         return max(ours, theirs, key=lambda side: (_date(side), _json(side)))
     return (ours, theirs)[later] if later >= 0 else max(ours, theirs, key=_json)
@@ -185,7 +194,7 @@ def _later(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> int:
 
 def _losers(*sides: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The values that earlier merges have kept under `conflicts`."""
-    value, agreed = three_way(*(side.get(CONFLICTS) for side in sides))
+    value, agreed = merged_value(*(side.get(CONFLICTS) for side in sides))
     found: dict[str, list[Any]] = {}
     for side in (value,) if agreed else (side.get(CONFLICTS) for side in sides[1:]):
         for key, items in (side or {}).items():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memlane.core.dates import moment
+from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.model import Memory
-from memlane.core.text import FrontMatterError, find_front, load_front, moment
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers
 from memlane.lanes.notes.store import STATUSES, TYPES

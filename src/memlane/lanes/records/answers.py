@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memlane.core.front_matter import FrontMatterError, edit_front, find_front
 from memlane.core.model import Memory, Problem
-from memlane.core.text import FrontMatterError, edit_front, find_front
 from memlane.lanes import merging
 from memlane.lanes.answers import Answers, Command, Progress, Trace
 from memlane.lanes.records.store import ARCHIVE, content_hash

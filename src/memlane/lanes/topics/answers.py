@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from memlane.core.model import Memory, Plan, Problem, Step
-from memlane.disk import files
+from memlane.disk import files, names
 from memlane.disk.tombstones import plain
 from memlane.gate import shown
 from memlane.lanes import merging, read_file
@@ -54,7 +54,7 @@ class TopicAnswers(Answers):
         yield from self.trashed(f"{native}.md")
         lane, folder = self.lane, self.lane.folder
         try:
-            topic, subtopic, tail = files.safe_parts(native)
+            topic, subtopic, tail = names.safe_parts(native)
             path = folder.path(topic, subtopic)
         except ValueError:  # also what these two raise
             return

@@ -10,8 +10,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from memlane.core.text import heading
-from memlane.core.three_way import MARK, merged, settled, survivors, three_way, unified, woven
+from memlane.core.markdown import heading
+from memlane.core.three_way import (
+    MARK,
+    interleaved,
+    merged,
+    merged_cleanly,
+    merged_value,
+    survivors,
+    with_same_line_ends,
+)
 from memlane.lanes.merging import BY_HAND, Unmergeable
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Listed
@@ -33,7 +41,7 @@ def topic(base: str, ours: str, theirs: str) -> str:
     """A topic file with the entries of both, the newest first. An entry that one side pruned or deleted stays away,
     unless the other changed it.
     """
-    newline, texts = unified(base, ours, theirs)
+    newline, texts = with_same_line_ends(base, ours, theirs)
     if any(map(text_of.conflict, texts)):
         raise Unmergeable("The file has unresolved merge-conflict markers.", hint=BY_HAND)
     first, left, right = map(text_of.split, texts)
@@ -58,7 +66,7 @@ def topic(base: str, ours: str, theirs: str) -> str:
         return -_day(raw), raw
 
     kept = [[entry for entry in side if final[entry]] for side in sides]
-    raws = [raw for entry in woven(kept[0], kept[1], key=place) for raw in final[entry]]
+    raws = [raw for entry in interleaved(kept[0], kept[1], key=place) for raw in final[entry]]
     head, tail = (
         merged(*parts) for parts in ((first.head, left.head, right.head), (first.tail, left.tail, right.tail))
     )
@@ -105,10 +113,10 @@ def _day(raw: str) -> int:
 
 def _entry(base: str, ours: str, theirs: str) -> list[str]:
     """An entry that both sides have: as one of them changed it, both changes in one, or both entries."""
-    value, agreed = three_way(base, ours, theirs)
+    value, agreed = merged_value(base, ours, theirs)
     if agreed:
         return [value]
-    both = settled(base, ours, theirs)
+    both = merged_cleanly(base, ours, theirs)
     if both is not None and len(text_of.split(both).raws) == 1 and _heading(both) == _heading(base):
         return [both]
     first, second = sorted((ours, theirs))
@@ -118,10 +126,10 @@ def _entry(base: str, ours: str, theirs: str) -> list[str]:
 
 def archive(base: str, ours: str, theirs: str) -> str:
     """An archive file with the entries of both, the newest first."""
-    newline, texts = unified(base, ours, theirs)
+    newline, texts = with_same_line_ends(base, ours, theirs)
     found = [text_of.archived(text) for text in texts]
     first, left, right = ([_Archived(*item) for item in _counted(items)] for items in found)
-    order = woven(*survivors(first, left, right), key=lambda item: (-_day(item.raw), item.subtopic, item.raw))
+    order = interleaved(*survivors(first, left, right), key=lambda item: (-_day(item.raw), item.subtopic, item.raw))
     heads = [_above(text, items) for text, items in zip(texts, found, strict=True)]
     head = merged(*heads)
     head += "\n" * bool(head and not head.endswith("\n"))
@@ -158,7 +166,7 @@ def _above(text: str, items: Sequence[tuple[str, str]]) -> str:
 
 def index(base: str, ours: str, theirs: str) -> str:
     """index.md with the lines of both. Counts are added up; `memlane topics reindex` counts again."""
-    newline, texts = unified(base, ours, theirs)
+    newline, texts = with_same_line_ends(base, ours, theirs)
     bare = [_without_lines(text) for text in texts]
     if any(text is None for text in bare):  # written by hand, in a way of its own
         return merged(base, ours, theirs)
@@ -197,7 +205,7 @@ def _without_lines(text: str) -> str | None:
 
 
 def _listed(base: Listed | None, ours: Listed | None, theirs: Listed | None) -> Listed | None:
-    value, agreed = three_way(base, ours, theirs)
+    value, agreed = merged_value(base, ours, theirs)
     if agreed or ours is None or theirs is None:
         return value if agreed else ours or theirs  # a change beats a deletion
     was = base or Listed("", 0, 0, "")
@@ -205,7 +213,7 @@ def _listed(base: Listed | None, ours: Listed | None, theirs: Listed | None) -> 
         max(0, (mine or 0) + (other or 0) - (old or 0))
         for mine, other, old in ((ours[1], theirs[1], was[1]), (ours[2], theirs[2], was[2]))
     )
-    description, agreed = three_way(was.description, ours.description, theirs.description)
+    description, agreed = merged_value(was.description, ours.description, theirs.description)
     if not agreed:  # a person's description stands beside old facts; ours follows the newest entry
         sides = sorted((ours, theirs), key=lambda side: (side[1:] == was[1:], side.newest or "", side.description))
         description = sides[-1].description

@@ -29,7 +29,7 @@ from memlane.core.errors import AlreadyExists, ConfigError, NotFound, StorageErr
 from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import estimate, newline_of, slug
-from memlane.disk import files
+from memlane.disk import files, names, trash
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, read_file, readable
 from memlane.lanes.topics import archive, drafts, index_page, pages, usage
@@ -308,7 +308,7 @@ class TopicLane:
             dropped = [read_file(lies) for name, lies in self._dropped(topic, subtopic).items() if name != tail]
             if raw in (text_of.line(other) for other in (*raws, *dropped) if isinstance(other, str)):
                 raw += newline_of(raw)  # so that `_same` does not take its twin for it
-            moved = files.trash(self.folder.at(topic, subtopic, f"{tail}.md"), self.root, now, copy=files.encoded(raw))
+            moved = trash.put(self.folder.at(topic, subtopic, f"{tail}.md"), self.root, now, copy=files.encoded(raw))
             kept = pages.trimmed(raws, document.tail)
             pages.write(path, "".join((document.head, *kept, document.tail)))
             index_page.update(self.folder, path, before)
@@ -318,7 +318,7 @@ class TopicLane:
     def recover(self, native: str) -> Memory:
         topic, subtopic, _ = self._parts(native)
         path = self.folder.path(topic, subtopic)
-        lies = next((lies for name, lies, _ in files.trashed(self.root) if name == f"{native}.md"), None)
+        lies = next((lies for name, lies, _ in trash.contents(self.root) if name == f"{native}.md"), None)
         if lies is None:
             raise NotFound(f"The trash has no entry {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
         with self.folder.locked():
@@ -343,7 +343,7 @@ class TopicLane:
             return memory_of(_identified(back, self._natives(entries)[place]))
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in files.trashed(self.root):
+        for name, lies, when in trash.contents(self.root):
             yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(lies), when)
 
     # -- ids
@@ -429,7 +429,7 @@ class TopicLane:
         return gate.admit(self.checks, draft, self)
 
     def _parts(self, native: str) -> tuple[str, str, str]:
-        parts = files.safe_parts(native)
+        parts = names.safe_parts(native)
         if len(parts) != 3:
             raise _no_entry(native)
         return parts[0], parts[1], parts[2]
@@ -565,10 +565,10 @@ class TopicLane:
     def _dropped(self, topic: str, subtopic: str, without: str = "") -> dict[str, str]:
         """Where the deleted entries of a sub-topic lie, by the last part of their ids."""
         try:
-            names = os.listdir(self.folder.at(files.TRASH, topic, subtopic))
+            names = os.listdir(self.folder.at(trash.TRASH, topic, subtopic))
         except OSError:
             return {}
-        paths = (self.folder.at(files.TRASH, topic, subtopic, name) for name in sorted(names))
+        paths = (self.folder.at(trash.TRASH, topic, subtopic, name) for name in sorted(names))
         # `files.trash` names them <tail>_<date>_<time>.md
         return {os.path.basename(path).rsplit("_", 2)[0]: path for path in paths if path != without}
 

@@ -13,8 +13,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from memlane.core.model import Memory, Plan, Problem, Step, iso, utc_now
-from memlane.core.text import first_line, moment
+from memlane.core.dates import iso, moment, utc_now
+from memlane.core.model import Memory, Plan, Problem, Step
+from memlane.core.text import first_line
 from memlane.disk import files, log
 from memlane.gate import shown
 from memlane.lanes.answers import (

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from memlane.core.three_way import survivors, woven
+from memlane.core.three_way import interleaved, survivors
 from memlane.disk.log import split_lines
 from memlane.lanes.vault.record import Record, parse_line, read_line, time_of
 
@@ -37,7 +37,7 @@ def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     one, two = survivors(first.order, left.order, right.order)
     raw = {line: max(_numbered(log, line) for log in (left, right) if line in log.raw)[1] for line in (*one, *two)}
     records = {line: parse_line(raw[line].decode()) for line in raw if line.id}
-    order = woven(one, two, key=lambda line: _place(line, records))
+    order = interleaved(one, two, key=lambda line: _place(line, records))
     apart = {line.id for line in set(one) - set(two)} & {line.id for line in set(two) - set(one)}
     moved = {line.id for line in set(one) & set(two) if left.raw[line] != right.raw[line]}
     chains: dict[str, tuple[list[_Line], list[_Line]]] = {id: ([], []) for id in (apart | moved) - {""}}
@@ -100,7 +100,7 @@ def _chain(ours: list[_Line], theirs: list[_Line], *, records: Mapping[_Line, Re
     """All versions of a record that both sides changed, the one that counts last."""
     for side in (ours, theirs):
         side.sort(key=lambda line: records[line].version)
-    chain = woven(ours, theirs, key=lambda line: (_changed(records[line]), repr(line.says)))
+    chain = interleaved(ours, theirs, key=lambda line: (_changed(records[line]), repr(line.says)))
     if not ours or not theirs or ours[-1] in theirs or theirs[-1] in ours:
         return chain
 

@@ -9,8 +9,9 @@ import click
 
 from memlane.bank import Bank
 from memlane.care.prune import lanes_with_rules
+from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput
-from memlane.core.model import Plan, Step, iso
+from memlane.core.model import Plan, Step
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.output import (
     as_json,
