@@ -1,25 +1,17 @@
 """`name = value` in any syntax: env, YAML, JSON, TOML, code, flags, prose ("the password is …").
 
-The name must speak of a credential and the value must look like one. Names are found with plain string
-search and only then read with a pattern anchored there: prose without such names costs next to nothing.
+The name must be one of a credential and the value must look like one. Names are found with plain string search, and
+only then does a pattern anchored there read the rest: prose without such names costs next to nothing.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
-from memlane.gate.secrets.decoys import (
-    entropy,
-    is_digest,
-    is_elided,
-    is_marked,
-    is_placeholder,
-    is_random,
-    is_stand_in,
-    wordiness,
-)
+from memlane.gate.secrets import decoys
+from memlane.gate.secrets.decoys import entropy, is_digest, is_elided, is_marked, is_random, is_stand_in, wordiness
+from memlane.gate.secrets.rule import pattern
 
 # "Password" in other languages; the rest of the word may follow.
 _FOREIGN = (
@@ -48,7 +40,7 @@ _SIGNED = (
     rf"|\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b(?:{_VERB})\b:?)"
 ) + _VALUE
 _BLANK = r"(?P<name>[\w.-]{0,40}+)(?P<more>)(?P<close>[\"'`\])*}]{0,2})(?P<sep>)[ \t]{1,4}" + _VALUE
-# Names that hold such a word and are no credential's, without signs between their words.
+# Names, without the signs between their words, that hold such a word and name no credential.
 _OTHER_NAMES = tuple(
     """
     publickey publictoken pubkey primarykey foreignkey partitionkey sortkey cache idempot hotkey keyboard
@@ -89,7 +81,7 @@ _STRONG_NAME = (
 )
 # A password without digits that holds one of these is an example's.
 _WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
-# What prose puts after "password" or "token" and is a method, a format or a version.
+# Methods, formats and versions, which prose puts after "password" or "token".
 _ALGORITHM = r"sha|md[45]|hmac|pbkdf|crypt|argon|aes|auth|utf|base\d|x509|ldap|v\d|2fa|ntlm|http|\d(?:st|nd|rd|th)\b"
 # Numbers, paths, dotted names, constants and file names.
 _OTHER_VALUES = (
@@ -103,30 +95,25 @@ _LOGIN = (
 _JOINED = dict.fromkeys(map(ord, "_-. \t"))
 
 
-@cache
-def _pattern(source: str) -> re.Pattern[str]:
-    return re.compile(source, re.IGNORECASE)
-
-
 def _has(what: str, value: str) -> bool:
     return bool(re.search(what, value))
 
 
 def is_other_name(name: str) -> bool:
-    """True for names that hold "key" or "token" and are no credential's: `primary_key`, `keyboard`, `max_tokens`."""
+    """True for a name with "key" or "token" in it that names no credential: `primary_key`, `keyboard`, `max_tokens`."""
     plain = name.lower().translate(_JOINED).replace("hashicorp", "")
     return any(stem in plain for stem in _OTHER_NAMES)
 
 
 def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield (rule, description, start, end) of each value that is assigned to a credential's name."""
-    starts = sorted({at for word in _WORDS for at in _every(lowered, word)})
+    starts = sorted({at for word in _WORDS for at in places(lowered, word, len(word))})
     done = 0
     for start in starts:
         if start < done:
             continue
         for form in (_SIGNED, _BLANK):
-            match = _pattern(form).match(text, start)
+            match = pattern(form).match(text, start)
             found = match and (form is _SIGNED or _may_stand_alone(match)) and _read(text, start, match)
             if found:
                 done = found[3]
@@ -135,13 +122,13 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _may_stand_alone(match: re.Match[str]) -> bool:
-    """Whether a value after nothing but blanks can be one at all: a word of prose never is, and is told quickly."""
+    """Whether a value with only blanks before it can be a secret at all; quickly rules out words of prose."""
     value = match["bare"]
-    return value is None or len(value) >= 16 or _pattern(r"\d").search(value) is not None
+    return value is None or len(value) >= 16 or pattern(r"\d").search(value) is not None
 
 
 def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, int] | None:
-    before = _pattern(r"[\w.-]{0,30}+(?: [\w.-]{1,20}+)?").match(text[max(0, start - 52) : start][::-1])
+    before = pattern(r"[\w.-]{0,30}+(?: [\w.-]{1,20}+)?").match(text[max(0, start - 52) : start][::-1])
     name = (before[0][::-1] if before else "") + match["name"] + match["more"]
     group = "quoted" if match["quoted"] is not None else "bare"
     value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
@@ -151,28 +138,29 @@ def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, i
     if not rule or is_other_name(name) or is_elided(text, end):
         return None
     if group == "bare" and text[end : end + 1] == "=":  # the rest of a password with a sign in it
-        rest = _pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, end)
+        rest = pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, end)
         end = rest.end() if rest else end
     return *rule, begin, end
 
 
-def _every(lowered: str, word: str) -> Iterator[int]:
+def places(lowered: str, word: str, step: int) -> Iterator[int]:
+    """Where a word occurs; the search goes on `step` characters after each place."""
     at = lowered.find(word)
     while at >= 0:
         yield at
-        at = lowered.find(word, at + len(word))
+        at = lowered.find(word, at + step)
 
 
 def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | None:
     quoted = match["quoted"] is not None
-    password = bool(_pattern(_PASSWORDISH).search(name))
+    password = bool(pattern(_PASSWORDISH).search(name))
     if not password and len(value) < 20 and not re.search(r"\d", value) and not _is_noise(value):
         return None
     sep = _sign(match)
     if quoted and "secret" in name and re.fullmatch(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}", value):
         # Django draws from these signs, `%(` and `$(` among them.
         return ("assigned-secret", "secret in an assignment") if entropy(value) > 4 else None
-    if is_marked(value) if quoted else is_placeholder(value):
+    if is_marked(value) if quoted else decoys.is_placeholder(value):
         return None
     if not quoted and (match["after"][:1] in ("(", "[") or value[0] in "{<\\/"):
         return None
@@ -182,7 +170,7 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
         return ("password", "password") if _is_password(value, sep, quoted, match) else None
     if is_stand_in(value) or re.search(r"\s", value):
         return None
-    strong = bool(_pattern(_STRONG_NAME).search(name))
+    strong = bool(pattern(_STRONG_NAME).search(name))
     if sep in ("", ",", ">", "(", "is", "->") and not (strong and is_random(value, 16)):
         return None
     secret = "assigned-secret", "secret in an assignment"
@@ -203,21 +191,21 @@ def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | Non
 def _sign(match: re.Match[str]) -> str:
     """The sign between name and value: `=` for all that assigns, `is` for verbs, or the sign itself."""
     sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
-    if _pattern(rf"(?:{_VERB}|是|为|為|は)(?: .*)?").fullmatch(sep):
+    if pattern(rf"(?:{_VERB}|是|为|為|は)(?: .*)?").fullmatch(sep):
         return "is"
     closed = sep == ">" and match["after"] is not None and match["after"].startswith("</")
     return sep if sep in ("", ",", "(", "->", ":", "=>") or (sep == ">" and not closed) else "="
 
 
 def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bool:
-    if len(value) < 4 or _pattern(_OTHER_VALUES).fullmatch(value):
+    if len(value) < 4 or pattern(_OTHER_VALUES).fullmatch(value):
         return False
-    kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
+    kinds = decoys.kinds(value)
     strong = kinds[2] and sum(kinds) >= 2
-    login = _pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
+    login = pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
     if login and sep in ("=", ":", "=>", "") and (quoted or sep):
         # Next to a user's name even a weak word is the password.
-        weak = (_has(r"^[A-Za-z_-]+$", value) and _pattern(_WEAK).search(value)) or len(value.split()) > 2
+        weak = (_has(r"^[A-Za-z_-]+$", value) and pattern(_WEAK).search(value)) or len(value.split()) > 2
         prose = not quoted and not strong and match["after"].strip()[:1].isalpha()
         return not is_stand_in(value) and not weak and not prose
     if is_stand_in(value) or re.search(r"\s", value) or len(value) < 5:
@@ -234,12 +222,12 @@ def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bo
     if kinds[3] and not re.fullmatch(r"[\w.-]+", value):
         return len(value) >= 6 and not re.search(r"[:=]", value)
     if quoted or (sep == "=" and match[0][:1].isupper()):
-        return len(value) >= 6 and not _pattern(_WEAK).search(value)
+        return len(value) >= 6 and not pattern(_WEAK).search(value)
     return False
 
 
 def _stands_for_password(value: str, kinds: int, quoted: bool, match: re.Match[str]) -> bool:
-    """Only blanks between name and value: an option, a line of its own, or a value that is no word of prose."""
+    """For a value with only blanks before it: an option, a line of its own, or a value that is no word of prose."""
     text, start = match.string, match.start()
     line = text[max(0, start - 60) : start].rpartition("\n")[2].lower()
     if re.search(r"(?:^|\s)--?[\w-]*$", line):

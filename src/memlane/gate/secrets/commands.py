@@ -1,7 +1,7 @@
 """Rows for passwords on a command line, by the option in which each tool takes them.
 
-`--password x` of any tool is read by `assignments`; here are the short options that mean a password for some tools
-only: `-p` is a password for mongosh and a port for docker.
+`--password x` of any tool is read by `assignments`; here are short options that mean a password to some tools only:
+`-p` is a password for mongosh and a port for docker.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from memlane.gate.secrets import proofs
 from memlane.gate.secrets.rule import Rule, form
 
 _VALUE = r"[\"']?([^\s\"'$<{}%-][^\s\"'$<{}]{3,100}+)"
-# Tools (separated by spaces), the keyword of the option, and its pattern up to the value. The option is the keyword
-# because prose names tools more often than it holds options.
+# Tools (separated by spaces), the keyword of the option, and its pattern up to the value. The keyword is the option
+# and not the tool, because prose names tools more often than options.
 _OPTIONS = (
     ("sshpass twine cqlsh rdesktop crackmapexec netexec nxc evil-winrm hydra influx", "+_-p", r"-p[ =]?"),
     ("mongo mongosh mongodump mongorestore mongoimport mongoexport", "+_-p", r"-p[ =]?"),
@@ -27,16 +27,14 @@ _OPTIONS = (
 )
 
 
+def _line(keywords: str, regex: str, ignore_case: bool = True) -> Rule:
+    return form("cli-password", "password on a command line", keywords, regex, group=1, wide=True,
+                check=proofs.cli_password, ignore_case=ignore_case)  # fmt: skip
+
+
 def _option(tools: str, keywords: str, option: str) -> Rule:
-    names = "|".join(name.replace(".", r"\.") for name in tools.split())
-    regex = rf"(?:{names})\s[^\n|;]{{0,160}}?(?<=\s){option}{_VALUE}"
-    return form("cli-password", "password on a command line", keywords, regex, group=1, wide=True,
-                check=proofs.cli_password)  # fmt: skip
-
-
-def _line(keywords: str, regex: str) -> Rule:
-    return form("cli-password", "password on a command line", keywords, regex, group=1, wide=True,
-                check=proofs.cli_password, ignore_case=True)  # fmt: skip
+    names = tools.replace(" ", "|")
+    return _line(keywords, rf"(?:{names})\s[^\n|;]{{0,160}}?(?<=\s){option}{_VALUE}", ignore_case=False)
 
 
 COMMANDS: tuple[Rule, ...] = (

@@ -11,14 +11,15 @@ from collections import Counter
 from functools import cache
 from itertools import pairwise
 
+from memlane.gate.secrets.rule import U, pattern
+
 # The followers that make up 97 % of the letter pairs in English prose and identifiers, by first letter
 # (counted over the development notes). About two pairs in five of a random string are in here.
 _FOLLOWERS = (
     "abcdfgiklmnprstuvwy baeilorsu cacehiklorstuy dadeilorsu eabcdefgilmnopqrstvwxy faefilortuy gaeghilnorsu "
-    "haeiortu iabcdefgklmnoprstvz jeou keins ladefilopstuvy mabeimopsu nacdefgiklnostuvy "
-    "oabcdefgiklmnoprstuvw "
-    "paehiloprstuy qu racdefgiklmnorstuvy sacehiklmnopstuy tacehiloprstuwy uabcdegilmnprst vaeio waehinors "
-    "xaeipt yeinopst zae"
+    "haeiortu iabcdefgklmnoprstvz jeou keins ladefilopstuvy mabeimopsu nacdefgiklnostuvy oabcdefgiklmnoprstuvw "
+    "paehiloprstuy qu racdefgiklmnorstuvy sacehiklmnopstuy tacehiloprstuwy uabcdegilmnprst vaeio waehinors xaeipt "
+    "yeinopst zae"
 )
 
 # Parts of a value that say "this is not a real one". Real random values hold none of them by chance.
@@ -31,18 +32,13 @@ _PLACEHOLDER_WORDS = tuple(
     not_real notreal put-your put_your goes-here goes_here -here> to-be- to_be_ xxxxx
     """.split()
 )
-_PLACEHOLDER_SIGNS = (
-    r"\*{3,}|\.{3,}|…|•{3,}|_{6,}|-{6,}|#{4,}|<[a-z]|\{\{|\$\{|\$\(|%\(|%\{|#\{|@\{|\{%|<%"
-    r"|\[hidden"
-)
-# The whole value names a place to take the secret from, or a type, or is an expression of code.
+_PLACEHOLDER_SIGNS = r"\*{3,}|\.{3,}|…|•{3,}|_{6,}|-{6,}|#{4,}|<[a-z]|\{\{|\$\{|\$\(|%\(|%\{|#\{|@\{|\{%|<%|\[hidden"
+# The whole value says where to get the secret, or is a type or an expression of code.
 _REFERENCE = (
     r"[$%@&!][A-Za-z_({\[].*|%[A-Za-z_]+%|\{[A-Za-z_][\w.: -]*\}|<[^>]*>?|\[[A-Za-z_ ]+\]?"
-    r"|(?:process\.|import\.meta\.|os\.|System\.|std::|Deno\.|ENV\b|env\b|config\b|conf\b|secrets?\b|self\b"
-    r"|this\b|settings?\b"
-    r"|params?\b|options?\b|args?\b|vault\b|var\b|data\b|local\b|module\b|ref\b|op://|arn:|file:|sops|enc\["
-    r"|crypt\()"
-    r"[.\[(:/'\"].*"
+    r"|(?:process\.|import\.meta\.|os\.|System\.|std::|Deno\.|ENV\b|env\b|config\b|conf\b|secrets?\b|self\b|this\b"
+    r"|settings?\b|params?\b|options?\b|args?\b|vault\b|var\b|data\b|local\b|module\b|ref\b|op://|arn:|file:|sops"
+    r"|enc\[|crypt\()[.\[(:/'\"].*"
     r"|[A-Za-z_][\w.:>-]*+\(.*|[A-Za-z_]\w*+\[.*|(?:\.{0,2}/|~/|[A-Za-z]:\\).*|https?://.*"
 )
 # Stand-in passwords and the words that follow "password:" in forms, schemas and prose.
@@ -61,13 +57,8 @@ _STAND_INS = frozenset(
     that it not if is in for with your my our their only also now never always
     """.split()
 )
-# A value is judged by its beginning: a megabyte without a blank is no reason to work longer.
+# A value is judged by its first characters, so that a megabyte without a blank costs no more than a key.
 _ENOUGH = 256
-
-
-@cache
-def _pattern(source: str) -> re.Pattern[str]:
-    return re.compile(source, re.IGNORECASE)
 
 
 @cache
@@ -95,15 +86,20 @@ def wordiness(value: str) -> float:
     return sum(seen) / len(seen) if seen else 0.0
 
 
+def kinds(value: str) -> list[bool]:
+    """Whether a value has small letters, capitals, digits, and other signs."""
+    return [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
+
+
 def is_marked(value: str) -> bool:
-    """True for a value that says itself that it is none: `<your-token>`, `xxxxxx`, `${VAR}`, `$VAR`."""
+    """True for a value that says it is not a real one: `<your-token>`, `xxxxxx`, `${VAR}`, `$VAR`."""
     value = value[:_ENOUGH]
     lowered = value.lower()
     if len(set(value)) <= 3 or _placeholder_word().search(lowered):
         return True
     if value.isalnum():
         return False
-    return bool(_pattern(_PLACEHOLDER_SIGNS).search(value) or _pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
+    return bool(pattern(_PLACEHOLDER_SIGNS).search(value) or pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
 
 
 def is_elided(text: str, end: int) -> bool:
@@ -114,7 +110,7 @@ def is_elided(text: str, end: int) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """True for marked values and, outside quotes, for expressions of code that fetch the value."""
-    return is_marked(value) or bool(_pattern(_REFERENCE).fullmatch(value[:_ENOUGH]))
+    return is_marked(value) or bool(pattern(_REFERENCE).fullmatch(value[:_ENOUGH]))
 
 
 def is_stand_in(value: str) -> bool:
@@ -124,13 +120,13 @@ def is_stand_in(value: str) -> bool:
 
 
 def is_digest(value: str) -> bool:
-    """True for a bare hash or id: hex of a digest's length, or a UUID. Nothing in it says secret."""
+    """True for a bare hash or id, which nothing marks as secret: hex of a digest's length, or a UUID."""
     value = value[-_ENOUGH:]
     if len(value) in (32, 40, 56, 64, 96, 128):
         return bool(re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value))
     if re.search(r"[-_.:][0-9a-f]{32,128}(?:\.\w{1,5})?\Z", value):
         return True  # a name with its hash: a cache key, a built file, `sha256:…`
-    return len(value) == 36 and bool(re.fullmatch(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", value))
+    return len(value) == 36 and bool(re.fullmatch(U, value))
 
 
 def is_random(value: str, least: int = 16) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memlane.gate.secrets import proofs
+from memlane.gate.secrets.decoys import is_random
 from memlane.gate.secrets.rule import Rule, form, wide
 
 # fmt: off
@@ -16,21 +17,19 @@ ADDRESSES: tuple[Rule, ...] = wide(
          starts_word=False, check=proofs.password_on_localhost),
     form("url-password", "password in an address", "@",
          r"://([0-9a-f]{40}|[A-Za-z0-9_]{30,100})(?:@|:x-oauth-basic@|:@)[\w.-]{3,100}", group=1,
-         starts_word=False, check=proofs.random),
+         starts_word=False, check=is_random),
     form("url-password", "password in an address", "oracle:",
          r"oracle:(?:thin|oci8?):[\w$#]{1,40}/([^\s@/\"'<>]{3,60})@", group=1, ignore_case=True,
          check=proofs.password_in_url),
-    form("signed-url", "signature of an address", "-signature=",
-         r"X-(?:Amz|Goog)-Signature=([0-9a-f]{64,600}+)", group=1, ignore_case=True, starts_word=False, entropy=3),
+    form("signed-url", "signature of an address", "-signature=", r"X-(?:Amz|Goog)-Signature=([0-9a-f]{64,600}+)",
+         group=1, ignore_case=True, starts_word=False, entropy=3),
 )
 
 HEADERS: tuple[Rule, ...] = wide(
-    form("basic-auth", "Basic login", "basic",
-         r"basic[ :]{1,2}[\"']?([A-Za-z0-9+/]{8,400}+={0,2})(?![\w.-])", group=1, ignore_case=True,
-         check=proofs.basic_pair),
-    form("bearer-token", "bearer token", "bearer",
-         r"bearer[ :=]{1,3}[\"'`]?([A-Za-z0-9_.~+/=-]{6,4000}+)", group=1, ignore_case=True,
-         check=proofs.bearer, reach=4200),
+    form("basic-auth", "Basic login", "basic", r"basic[ :]{1,2}[\"']?([A-Za-z0-9+/]{8,400}+={0,2})(?![\w.-])", group=1,
+         ignore_case=True, check=proofs.basic_pair),
+    form("bearer-token", "bearer token", "bearer", r"bearer[ :=]{1,3}[\"'`]?([A-Za-z0-9_.~+/=-]{6,4000}+)", group=1,
+         ignore_case=True, check=proofs.bearer, reach=4200),
     form("auth-header", "token in a header", "authorization",
          r"[Aa](?:uthorization|UTHORIZATION)\\?[\"']?\s{0,2}[:=,]\s{0,3}\\?[\"'`]?(?!(?i:basic|bearer)\b)"
          r"(?:[A-Za-z][\w-]{1,20}[ =:]{1,2}[\"']?)?([A-Za-z0-9_.~+/=:-]{10,2000}+)", group=1,
@@ -38,7 +37,7 @@ HEADERS: tuple[Rule, ...] = wide(
     form("session-cookie", "session cookie", "sessionid= sessid= .sid= _session= cookie:",
          r"(?:(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|[\w.-]{0,30}_session)=|cookie:\s[^\n]{0,150}?"
          r"(?:sess|sid|auth|token)[a-z]{0,8}=)([A-Za-z0-9%._|+/~-]{20,4000}+)", group=1,
-         ignore_case=True, check=proofs.random, reach=4400),
+         ignore_case=True, check=is_random, reach=4400),
     form("curl-login", "login on a curl command", "curl+_ wget+_ http+_ https+_",
          r"(?:\s-u|\s-a|--user(?!-agent)|--proxy-user)[ =\\\n\t]{0,3}[\"']?[^\s:\"'$<{]{0,80}[\"']?:[\"']?"
          r"([^\s\"'$<{}]{3,200}+)", group=1, starts_word=False, check=proofs.password_in_url),
@@ -65,8 +64,8 @@ FILES: tuple[Rule, ...] = wide(
          r"(?:(?:enable|username\s{1,2}\S{1,40}(?:\s{1,2}privilege\s\d{1,2})?)\s{1,2}(?:secret|password)"
          r"|(?:tacacs|radius)-server\s(?:host\s\S{1,60}\s)?key)\s{1,2}[05789]\s{1,2}(\S{4,120}+)", group=1,
          check=proofs.mixed),
-    form("snmp-community", "SNMP community", "snmp-server",
-         r"snmp-server community (\S{6,60}) R[OW]\b", group=1, check=proofs.mixed),
+    form("snmp-community", "SNMP community", "snmp-server", r"snmp-server community (\S{6,60}) R[OW]\b", group=1,
+         check=proofs.mixed),
     form("xml-password", "password in XML", "word> wd> secret> token> key> phrase>",
          r"<(?:[\w.-]{0,40}(?:password|passwd|pwd|secret|token|api[_-]?key|passphrase))"
          r"(?:\s[^<>]{0,200})?>\s{0,10}([^\s<>{}$]{6,300}+)\s{0,10}</", group=1, ignore_case=True, check=proofs.mixed),
@@ -81,11 +80,9 @@ FILES: tuple[Rule, ...] = wide(
 CODE: tuple[Rule, ...] = wide(
     form("sql-password", "password in SQL", "identified+_",
          r"\b(?:user|role|grant|link)\b[^;]{0,160}?\bidentified(?:\s{1,9}with\s{1,9}\S{1,40})?\s{1,9}by\s{1,9}"
-         r"(?:password\s{1,9}|values\s{1,9})?[\"']?"
-         r"(?=\S{0,90}\d)([^\s\"'$<{};]{4,100}+)[\"']?\s{0,3}(?=;|\Z|\n|\baccount|\brequire|\bdefault|\bwith|[\"'`)])",
-         group=1, ignore_case=True, check=proofs.cli_password),
-    form("sql-password", "password in SQL", "password+_' password+_n' password='"
-         " password+_=",
+         r"(?:password\s{1,9}|values\s{1,9})?[\"']?(?=\S{0,90}\d)([^\s\"'$<{};]{4,100}+)[\"']?\s{0,3}(?=;|\Z|\n"
+         r"|\baccount|\brequire|\bdefault|\bwith|[\"'`)])", group=1, ignore_case=True, check=proofs.cli_password),
+    form("sql-password", "password in SQL", "password+_' password+_n' password=' password+_=",
          r"(?:create|alter)\s(?:user|role|login)\s[^;\n]{1,160}?\bpassword\s{0,4}=?\s{0,4}N?'([^\s'$<{}]{4,100}+)'",
          group=1, ignore_case=True, check=proofs.password_in_url),
     form("jwt-secret", "secret that signs tokens", "jwt",
@@ -95,9 +92,8 @@ CODE: tuple[Rule, ...] = wide(
          r"(?:connect|getconnection|basic_?auth|auth=|\.login|pdo|credentials|\bauth)\s?\("
          r"[^()\n]{0,160}?[\"'][^\"'\n]{1,80}[\"']\s{0,3},\s{0,3}[\"']([^\s\"'\n$<{}]{5,100}+)[\"']", group=1,
          ignore_case=True, starts_word=False, check=proofs.password_in_call),
-    form("login-call", "token in a call", ".login(",
-         r"\.login\(\s{0,4}[\"']([A-Za-z0-9_.-]{40,200}+)[\"']", group=1, starts_word=False,
-         check=proofs.random_key),
+    form("login-call", "token in a call", ".login(", r"\.login\(\s{0,4}[\"']([A-Za-z0-9_.-]{40,200}+)[\"']", group=1,
+         starts_word=False, check=proofs.random_key),
     form("compared-secret", "secret in a comparison", "== !=",
          r"[\"']([^\s\"'\n${}<>]{6,100})[\"']\s{0,3}[=!]==?\s{0,3}[\w.]{0,40}(?:password|passwd|secret|private_?key"
          r"|api_?key|token)\b", group=1, ignore_case=True, starts_word=False, check=proofs.password_in_call),

@@ -1,13 +1,13 @@
-"""Rows for numbers that belong to a person: social security, cards,
-bank accounts; e-mail and phone on request.
+"""Rows for numbers that belong to a person: social security, cards, bank accounts; e-mail and phone on request.
 
-Each number is proved by its range or checksum,
-     because nine or sixteen digits alone are an order number or a timestamp.
+Each number is proved by its range or checksum, because nine or sixteen digits alone may be an order number or a
+timestamp.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from memlane.gate.secrets.rule import Rule
 
@@ -20,36 +20,24 @@ _PHONE = (
     r"(?<![\w.+/=#-])(?:\+[1-9]\d{0,2}[ .-]?(?:\(0?\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,4}"
     r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|[2-9]\d{2}[.-][2-9]\d{2}[.-]\d{4})(?![\w-])"
 )
-# Card issuers: first digits and the lengths they issue.
-_ISSUERS = (
-    ((4, 4, 1), (13, 16, 19)),  # Visa
-    ((51, 55, 2), (16,)),  # Mastercard
-    ((2221, 2720, 4), (16,)),  # Mastercard
-    ((34, 34, 2), (15,)),  # American Express
-    ((37, 37, 2), (15,)),  # American Express
-    ((300, 305, 3), (14,)),  # Diners
-    ((36, 36, 2), (14,)),  # Diners
-    ((38, 39, 2), (14,)),  # Diners
-    ((3528, 3589, 4), (16, 17, 18, 19)),  # JCB
-    ((6011, 6011, 4), (16, 17, 18, 19)),  # Discover
-    ((644, 659, 3), (16, 17, 18, 19)),  # Discover
-    ((62, 62, 2), (16, 17, 18, 19)),  # UnionPay
-    ((50, 50, 2), (13, 14, 15, 16, 17, 18, 19)),  # Maestro
-    ((56, 58, 2), (13, 14, 15, 16, 17, 18, 19)),  # Maestro
-    ((63, 63, 2), (16, 17, 18, 19)),  # Maestro
-    ((67, 67, 2), (16, 17, 18, 19)),  # Maestro
-)
+# Card issuers: the first digits of their numbers, and the lengths they issue.
+_ISSUERS = {
+    "4": (13, 16, 19),  # Visa
+    "51-55 2221-2720": (16,),  # Mastercard
+    "34 37": (15,),  # American Express
+    "300-305 36 38-39": (14,),  # Diners
+    "3528-3589 6011 644-659 62": range(16, 20),  # JCB, Discover, UnionPay
+    "50 56-58": range(13, 20),  # Maestro
+    "63 67": range(16, 20),  # Maestro
+}
 # Lengths of an IBAN by country (ISO 13616 registry).
 _IBAN_LENGTHS = {
     code[:2]: int(code[2:])
     for code in (
         "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 "
-        "EG29 ES24 FI18 FO18 "
-        "FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 "
-        "LI21 LT20 LU20 LV21 LY25 "
-        "MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 "
-        "SI19 SK24 SM27 SO23 ST25 "
-        "SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
+        "EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 "
+        "LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 "
+        "RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
     ).split()
 }
 
@@ -68,9 +56,11 @@ def card(value: str) -> bool:
     digits = re.sub(r"[ -]", "", value)
     if len(set(digits)) < 2 or not luhn(digits):
         return False
-    return any(
-        low <= int(digits[:width]) <= high and len(digits) in lengths for (low, high, width), lengths in _ISSUERS
-    )
+    for ranges, lengths in _ISSUERS.items():
+        for first, _, last in (issued.partition("-") for issued in ranges.split()):
+            if first <= digits[: len(first)] <= (last or first) and len(digits) in lengths:
+                return True
+    return False
 
 
 def ssn(value: str) -> bool:
@@ -96,21 +86,23 @@ def phone(value: str) -> bool:
     return 8 <= sum(map(str.isdigit, value)) <= 15
 
 
+def _row(id: str, description: str, keywords: tuple[str, ...], regex: str, **more: Any) -> Rule:
+    return Rule(id, description, keywords, regex, kind="pii", decoys=False, **more)
+
+
 # fmt: off
 PII: tuple[Rule, ...] = (
-    Rule("ssn", "US social security number", (), r"\d{3}([- ])\d{2}\1\d{4}(?![\w-]|\.\d)", check=ssn,
-         kind="pii",
-         decoys=False, not_after=_INSIDE),
-    Rule("ssn", "US social security number", ("ssn", "social security"),
-         r"(?:\bssns?\b|social security)[^\n\d]{0,40}(\d{9}|\d{3}[ .]\d{2}[ .]\d{4})(?![\w-])", group=1,
-         check=ssn, ignore_case=True, kind="pii",
-         decoys=False, starts_word=False, wide=True),
-    Rule("card", "payment card number", (), _CARD, check=card, kind="pii", decoys=False, not_after=_INSIDE),
-    Rule("card", "payment card number", ("card", "cc=", "cc_num", "ccnum", "pan="),
+    _row("ssn", "US social security number", (), r"\d{3}([- ])\d{2}\1\d{4}(?![\w-]|\.\d)", check=ssn,
+         not_after=_INSIDE),
+    _row("ssn", "US social security number", ("ssn", "social security"),
+         r"(?:\bssns?\b|social security)[^\n\d]{0,40}(\d{9}|\d{3}[ .]\d{2}[ .]\d{4})(?![\w-])", group=1, check=ssn,
+         ignore_case=True, starts_word=False, wide=True),
+    _row("card", "payment card number", (), _CARD, check=card, not_after=_INSIDE),
+    _row("card", "payment card number", ("card", "cc=", "cc_num", "ccnum", "pan="),
          rf"(?:card|\bcc|\bpan)[\w-]{{0,16}}[\"']?\s{{0,2}}[=:]\s{{0,2}}[\"']?({_CARD})", group=1, check=card,
-         ignore_case=True, kind="pii", decoys=False, starts_word=False, wide=True),
-    Rule("iban", "bank account number (IBAN)", (), _IBAN, check=iban, kind="pii", decoys=False),
+         ignore_case=True, starts_word=False, wide=True),
+    _row("iban", "bank account number (IBAN)", (), _IBAN, check=iban),
 )
 # fmt: on
-EMAIL = Rule("email", "e-mail address", ("@",), _EMAIL, kind="pii", decoys=False, wide=True)
-PHONE = Rule("phone", "phone number", (), _PHONE, check=phone, kind="pii", decoys=False, starts_word=False)
+EMAIL = _row("email", "e-mail address", ("@",), _EMAIL, wide=True)
+PHONE = _row("phone", "phone number", (), _PHONE, check=phone, starts_word=False)

@@ -1,13 +1,13 @@
 """Checks of one value: checksums, decodings and shapes that the rule table names.
 
-Each takes the value and answers yes or no. Imports what it needs when it is called.
+Each takes the value and answers yes or no. The decoders of the standard library are imported on first use.
 """
 
 from __future__ import annotations
 
 import re
 
-from memlane.gate.secrets.decoys import entropy, is_marked, is_random, is_stand_in, wordiness
+from memlane.gate.secrets.decoys import entropy, is_digest, is_marked, is_random, is_stand_in, kinds, wordiness
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -25,7 +25,7 @@ def crc_base62(value: str) -> bool:
 
 
 def random_after_dash(value: str) -> bool:
-    """The part after the last `-` or `_` was chosen by a machine (`sk-…`, but not the class `sk-circle-bounce`)."""
+    """The part after the first `-` or `_` was chosen by a machine (`sk-…`, but not the class `sk-circle-bounce`)."""
     return is_random(re.split(r"[-_]", value, maxsplit=1)[1])
 
 
@@ -96,19 +96,11 @@ def bearer(value: str) -> bool:
 
 def mixed(value: str) -> bool:
     """At least two kinds of characters and not one plain word."""
-    kinds = [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
-    return sum(kinds) >= 2 and not is_stand_in(value)
-
-
-def random(value: str) -> bool:
-    """A machine chose it."""
-    return is_random(value)
+    return sum(kinds(value)) >= 2 and not is_stand_in(value)
 
 
 def random_key(value: str) -> bool:
     """A machine chose it, and it is no plain hash or id."""
-    from memlane.gate.secrets.decoys import is_digest
-
     return is_random(value) and not is_digest(value)
 
 

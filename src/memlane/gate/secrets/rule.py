@@ -1,10 +1,14 @@
-"""One rule of the table, and the two short ways to write a row. Compiles nothing at import."""
+"""One rule of the table, the short ways to write a row, and what the modules that read patterns share.
+
+Compiles nothing at import.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 
@@ -12,9 +16,9 @@ from typing import Any
 class Rule:
     """One class of secret.
 
-    `keywords` are lower-case; one of them must be there for `regex` to be tried: in a long word with a digit, or
-    anywhere in the text for a `wide` rule. A rule without keywords waits for a long number. `group` is the part
-    that is the secret. `check` has the last word on a value; `proof` overrides every filter when a checksum holds.
+    `regex` is tried only where one of the lower-case `keywords` occurs: in a long word with a digit, or anywhere in
+    the text for a `wide` rule. A rule without keywords is tried around long numbers. `group` is the part that is the
+    secret. A value that `check` turns down is no finding; one that passes `proof` (a checksum) skips all filters.
     """
 
     id: str
@@ -30,9 +34,9 @@ class Rule:
     # A token does not begin in the middle of a word ("risk-based" is no `sk-` key), nor after one of these.
     starts_word: bool = True
     not_after: str = "_"
-    # Placeholder words are looked for in the value unless the whole form is proof enough.
+    # Whether placeholders are turned down; not where the whole form is proof enough.
     decoys: bool = True
-    # How far behind its keyword the match of a wide rule may end.
+    # How far after its keyword the match of a wide rule may end.
     reach: int = 700
     kind: str = "secret"
 
@@ -46,37 +50,22 @@ B = "[A-Za-z0-9+/]"
 U = "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 
 
+@cache
+def pattern(source: str) -> re.Pattern[str]:
+    """A pattern that ignores case, compiled on first use."""
+    return re.compile(source, re.IGNORECASE)
+
+
 def token(
-    id: str,
-    description: str,
-    prefixes: str,
-    body: str,
-    least: int,
-    most: int = 0,
-    *,
-    tail: str = "",
-    entropy: float = 2.8,
-    check: Callable[[str], bool] | None = None,
-    proof: Callable[[str], bool] | None = None,
-    wide: bool = False,
-    not_after: str = "_",
+    id: str, description: str, prefixes: str, body: str, least: int, most: int = 0, *, tail: str = "", **more: Any
 ) -> Rule:
     """A row for the commonest form, `prefix` + random characters; `prefixes` are separated by spaces."""
     heads = prefixes.split()
-    head = re.escape(heads[0]) if len(heads) == 1 else "(?:" + "|".join(map(re.escape, heads)) + ")"
+    start = re.escape(heads[0]) if len(heads) == 1 else "(?:" + "|".join(map(re.escape, heads)) + ")"
     upto = "" if most == 0 else str(most)
     end = "" if most == 0 else f"(?!{body})"
-    return Rule(
-        id,
-        description,
-        tuple(sorted({h.lower() for h in heads})),
-        f"{head}{body}{{{least},{upto}}}+{tail}{end}",
-        entropy=entropy,
-        check=check,
-        proof=proof,
-        wide=wide,
-        not_after=not_after,
-    )
+    keywords = tuple(sorted({head.lower() for head in heads}))
+    return Rule(id, description, keywords, f"{start}{body}{{{least},{upto}}}+{tail}{end}", **{"entropy": 2.8, **more})
 
 
 def form(id: str, description: str, keywords: str, regex: str, **more: Any) -> Rule:

@@ -1,4 +1,4 @@
-"""`RULES`: every row of the table, the most telling first: of two that overlap, the earlier is reported."""
+"""`RULES`: all rows of the table, the most specific first: of overlapping findings of one length the first is kept."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import accumulate, chain, pairwise
 
 from memlane.gate.secrets import assignments, tables, vendors
+from memlane.gate.secrets.assignments import places
 from memlane.gate.secrets.decoys import entropy, is_elided, is_placeholder
 from memlane.gate.secrets.pii import EMAIL, PHONE
 from memlane.gate.secrets.rule import Rule
@@ -25,11 +26,11 @@ _LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
 
 
-# A text with more finds than this is a dump of secrets: it is read from the start until so many are found.
+# A text with more findings than this is a dump of secrets: only a first part of it is read.
 MOST = 1000
 _UNREAD = "unread"
 
-# What a wide rule asks for begins at most this far before its keyword.
+# The match of a wide rule begins at most this far before its keyword.
 _BEFORE = 420
 
 # Parts that keywords of wide rules share; the last is in every text.
@@ -64,10 +65,10 @@ def _without_keywords() -> tuple[Rule, ...]:
 
 @cache
 def _waking(wide: bool) -> dict[str, dict[str, tuple[int, ...]]]:
-    """The rows that each keyword wakes, of wide rules or of the others, below a part that many keywords share.
+    """The numbers of the rules that each keyword wakes, wide rules or the others, grouped by a part of the keyword.
 
-    The shared part is a stem for wide rules, whose keywords are looked for one by one in the whole text; for the
-    others it is the first two characters, because the few long words are looked through by place.
+    A group is skipped where its part does not occur. The part is a stem for wide rules, whose keywords are looked for
+    in the whole text, and the first two characters for the others, which are looked for in the few long words.
     """
     groups: dict[str, dict[str, tuple[int, ...]]] = {}
     for number, rule in enumerate(RULES):
@@ -101,9 +102,9 @@ def _woken_by_words(lowered: str) -> set[int]:
 def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = ()) -> list[Finding]:
     """Every secret and personal number in the text, in order of place; [] when it is clean.
 
-    `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>`
-    is skipped. After some hundred findings, at most `MOST`, the last one, `unread`, covers the rest of the text.
-    Addresses and phone numbers are looked for only on request: most notes hold some.
+    `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>` is
+    skipped. A text with more than `MOST` findings is read only in part; a last finding, `unread`, covers the rest.
+    E-mail addresses and phone numbers are looked for only on request: most notes hold some.
     """
     taken, upto = _collect(text, email, phone)
     if not taken:
@@ -129,8 +130,8 @@ def _collect(text: str, email: bool, phone: bool) -> tuple[list[_Span], int]:
     upto = len(text)
     while True:
         taken: list[_Span] = []
-        for found in _candidates(text[:upto], email, phone):
-            _take(taken, found)
+        for span in _candidates(text[:upto], email, phone):
+            _take(taken, span)
             if len(taken) > MOST:
                 break
         else:
@@ -138,19 +139,19 @@ def _collect(text: str, email: bool, phone: bool) -> tuple[list[_Span], int]:
         upto = text.rfind("\n", 0, upto // 2) + 1 or upto // 2
 
 
-def _take(taken: list[_Span], found: _Span) -> None:
+def _take(taken: list[_Span], span: _Span) -> None:
     """Add a span; those that overlap become one, so that redaction leaves nothing of either.
 
-    The longest gives its name, the first among equals: a GitHub token after "Bearer" is a GitHub token.
+    The longest of them names the finding, the first among equals: a GitHub token after "Bearer" is a GitHub token.
     """
-    start, end, *_ = found
+    start, end, *_ = span
     low = high = bisect_right(taken, (start, end))
     while low and taken[low - 1][1] > start:
         low -= 1
     while high < len(taken) and taken[high][0] < end:
         high += 1
-    group = [*taken[low:high], found]
-    longest = max(group, key=lambda span: span[1] - span[0])
+    group = [*taken[low:high], span]
+    longest = max(group, key=lambda s: s[1] - s[0])
     taken[low:high] = [(min(s[0] for s in group), max(s[1] for s in group), *longest[2:])]
 
 
@@ -159,43 +160,44 @@ def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
     if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
         lowered = "".join(c.lower() if c.isascii() else c for c in text)
     words = _long_words(text)
-    if words:
-        yield from _in_words(words)
+    yield from _in_words(words)
     for number in sorted(_woken_by_text(lowered)):
         rule = RULES[number]
         for low, high in _around_keywords(rule, lowered):
             yield from _matches(rule, text, low, high)
-    for low, high in _around_numbers(text):
-        for row in _without_keywords():
-            yield from _matches(row, text, low, high)
-    found = (vendors.find(text, words), assignments.find(text, lowered), tables.find(text, lowered))
-    for rule_id, description, start, end in chain.from_iterable(found):
+    # Room for an IBAN's letters on both sides of a long number.
+    numbers = ((max(0, found.start() - 16), found.end() + 48) for found in _LONG_NUMBER.finditer(text))
+    for low, high in _merged(numbers):
+        for rule in _without_keywords():
+            yield from _matches(rule, text, low, high)
+    named = chain(vendors.find(text, words), assignments.find(text, lowered), tables.find(text, lowered))
+    for rule_id, description, start, end in named:
         yield start, end, rule_id, "secret", description
-    for extra in (*([EMAIL] if email else ()), *([PHONE] if phone else ())):
-        yield from _matches(extra, text)
+    if email:
+        yield from _matches(EMAIL, text)
+    if phone:
+        yield from _matches(PHONE, text)
 
 
-def _around_keywords(rule: Rule, lowered: str) -> Iterator[tuple[int, int]]:
-    """The stretches in which a wide rule can match."""
-    places = []
-    for keyword in rule.keywords:
-        at = lowered.find(keyword)
-        while at >= 0:
-            places.append(at)
-            at = lowered.find(keyword, at + _BEFORE)
-    low = high = -1
-    for at in sorted(places):
-        if low >= 0 and at - _BEFORE > high:
-            yield low, high
-            low = -1
-        low = max(0, at - _BEFORE) if low < 0 else low
-        high = at + _BEFORE + rule.reach
-    if low >= 0:
-        yield low, high
+def _around_keywords(rule: Rule, lowered: str) -> list[tuple[int, int]]:
+    """The stretches of the text in which a wide rule can match."""
+    starts = sorted(at for keyword in rule.keywords for at in places(lowered, keyword, _BEFORE))
+    return _merged((max(0, at - _BEFORE), at + _BEFORE + rule.reach) for at in starts)
+
+
+def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Stretches of one text in order, those that touch made one. Each ends after the one before it."""
+    merged: list[tuple[int, int]] = []
+    for low, high in stretches:
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], high
+        else:
+            merged.append((low, high))
+    return merged
 
 
 def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
-    """What the rules that are not wide find in the long words, at its place in the text."""
+    """What the rules that are not wide find in the long words, with places in the text."""
     dense = "\n".join(word for _, word in words)
     lowered = dense.lower()
     joined = list(accumulate((len(word) + 1 for _, word in words), initial=0))
@@ -215,19 +217,6 @@ def _long_words(text: str) -> list[tuple[int, str]]:
             words.append((at, word))
             at += len(word)
     return words
-
-
-def _around_numbers(text: str) -> Iterator[tuple[int, int]]:
-    """The stretches that hold a number of nine digits or more, with room for an IBAN's letters on both sides."""
-    low = high = -1
-    for number in _LONG_NUMBER.finditer(text):
-        if low >= 0 and number.start() - 16 > high:
-            yield low, high
-            low = -1
-        low = max(0, number.start() - 16) if low < 0 else low
-        high = number.end() + 48
-    if low >= 0:
-        yield low, high
 
 
 def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> Iterator[_Span]:
@@ -265,5 +254,5 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
 
 
 def check_pii(text: str) -> list[str]:
-    """The guard of the vault: descriptions of what must not be stored, [] when the text is clean."""
+    """Descriptions of what the vault must not store, [] when the text is clean."""
     return list(dict.fromkeys(finding.description for finding in scan(text)))

@@ -9,36 +9,31 @@ from memlane.gate.secrets.rule import Rule, form, wide
 
 KEYS: tuple[Rule, ...] = wide(
     form("private-key", "private key", "-----begin",
-         r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----(?![\s\\nr\"'+]{0,20}(?:\.\.|…|<|\[|\*"
-         r"|[xX]{3}|[yY]our|-----END))"
-         r"(?:\s{0,4}(?:[\w-]{1,20}:[^\n]{0,200}\n\s{0,4}){0,8}[A-Za-z0-9+/=\s\\\"',]{0,20000}+"
+         r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----(?![\s\\nr\"'+]{0,20}(?:\.\.|…|<|\[|\*|[xX]{3}|[yY]our"
+         r"|-----END))(?:\s{0,4}(?:[\w-]{1,20}:[^\n]{0,200}\n\s{0,4}){0,8}[A-Za-z0-9+/=\s\\\"',]{0,20000}+"
          r"(?:-----END[ A-Z0-9_-]{0,60}-----)?)", decoys=False, check=proofs.pem_block, starts_word=False,
          reach=22_000),
-    form("private-key", "private key", "ssh2+_encrypted", r"---- BEGIN SSH2 ENCRYPTE"
-         r"D PRIVATE KEY ----[^-]{0,20000}+",
+    form("private-key", "private key", "ssh2+_encrypted", r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----[^-]{0,20000}+",
          starts_word=False, decoys=False, reach=21_000),
-    form("putty-key", "PuTTY private key", "putty-user-key", r"PuTTY-User-Key-File-\d:[^\n]{1,60}\n"
-         r"(?:[^\n]{0,200}\n){1,200}?Private-Lines",
-         decoys=False, reach=41_000),
+    form("putty-key", "PuTTY private key", "putty-user-key",
+         r"PuTTY-User-Key-File-\d:[^\n]{1,60}\n(?:[^\n]{0,200}\n){1,200}?Private-Lines", decoys=False, reach=41_000),
     form("wireguard-key", "WireGuard private key", "privatekey presharedkey",
          r"(?:PrivateKey|PresharedKey)\s{0,3}=\s{0,3}([A-Za-z0-9+/]{43}=)", group=1, starts_word=False),
-    form("jwk-private-key", "JWK private key", '"kty" "d"',
-         r"\"d\"\s{0,3}:\s{0,3}\"([A-Za-z0-9_-]{40,700}+)\"", group=1, starts_word=False, entropy=4),
+    form("jwk-private-key", "JWK private key", '"kty" "d"', r"\"d\"\s{0,3}:\s{0,3}\"([A-Za-z0-9_-]{40,700}+)\"",
+         group=1, starts_word=False, entropy=4),
     form("ethereum-key", "Ethereum private key", "private",
-         r"private[_ -]?key[\"'\])]{0,3}\s{0,3}[=:,]\s{0,3}[\"']?(0x[0-9a-fA-F]{64}|[0-9a-f]{64})"
-         r"(?![0-9a-fA-F])", group=1,
-         ignore_case=True, starts_word=False),
+         r"private[_ -]?key[\"'\])]{0,3}\s{0,3}[=:,]\s{0,3}[\"']?(0x[0-9a-fA-F]{64}|[0-9a-f]{64})(?![0-9a-fA-F])",
+         group=1, ignore_case=True, starts_word=False),
 )
 
 TOKENS: tuple[Rule, ...] = (
-    form("private-key", "private key in base64", "ls0tls1crudjti",
-         r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{40,20000}+", check=proofs.base64_pem, decoys=False),
+    form("private-key", "private key in base64", "ls0tls1crudjti", r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{40,20000}+",
+         check=proofs.base64_pem, decoys=False),
     # The first bytes of a key in DER (RSA, EC, Ed25519, any in PKCS 8) or in OpenSSH's own form.
     form("private-key", "private key without its frame", "miic miie miij mhcc migh mc4c b3blbnnz",
          r"(?:MII[\w+/]{2}[AQgw]IBA(?:AK[BC]|DANBgkqhkiG9w0BAQEFAAS)|MHcCAQEEI|MIGHAgEAMBMGByqGSM49|MC4CAQAwBQYDK2V"
          r"|b3BlbnNzaC1rZXktdjEAAAAA)[A-Za-z0-9+/]{30,20000}+={0,2}", decoys=False),
-    form("age-key", "age private key", "age-secret-key", r"AGE-SECRET-KEY-1[QPZRY9X8"
-         r"GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
+    form("age-key", "age private key", "age-secret-key", r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
     form("bitcoin-key", "Bitcoin private key", "xprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,112}"),
     form("jwt", "JSON Web Token", "eyj zxlk",
          r"eyJ[A-Za-z0-9_-]{8,4000}+\.(?:eyJ[A-Za-z0-9_-]{6,8000}+(?:\.[A-Za-z0-9_-]{0,4000}+)?"
@@ -51,30 +46,26 @@ TOKENS: tuple[Rule, ...] = (
 
 UNKNOWN: tuple[Rule, ...] = (
     # Vendors keep inventing `prefix_random`; the prefix says it is a key, whoever's it is.
-    form("prefixed-key", "key with a prefix", "_live_ _test_ _prod_ _sk_ _pat_ _key_ _secret_ _token_ _api_ "
-         "key_ pat_ tok_ sk_ token_ secret_",
-         r"[A-Za-z][A-Za-z0-9]{1,15}(?:[_-][A-Za-z0-9]{1,12}){0,4}?_[A-Za-z0-9]{24,200}+",
-         check=proofs.prefixed, entropy=3.3,
-         not_after="_/.-"),
+    form("prefixed-key", "key with a prefix",
+         "_live_ _test_ _prod_ _sk_ _pat_ _key_ _secret_ _token_ _api_ key_ pat_ tok_ sk_ token_ secret_",
+         r"[A-Za-z][A-Za-z0-9]{1,15}(?:[_-][A-Za-z0-9]{1,12}){0,4}?_[A-Za-z0-9]{24,200}+", check=proofs.prefixed,
+         entropy=3.3, not_after="_/.-"),
 )
 
 HASHES: tuple[Rule, ...] = (
-    form("password-hash", "password hash", "$1$ $2 $5$ $6$ $apr1$ $y$ $7$ $argon2 $p$ $h$ $pbkdf2 $s$ "
-         "$scrypt $sha1$ $krb5 $8$ $9$ $14$",
-         r"\$(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}|(?:1|apr1)\$[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{22}|5\$"
-         r"(?:rounds=\d{1,9}\$)?"
-         r"[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{43}|6\$(?:rounds=\d{1,9}\$)?[./A-Za-z0"
-         r"-9]{0,16}\$[./A-Za-z0-9]{86}"
+    form("password-hash", "password hash",
+         "$1$ $2 $5$ $6$ $apr1$ $y$ $7$ $argon2 $p$ $h$ $pbkdf2 $s$ $scrypt $sha1$ $krb5 $8$ $9$ $14$",
+         r"\$(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}|(?:1|apr1)\$[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{22}"
+         r"|5\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{43}"
+         r"|6\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{86}"
          r"|(?:y|7|gy)\$[./A-Za-z0-9$]{20,150}|argon2(?:id|i|d)\$[^\s\"']{30,300}|[PHS]\$[./A-Za-z0-9]{31,55}"
          r"|pbkdf2[\w-]{0,12}\$[^\s\"']{30,300}|scrypt\$[^\s\"']{30,300}|krb5\w{1,8}\$[^\s\"']{30,4000}"
          r"|[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}|sha1\$\w{1,10}\$[./\w]{1,64}\$[./\w]{28})",
          starts_word=False, decoys=False),
-    form("password-hash", "password hash", "pbkdf2_sha pbkdf2: pbkdf2-sha {ssha {sha} {md5} bcrypt_sha "
-         "scrypt: argon2$",
-         r"(?:pbkdf2_sha(?:1|256|512)\$\d{2,8}\$[^\s$\"']{1,64}\$[A-Za-z0-9+/=]{20,100}|(?:pbkdf2"
-         r"|scrypt):[\w:]{1,40}\$[^\s$\"']{1,64}\$[0-9a-f]{32,256}"
-         r"|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{24,120}|\{MD5\}[A-Za-z0-9+/=]{24}|bc"
-         r"rypt_sha256\$\$?2[abxy]\$\d\d\$[./A-Za-z0-9]{53})"),
-    form("netntlm-hash", "Windows password hash", ":::",
-         r"[^\s:]{1,60}:\d{1,10}:[0-9a-f]{32}:([0-9a-f]{32}):::", group=1, ignore_case=True),
+    form("password-hash", "password hash", "pbkdf2_sha pbkdf2: pbkdf2-sha {ssha {sha} {md5} bcrypt_sha scrypt: argon2$",
+         r"(?:pbkdf2_sha(?:1|256|512)\$\d{2,8}\$[^\s$\"']{1,64}\$[A-Za-z0-9+/=]{20,100}"
+         r"|(?:pbkdf2|scrypt):[\w:]{1,40}\$[^\s$\"']{1,64}\$[0-9a-f]{32,256}|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{24,120}"
+         r"|\{MD5\}[A-Za-z0-9+/=]{24}|bcrypt_sha256\$\$?2[abxy]\$\d\d\$[./A-Za-z0-9]{53})"),
+    form("netntlm-hash", "Windows password hash", ":::", r"[^\s:]{1,60}:\d{1,10}:[0-9a-f]{32}:([0-9a-f]{32}):::",
+         group=1, ignore_case=True),
 )

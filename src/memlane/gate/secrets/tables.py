@@ -7,35 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 from memlane.gate.secrets import proofs
 from memlane.gate.secrets.decoys import is_placeholder, is_random
+from memlane.gate.secrets.rule import pattern
 
-_HEADING = re.compile(
-    r"(?:[\w ]{0,20}[ _])?(?:(?P<password>pass(?:word|wort|phrase|code|wd)?|pwd|pw|psk)|secret|token|api[ _-]?key)",
-    re.IGNORECASE,
+_HEADING = (
+    r"(?:[\w ]{0,20}[ _])?(?:(?P<password>pass(?:word|wort|phrase|code|wd)?|pwd|pw|psk)|secret|token|api[ _-]?key)"
 )
+_RULE_LINE = r"(?m)^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*\|[-|: \t]*$"
+_CSV_HEAD = r"(?m)^(?=[^\n]{0,200}pass)\"?[\w -]{1,30}\"?(?:[,;\t]\"?[\w -]{1,30}\"?){1,20}$"
 _CSV_MARKS = (",pass", "pass,", "word,", ";pass", "word;", "\tpass", "word\t")
-# Rows that are read below one heading.
+# How many rows are read below one heading.
 _ROWS = 200
-
-
-@cache
-def _rule_line() -> re.Pattern[str]:
-    return re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*\|[-|: \t]*$", re.MULTILINE)
-
-
-@cache
-def _csv_head() -> re.Pattern[str]:
-    return re.compile(r"(?im)^(?=[^\n]{0,200}pass)\"?[\w -]{1,30}\"?(?:[,;\t]\"?[\w -]{1,30}\"?){1,20}$")
 
 
 def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield (rule, description, start, end) of each cell that holds a secret below a heading that says so."""
     done = 0  # no row is read twice, however many headings a text holds
     if "|" in text and ("|-" in text or "| -" in text or "|:-" in text or "| :-" in text):
-        for line in _rule_line().finditer(text):
+        for line in pattern(_RULE_LINE).finditer(text):
             head = max(done, text.rfind("\n", 0, max(0, line.start() - 1)) + 1)
             columns = _columns(text[head : max(head, line.start() - 1)], "|")
             for found in _cells(text, line.end() + 1, columns, "|") if line.start() >= done else ():
@@ -43,7 +34,7 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
                 yield found
     done = 0
     if "pass" in lowered and any(mark in lowered for mark in _CSV_MARKS):
-        for line in _csv_head().finditer(text):
+        for line in pattern(_CSV_HEAD).finditer(text):
             sign = next(sign for sign in ",;\t" if sign in line[0])
             for found in _cells(text, line.end() + 1, _columns(line[0], sign), sign) if line.start() >= done else ():
                 done = found[3]
@@ -52,7 +43,7 @@ def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
 
 def _columns(head: str, sign: str) -> dict[int, bool]:
     """The columns that hold secrets, and whether these are passwords."""
-    headings = enumerate(_HEADING.fullmatch(cell.strip(' \t*`"')) for cell in head[:1000].split(sign))
+    headings = enumerate(pattern(_HEADING).fullmatch(cell.strip(' \t*`"')) for cell in head[:1000].split(sign))
     return {number: bool(heading["password"]) for number, heading in headings if heading}
 
 
