@@ -1,8 +1,10 @@
 """What may be remembered: a draft passes a tuple of small functions before anything touches the disk.
 
+This room judges texts (the checks that all lanes share, the scanner for secrets, how alike two texts are); it reads
+and writes no file, and a lane's own checks belong in the lane.
+
 A check takes (draft, lane) and returns the draft, perhaps changed, or raises Refused. The first refusal wins.
-`common` guards every lane; a lane's native checks stand in its own module, in its seed's order and words.
-A refusal names the kind of thing and where it stands, never the text itself.
+A refusal says what kind of thing was found and where, never the text itself.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from memlane.disk import files
 Check = Callable[[Draft, Any], Draft]
 
 FIELD_NAME = "a field's name"
+_LABELS = ("title", "type", "scope", "thread")
 WHERE_NOT_WHAT = "Store where the secret lives and how to get it, not the secret itself."
 
 
@@ -38,7 +41,7 @@ DEFAULT = Guard()
 
 
 def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
-    """Run a draft through the checks. Raises InvalidInput for what no lane can hold, Refused; writes nothing."""
+    """The draft as the checks leave it. Raises InvalidInput for what no lane can hold, and Refused."""
     _well_formed(draft)
     for check in checks:
         draft = check(draft, lane)
@@ -52,25 +55,18 @@ def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
         """invisible, bidirectional and control characters are stripped (or refused)"""
         if guard.characters == "keep":
             return draft
-        found = 0
-
-        def strip(text: str) -> str:
-            nonlocal found
-            clean = visible(text)
-            found += len(text) - len(clean)
-            return clean
-
-        cleaned = _map_strings(draft, strip)
-        if not found:
+        removed = sum(len(text) - len(visible(text)) for _, text in strings(draft))
+        if not removed:
             return draft
         if guard.characters == "refuse":
             raise Refused(
-                f"The text has {found} invisible or control characters.",
+                f"The text has {removed} invisible or control characters.",
                 check="characters",
                 code="invisible_characters",
                 hint='Remove them, or set gate.characters = "strip".',
             )
-        return replace(cleaned, remarks=(*draft.remarks, f"{found} invisible or control characters were removed"))
+        remark = f"{removed} invisible or control characters were removed"
+        return replace(_map_strings(draft, visible), remarks=(*draft.remarks, remark))
 
     def secrets(draft: Draft, lane: Any) -> Draft:
         """values shaped like secrets and personal data are refused (or redacted)"""
@@ -83,39 +79,24 @@ def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
 
         if not scan("\n".join(text for _, text in strings(draft))):
             return draft
-        for field, text in strings(draft):
-            found = scan(text)
-            if not found:
-                continue
-            if guard.secrets == "redact":
-                return _redacted(draft, guard)
-            first = found[0]
-            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-            place = f"line {first.line}, column {first.column}" + ("" if field == "text" else f" of {field}")
-            raise Refused(
-                f"Not stored: it looks like it contains a secret or personal data "
-                f"({first.description}, {place}{more}).",
-                check="secrets",
-                code="sensitive",
-                hint=WHERE_NOT_WHAT,
-            )
-        return draft
+        hits = [(field, findings) for field, text in strings(draft) if (findings := scan(text))]
+        if not hits:
+            return draft
+        if guard.secrets == "redact":
+            clean = _map_strings(draft, lambda text: secrets.redact(text, scan(text)))
+            rules = dict.fromkeys(finding.rule for _, findings in hits for finding in findings)
+            return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(rules)}"))
+        field, (first, *others) = hits[0]
+        more = f" and {len(others)} more" if others else ""
+        place = f"line {first.line}, column {first.column}" + ("" if field == "text" else f" of {field}")
+        raise Refused(
+            f"Not stored: it looks like it contains a secret or personal data ({first.description}, {place}{more}).",
+            check="secrets",
+            code="sensitive",
+            hint=WHERE_NOT_WHAT,
+        )
 
     return (characters, secrets)
-
-
-def _redacted(draft: Draft, guard: Guard) -> Draft:
-    from memlane.gate import secrets
-
-    rules: list[str] = []
-
-    def blank(text: str) -> str:
-        found = secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
-        rules.extend(finding.rule for finding in found)
-        return secrets.redact(text, found)
-
-    clean = _map_strings(draft, blank)
-    return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(dict.fromkeys(rules))}"))
 
 
 def redacted(text: str) -> str:
@@ -136,9 +117,8 @@ def shown(text: str) -> str:
 def strings(draft: Draft) -> Iterator[tuple[str, str]]:
     """(field, string) for everything in a draft that a caller wrote, the names of fields included."""
     yield "text", draft.text
-    for name in ("title", "type", "scope", "thread"):
-        value = getattr(draft, name)
-        if value:
+    for name in _LABELS:
+        if value := getattr(draft, name):
             yield name, value
     for tag in draft.tags:
         yield "tags", tag
@@ -152,7 +132,7 @@ def _well_formed(draft: Draft) -> None:
     """Raise InvalidInput for a value of the wrong type, NUL, lone surrogates, or more than a file may hold."""
     if not isinstance(draft.text, str):
         raise InvalidInput("The text is not text.", hint="Give a string.")
-    for name in ("title", "type", "scope", "thread"):
+    for name in _LABELS:
         if not isinstance(getattr(draft, name), str | None):
             raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
     if not all(isinstance(tag, str) for tag in draft.tags):
@@ -160,9 +140,7 @@ def _well_formed(draft: Draft) -> None:
     for name, value in draft.fields.items():
         if not isinstance(name, str) or not _storable(value):
             raise InvalidInput("A field has a value that cannot be stored.", hint="Use text, numbers, lists and dates.")
-    size = 0
-    for _, text in strings(draft):
-        size += len(files.encoded(text))
+    size = sum(len(files.encoded(text)) for _, text in strings(draft))
     if size > files.MAX_BYTES:
         raise InvalidInput(
             f"That is {size:,} bytes; {files.MAX_BYTES:,} are allowed.", hint="Split it, or store a summary."
@@ -190,6 +168,8 @@ def _strings_in(value: Any) -> Iterator[str]:
 
 
 def _map_strings(draft: Draft, change: Callable[[str], str]) -> Draft:
+    """The draft with every string that `strings` yields changed."""
+
     def mapped(value: Any) -> Any:
         if isinstance(value, str):
             return change(value)
@@ -202,10 +182,7 @@ def _map_strings(draft: Draft, change: Callable[[str], str]) -> Draft:
     return replace(
         draft,
         text=change(draft.text),
-        title=mapped(draft.title),
-        type=mapped(draft.type),
-        scope=mapped(draft.scope),
-        thread=mapped(draft.thread),
-        tags=tuple(change(tag) for tag in draft.tags),
+        tags=tuple(map(change, draft.tags)),
         fields=mapped(draft.fields),
+        **{name: mapped(getattr(draft, name)) for name in _LABELS},
     )
