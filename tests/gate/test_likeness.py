@@ -1,4 +1,4 @@
-"""The index of lookalikes gives the same verdict as a plain double loop."""
+"""Near-duplicates: the plain double loop and the index give the same verdict. Ids S002-nn: the acceptance matrix."""
 
 from __future__ import annotations
 
