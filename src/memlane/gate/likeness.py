@@ -1,11 +1,11 @@
 """How alike two texts are, and which of very many is too much like a new one without comparing it with each.
 
-`alike` lists all pairs of a collection. `Lookalikes.find` gives the verdict of the plain loop over all texts. It gets
-there by bit columns: an int holds one bit per text, so that one `&` or `|` works on all of them at once, and sums and
-comparisons are done on columns like on paper. Two bounds that no near-duplicate can miss leave a handful of texts for
+`alike` lists all similar pairs of a collection. `Lookalikes.find` gives the verdict of a plain loop over all texts, but
+sooner: it keeps bit columns, ints with one bit per text, so that one `&` or `|` works on all texts at once, and sums
+and comparisons go digit by digit, as on paper. Two bounds that every near-duplicate meets leave a handful of texts for
 the exact measures.
 
-Does not know the vault, and keeps nothing on disk.
+Knows nothing of the vault, and keeps nothing on disk.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import count, pairwise
+from functools import reduce
+from itertools import count, pairwise, zip_longest
+from operator import or_
 
 _STOP_WORDS = frozenset(
     "a an and are as at be by for from has have in is it its of on or that the this to was were will with".split()
 )
 _WORD = re.compile(r"[^\W_]+")
-_FEW = 3
+_FEW = 3  # with fewer words an overlap says nothing
+_ROUNDING = 1e-6
 
 
 def tokens(text: str) -> frozenset[str]:
@@ -30,7 +33,7 @@ def tokens(text: str) -> frozenset[str]:
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
-    """Shared words by the smaller set; 0 when one of them is too small to say anything."""
+    """The share of the smaller set's words that both have; 0 when one of them is too small to say anything."""
     if len(a) < _FEW or len(b) < _FEW:
         return 0.0
     return len(a & b) / min(len(a), len(b))
@@ -41,24 +44,39 @@ def ratio(new: str, old: str) -> float:
     return SequenceMatcher(None, new.lower(), old.lower()).ratio()
 
 
-def _places(text: str) -> dict[str, int]:
-    """Where each character stands, one bit per place."""
-    places: dict[str, int] = {}
-    for at, char in enumerate(text):
-        places[char] = places.get(char, 0) | 1 << at
-    return places
+def _lengths_allow(a: int, b: int, least: float) -> bool:
+    """Whether the ratio of texts of these lengths can reach `least`."""
+    return 2 * min(a, b) >= least * (a + b) - _ROUNDING
 
 
-def _bound(places: dict[str, int], size: int, other: str) -> float:
-    """2 × longest common subsequence / both lengths, a whole row of the usual table at once (Hyyrö 2004)."""
-    if not size + len(other):
-        return 1.0
-    rest = full = (1 << size) - 1
-    place = places.get
-    for char in other:
-        if match := rest & place(char, 0):
-            rest = (rest + match | rest - match) & full
-    return 2.0 * (size - rest.bit_count()) / (size + len(other))
+class _Row:
+    """Texts side by side in one int, to bound their ratios to another text all at once.
+
+    The bound is 2 × longest common subsequence / both lengths, a whole row of the usual table at once (Hyyrö 2004).
+    Each text has a field of `width` bytes, whose highest bit is free, so that no carry reaches the next field.
+    """
+
+    def __init__(self, texts: Sequence[str], width: int) -> None:
+        self._width, self._lengths = width, [len(text) for text in texts]
+        self._bytes = width * len(texts)
+        rows: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(self._bytes))
+        for field, text in enumerate(texts):
+            for bit, char in enumerate(text, field * width * 8):
+                rows[char][bit >> 3] |= 1 << (bit & 7)
+        self._places = {char: int.from_bytes(row, "little") for char, row in rows.items()}
+        self._full = sum(((1 << size) - 1) << field * width * 8 for field, size in enumerate(self._lengths))
+
+    def bounds(self, text: str, first: int = 0) -> Iterator[float]:
+        """The largest ratio that is possible with each text of the row, from place `first` on."""
+        rest, full, place = self._full, self._full, self._places.get
+        for char in text:
+            if match := rest & place(char, 0):
+                rest = (rest + match | rest - match) & full
+        data, width = rest.to_bytes(self._bytes, "little"), self._width
+        for field in range(first, len(self._lengths)):
+            size = self._lengths[field]
+            missing = int.from_bytes(data[field * width : (field + 1) * width], "little").bit_count()
+            yield 2.0 * (size - missing) / (size + len(text)) if size + len(text) else 1.0
 
 
 # -- all pairs
@@ -71,16 +89,16 @@ def alike(texts: Sequence[str], least: float) -> Iterator[tuple[int, int, float]
     """
     words = [tokens(text) for text in texts]
     lowered = [text.lower() for text in texts]
-    found = dict(_overlapping(words, least))
+    scores = dict(_overlapping(words, least))
     matcher = SequenceMatcher()
     for at, later, most in sorted(_maybe_alike(lowered, least), key=lambda pair: pair[1]):
         score = overlap(words[at], words[later])
         if most > score:
-            matcher.set_seqs(lowered[at], lowered[later])  # keeps what it worked out of the same later text before
+            matcher.set_seqs(lowered[at], lowered[later])  # remembers its analysis while the later text is the same
             score = max(score, matcher.ratio())
         if score >= least:
-            found[at, later] = score
-    return ((at, later, score) for (at, later), score in found.items())
+            scores[at, later] = score
+    return ((at, later, score) for (at, later), score in scores.items())
 
 
 def _overlapping(words: Sequence[frozenset[str]], least: float) -> Iterator[tuple[tuple[int, int], float]]:
@@ -101,61 +119,34 @@ _ROW = 1 << 13  # bytes
 
 
 def _maybe_alike(lowered: Sequence[str], least: float) -> Iterator[tuple[int, int, float]]:
-    """The pairs whose ratio may be large enough, and how large at most, by lengths and longest common subsequence."""
+    """The pairs whose ratio may be large enough, with a bound of it."""
     by_size = sorted(range(len(lowered)), key=lambda at: len(lowered[at]))
     end = len(by_size)
     while end:
         width = len(lowered[by_size[end - 1]]) // 8 + 1
         start = max(end - max(_ROW // width, 1), 0)
-        row = by_size[start:end]
-        common = _Row([lowered[at] for at in row], width)
-        smallest = len(lowered[row[0]])
+        members = by_size[start:end]
+        row = _Row([lowered[at] for at in members], width)
+        smallest = len(lowered[members[0]])
         for place, at in enumerate(by_size[:end]):
             size = len(lowered[at])
-            if size < smallest and 2 * size < least * (size + smallest) - _SAFE:
+            if size < smallest and not _lengths_allow(size, smallest, least):
                 continue
             first = max(place - start + 1, 0)  # a pair within the row is met once
-            for other, matching in zip(row[first:], common.sizes(lowered[at], first), strict=True):
-                both = size + len(lowered[other])
-                most = 2.0 * matching / both if both else 1.0
+            for other, most in zip(members[first:], row.bounds(lowered[at], first), strict=True):
                 if most >= least:
                     yield min(at, other), max(at, other), most
         end = start
 
 
-class _Row:
-    """Texts side by side in one int: the longest common subsequence with each of them at once, as in `_bound`.
-
-    Each has a field of `width` bytes, whose highest bit is free, so that no carry reaches the next field.
-    """
-
-    def __init__(self, texts: Sequence[str], width: int) -> None:
-        self._width, self._lengths = width, [len(text) for text in texts]
-        self._bytes = width * len(texts)
-        rows: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(self._bytes))
-        for field, text in enumerate(texts):
-            for bit, char in enumerate(text, field * width * 8):
-                rows[char][bit >> 3] |= 1 << (bit & 7)
-        self._places = {char: int.from_bytes(row, "little") for char, row in rows.items()}
-        self._full = sum(((1 << size) - 1) << field * width * 8 for field, size in enumerate(self._lengths))
-
-    def sizes(self, text: str, first: int) -> Iterator[int]:
-        """How long the longest common subsequence with each text is, from the first one asked for."""
-        rest, full, place = self._full, self._full, self._places.get
-        for char in text:
-            if match := rest & place(char, 0):
-                rest = (rest + match | rest - match) & full
-        data, width = rest.to_bytes(self._bytes, "little"), self._width
-        for field in range(first, len(self._lengths)):
-            left = int.from_bytes(data[field * width : (field + 1) * width], "little")
-            yield self._lengths[field] - left.bit_count()
+# -- one new text against many
 
 
 class Lookalikes:
     """Texts by key, to ask which one a new text is a near-duplicate of.
 
-    The columns are built once they have paid for themselves: a process that asks once or twice (a command, a hook)
-    is answered sooner by looking at each text.
+    The columns are built once they pay off: a process that asks once or twice (a command, a hook) is answered sooner
+    by looking at each text.
     """
 
     def __init__(self, ratio_from: float, overlap_from: float, patience: int = 4) -> None:
@@ -192,16 +183,13 @@ class Lookalikes:
         if self.overlap_from <= 0:
             return next(((key, 0.0) for key in self._texts), None)
         words, lowered = tokens(text), text.lower()
-        places = _places(lowered)
+        row = _Row([lowered], len(lowered) // 8 + 1)
         for key in self._candidates(text):
             _, old = self._texts[key]
             if (score := overlap(words, tokens(old))) >= self.overlap_from:
                 return key, score
             low = old.lower()
-            both = len(lowered) + len(low)
-            if 2 * min(len(lowered), len(low)) < self.ratio_from * both - _SAFE:
-                continue
-            if _bound(places, len(lowered), low) >= self.ratio_from:
+            if _lengths_allow(len(lowered), len(low), self.ratio_from) and next(row.bounds(low)) >= self.ratio_from:
                 score = ratio(text, old)
                 if score >= self.ratio_from:
                     return key, score
@@ -214,10 +202,10 @@ class Lookalikes:
             if self._patience >= 0:
                 return list(self._texts)
             self._build()
-        found = set(self._words.candidates(text))
+        keys = set(self._words.candidates(text))
         for shelf in self._shelves:
-            found.update(shelf.candidates(text))
-        return sorted(found, key=self._texts.__getitem__)
+            keys.update(shelf.candidates(text))
+        return sorted(keys, key=self._texts.__getitem__)
 
     def _build(self) -> None:
         entries = [(key, text) for key, (_, text) in self._texts.items()]
@@ -229,8 +217,8 @@ class Lookalikes:
             shelf.fill(own)
 
     def _shelf(self, text: str) -> _Shelf:
-        lowered = text.lower()
-        return next(shelf for shelf in self._shelves if shelf.holds(lowered))
+        size = len(text.lower())
+        return next(shelf for shelf in self._shelves if size < shelf.high)
 
 
 # -- bit columns
@@ -252,14 +240,14 @@ class _Columns:
         """The numbers of the columns in which a text has its bit."""
         raise NotImplementedError
 
-    def fill(self, texts: Iterable[tuple[str, str]]) -> None:
+    def fill(self, texts: Sequence[tuple[str, str]]) -> None:
         self._slots = list(texts)
-        self._slot_of = {entry[0]: slot for slot, entry in enumerate(self._slots) if entry}
-        self._alive = (1 << len(self._slots)) - 1
-        rows: defaultdict[int, bytearray] = defaultdict(lambda: bytearray(len(self._slots) // 8 + 1))
-        for slot, entry in enumerate(self._slots):
+        self._slot_of = {key: slot for slot, (key, _) in enumerate(texts)}
+        self._alive = (1 << len(texts)) - 1
+        rows: defaultdict[int, bytearray] = defaultdict(lambda: bytearray(len(texts) // 8 + 1))
+        for slot, (_, text) in enumerate(texts):
             at, bit = slot >> 3, 1 << (slot & 7)
-            for number in self.bits(entry[1]) if entry else ():
+            for number in self.bits(text):
                 rows[number][at] |= bit
         self._columns = {number: int.from_bytes(row, "little") for number, row in rows.items()}
 
@@ -278,15 +266,14 @@ class _Columns:
         if len(self._slots) > 2 * len(self._slot_of) + 64:
             self.fill([entry for entry in self._slots if entry])
 
-    def keys(self, found: int) -> Iterator[str]:
+    def keys(self, bits: int) -> Iterator[str]:
         """The keys of the texts whose bits are set."""
-        if found := found & self._alive:
-            marks = bin(found)[:1:-1]
-            slot = marks.find("1")
-            while slot >= 0:
-                if entry := self._slots[slot]:
-                    yield entry[0]
-                slot = marks.find("1", slot + 1)
+        bits &= self._alive
+        while bits:
+            lowest = bits & -bits
+            if entry := self._slots[lowest.bit_length() - 1]:
+                yield entry[0]
+            bits ^= lowest
 
     # Numbers, one per text, are lists of columns with the lowest digit first.
 
@@ -305,41 +292,34 @@ def _digits(base: int, value: int) -> Iterator[int]:
     return (base + digit for digit in range(value.bit_length()) if value >> digit & 1)
 
 
-def _total(columns: list[int]) -> list[int]:
+def _total(columns: Iterable[int]) -> list[int]:
     """How many of the columns have each text's bit. Three columns of a digit become one and a carry."""
-    number = []
-    while columns:
+    number, digit = [], list(columns)
+    while digit:
         carries = []
-        while len(columns) > 2:
-            more = []
-            for at in range(0, len(columns) - 2, 3):
-                a, b, c = columns[at : at + 3]
-                either = a ^ b
-                more.append(either ^ c)
-                carries.append(a & b | either & c)
-            columns = more + columns[len(columns) - len(columns) % 3 :]
-        if len(columns) == 2:
-            carries.append(columns[0] & columns[1])
-            columns = [columns[0] ^ columns[1]]
-        number.append(columns[0])
-        columns = carries
+        while len(digit) > 1:
+            a, b, c = digit.pop(), digit.pop(), digit.pop() if digit else 0
+            either = a ^ b
+            digit.append(either ^ c)
+            carries.append(a & b | either & c)
+        number += digit
+        digit = carries
     return number
 
 
 def _plus(a: list[int], b: list[int]) -> list[int]:
     carry, number = 0, []
-    for at in range(max(len(a), len(b))):
-        x, y = a[at] if at < len(a) else 0, b[at] if at < len(b) else 0
-        number.append(x ^ y ^ carry)
-        carry = x & y | carry & (x ^ y)
+    for x, y in zip_longest(a, b, fillvalue=0):
+        either = x ^ y
+        number.append(either ^ carry)
+        carry = x & y | carry & either
     return [*number, carry] if carry else number
 
 
 def _at_least(a: list[int], b: list[int], everywhere: int) -> int:
     """Where a >= b."""
     result = everywhere
-    for at in range(max(len(a), len(b))):
-        x, y = a[at] if at < len(a) else 0, b[at] if at < len(b) else 0
+    for x, y in zip_longest(a, b, fillvalue=0):
         differ = x ^ y
         result = (result | differ) ^ differ | x & differ
     return result
@@ -367,51 +347,39 @@ class _Words(_Columns):
         words = tokens(text)
         if len(words) < _FEW or not self._slot_of:
             return
-        shared = _total([self._columns.get(hash(word) % _BUCKETS, 0) for word in words])
-        # A text of fewer than three words has no bit anywhere, so that it shares none and needs at least one.
-        least = _at_least(shared, self._number(self._need(len(words))), self._alive)
-        yield from self.keys(least | self._short_of(shared))
-
-    def _short_of(self, shared: list[int]) -> int:
-        """Where the old text is the smaller one and shares enough for its own size."""
+        shared = _total(self._columns.get(hash(word) % _BUCKETS, 0) for word in words)
+        # An old text of fewer than three words has no bit anywhere: it shares none, and at least one is needed.
+        enough_for_new = _at_least(shared, self._number(self._need(len(words))), self._alive)
         needed = self._stored(_NEED)
-        known = 0
-        for digit in needed:
-            known |= digit
-        return _at_least(shared, needed, self._alive) & known
+        enough_for_old = _at_least(shared, needed, self._alive) & reduce(or_, needed, 0)
+        yield from self.keys(enough_for_new | enough_for_old)
 
     def _need(self, size: int) -> int:
         """The least number of shared words that makes two sets alike when the smaller one has this size."""
-        need = max(math.floor(self._least * size) - 1, 1)
-        while need / size < self._least and need <= size:
-            need += 1
-        return need
+        least = max(math.floor(self._least * size) - 1, 1)
+        return next(need for need in count(least) if need / size >= self._least or need > size)
 
 
 # -- sequence ratio
 #
-# The ratio is 2 M / (length of both), M the characters in matching blocks. The blocks follow each other in both
+# The ratio is 2 M / (length of both), M being the characters in matching blocks. The blocks follow each other in both
 # texts, so that M is at most the length of the longest common subsequence.
 
 _LENGTHS = (0, 20, 40, 80, 130, 200)
-_SAFE = 1e-6
 
 
 class _Shelf(_Columns):
-    """Texts of similar length."""
+    """Texts of similar length, from `low` up to but without `high` characters."""
 
     def __init__(self, least: float, low: int, high: int) -> None:
         super().__init__()
-        self._least, self._low, self._high = least, low, high
-
-    def holds(self, lowered: str) -> bool:
-        return self._low <= len(lowered) < self._high
+        self._least, self._low, self.high = least, low, high
 
     def candidates(self, text: str) -> Iterator[str]:
         """The keys of the texts whose ratio to this one may be large enough."""
         text = text.lower()
-        nearest = min(max(len(text), self._low), self._high - 1)
-        if self._slot_of and 2 * min(len(text), nearest) >= self._least * (len(text) + nearest) - _SAFE:
+        nearest = min(max(len(text), self._low), self.high - 1)
+        if self._slot_of and _lengths_allow(len(text), nearest, self._least):
             yield from self.keys(self._may_match(text))
 
     def _may_match(self, text: str) -> int:
@@ -419,11 +387,12 @@ class _Shelf(_Columns):
 
     def _own_share(self, text: str) -> int:
         """2 M has to reach the least ratio times both lengths; this is the old text's share of it, rounded down."""
-        return max(math.floor(self._least * len(text) - _SAFE), 0)
+        return max(math.floor(self._least * len(text) - _ROUNDING), 0)
 
-    def _enough(self, matching: list[int], shares: list[int], text: str) -> int:
-        share = max(math.ceil(self._least * len(text) - _SAFE), 0)
-        return _at_least([0, *matching], _plus(shares, self._number(share)), self._alive)
+    def _enough(self, matching: list[int], text: str) -> int:
+        """Where 2 M, with at most so many matching characters, reaches the old text's share and the new one's."""
+        share = max(math.ceil(self._least * len(text) - _ROUNDING), 0)
+        return _at_least([0, *matching], _plus(self._stored(_SHARE), self._number(share)), self._alive)
 
 
 # Common characters, the commonest first; the others are numbered as Unicode does.
@@ -437,9 +406,9 @@ class _Short(_Shelf):
     """Shorter than 200 characters: the longest common subsequence, of all texts at once.
 
     The alphabet is dealt out to a few groups. A common subsequence is made of one common subsequence per group, so
-    that the sum of the longest of each is a bound, and the shorter strings make the work a fraction. Columns say
-    "the 7th character of this group has this code"; a group has few codes, and places beyond `_depth` count as
-    matched: both only raise the bound.
+    that the sum of the longest of each is a bound, and the shorter strings take a fraction of the work. Columns say
+    "the 7th character of this group has this code". A group has few codes, so that characters share them, and places
+    beyond `_depth` count as matched: both only raise the bound.
     """
 
     def __init__(self, least: float, low: int, high: int) -> None:
@@ -466,17 +435,15 @@ class _Short(_Shelf):
     def _may_match(self, text: str) -> int:
         """Bound all groups by what they have in common in any order; then do better, group by group, while it pays."""
         strings = sorted(enumerate(self._strings(text)), key=lambda item: len(item[1]))
-        unordered = [_total([self._columns.get(n, 0) for n in self._counts(*item)]) for item in strings]
-        rest: list[list[int]] = [[]]
-        for number in unordered:
-            rest.append(_plus(rest[-1], number))
-        shares = self._stored(_SHARE)
+        rest: list[list[int]] = [[]]  # the bounds in any order of no group, of the first, of the first two …
+        for group, codes in strings:
+            rest.append(_plus(rest[-1], _total(self._columns.get(n, 0) for n in self._counts(group, codes))))
         matching: list[int] = []
         left = len(text)
         while True:
-            found = self._enough(_plus(matching, rest.pop()), shares, text)
-            if not rest or found.bit_count() * _PAIR <= left * self._depth * (len(self._slots) + _FIXED):
-                return found
+            candidates = self._enough(_plus(matching, rest.pop()), text)
+            if not rest or candidates.bit_count() * _PAIR <= left * self._depth * (len(self._slots) + _FIXED):
+                return candidates
             group, codes = strings.pop()
             left -= len(codes)
             spare = self._stored(_SPARE - group * _DIGITS)
@@ -488,12 +455,12 @@ class _Short(_Shelf):
         The usual table of lengths, kept as the steps between neighbouring cells, which are 0 or 1.
         """
         base = group * self._depth * _CODES
-        column = self._columns.get
-        rows: dict[int, list[int]] = {}
+        rows = {
+            code: [self._columns.get(base + place * _CODES + code, 0) for place in range(self._depth)]
+            for code in set(codes)
+        }
         steps = [0] * self._depth
         for code in codes:
-            if code not in rows:
-                rows[code] = [column(base + place * _CODES + code, 0) for place in range(self._depth)]
             left = 0
             for place, same in enumerate(rows[code]):
                 above = steps[place]
@@ -520,7 +487,7 @@ class _Short(_Shelf):
         return (_GROUPS - 1 - group if turn % 2 else group), turn % _CODES
 
 
-_GRAMS = {2: 1024, 4: 4096}
+_GRAMS = {4: 4096, 2: 1024}  # sizes, and how many buckets each has; a bucket's column is above them
 _RARE = 1 << 16
 _RARE_CODES, _RARE_TIMES = 256, 2048
 _MANY = 64
@@ -536,36 +503,34 @@ class _Long(_Shelf):
 
     def bits(self, text: str) -> Iterator[int]:
         text = text.lower()
-        for size, buckets in _GRAMS.items():
-            for bucket in {hash(gram) % buckets for gram in _grams(text, size)}:
-                yield buckets + bucket
+        for size in _GRAMS:
+            yield from set(_grams(text, size))
         often = len(text) // 100 + 1  # as in difflib: more makes a character "popular"
-        rare: Counter[int] = Counter()
-        for char, times in Counter(text).items():
-            if times <= often:
-                rare[ord(char) % _RARE_CODES] += times
-        for code, times in rare.items():
-            yield from range(_RARE + code * _RARE_TIMES, _RARE + code * _RARE_TIMES + times)
+        yield from _rare({char: times for char, times in Counter(text).items() if times <= often})
         yield from _digits(_SHARE, self._own_share(text))
 
     def _may_match(self, text: str) -> int:
-        counts = Counter(ord(char) % _RARE_CODES for char in text)
-        rare = [
-            self._columns[number]
-            for code, times in counts.items()
-            for number in range(_RARE + code * _RARE_TIMES, _RARE + code * _RARE_TIMES + times)
-            if number in self._columns
-        ]
-        shares = self._stored(_SHARE)
-        found = self._alive
-        for size, buckets in sorted(_GRAMS.items(), reverse=True):
-            grams = [self._columns.get(buckets + hash(gram) % buckets, 0) for gram in _grams(text, size)]
-            matching = _total(grams + [*rare, self._alive] * (size - 1))
-            found &= self._enough(matching, shares, text)
-            if found.bit_count() <= _MANY:
+        rare = [self._columns[number] for number in _rare(Counter(text)) if number in self._columns]
+        candidates = self._alive
+        for size in _GRAMS:
+            grams = [self._columns.get(number, 0) for number in _grams(text, size)]
+            candidates &= self._enough(_total(grams + [*rare, self._alive] * (size - 1)), text)
+            if candidates.bit_count() <= _MANY:
                 break
-        return found
+        return candidates
 
 
-def _grams(text: str, size: int) -> Iterator[str]:
-    return (text[at : at + size] for at in range(len(text) - size + 1))
+def _grams(text: str, size: int) -> Iterator[int]:
+    """The column of each run of `size` characters."""
+    buckets = _GRAMS[size]
+    return (buckets + hash(text[at : at + size]) % buckets for at in range(len(text) - size + 1))
+
+
+def _rare(counts: dict[str, int]) -> Iterator[int]:
+    """Columns that say "this character's code occurs at least so many times"."""
+    codes: Counter[int] = Counter()
+    for char, times in counts.items():
+        codes[ord(char) % _RARE_CODES] += times
+    for code, times in codes.items():
+        base = _RARE + code * _RARE_TIMES
+        yield from range(base, base + times)
