@@ -59,7 +59,6 @@ def similar_at_work(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """A few texts are compared one by one as soon as that is cheaper; here also as if it never were."""
     if request.param != "tuned":
         monkeypatch.setattr(likeness, "_PAIR", 1 << 60)
-        monkeypatch.setattr(likeness, "_MANY", 0)
 
 
 @pytest.mark.usefixtures("similar_at_work")

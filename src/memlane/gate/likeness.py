@@ -487,10 +487,9 @@ class _Short(_Shelf):
         return (_GROUPS - 1 - group if turn % 2 else group), turn % _CODES
 
 
-_GRAMS = {4: 4096, 2: 1024}  # sizes, and how many buckets each has; a bucket's column is above them
+_GRAM, _GRAM_BUCKETS = 4, 4096
 _RARE = 1 << 16
 _RARE_CODES, _RARE_TIMES = 256, 2048
-_MANY = 64
 
 
 class _Long(_Shelf):
@@ -498,32 +497,26 @@ class _Long(_Shelf):
 
     A block is extended as far as it goes, so that the next one begins after characters that differ: besides one
     at the very start, each block has a rare character of its own. With n rare characters in common there are at
-    most n + 1 blocks, which hold M - (q - 1)(n + 1) runs of q characters, all of them common to both texts.
+    most n + 1 blocks, which hold M - (q - 1)(n + 1) runs of q characters, all of them common to both texts. Here q is
+    `_GRAM`.
     """
 
     def bits(self, text: str) -> Iterator[int]:
         text = text.lower()
-        for size in _GRAMS:
-            yield from set(_grams(text, size))
+        yield from set(_grams(text))
         often = len(text) // 100 + 1  # as in difflib: more makes a character "popular"
         yield from _rare({char: times for char, times in Counter(text).items() if times <= often})
         yield from _digits(_SHARE, self._own_share(text))
 
     def _may_match(self, text: str) -> int:
         rare = [self._columns[number] for number in _rare(Counter(text)) if number in self._columns]
-        candidates = self._alive
-        for size in _GRAMS:
-            grams = [self._columns.get(number, 0) for number in _grams(text, size)]
-            candidates &= self._enough(_total(grams + [*rare, self._alive] * (size - 1)), text)
-            if candidates.bit_count() <= _MANY:
-                break
-        return candidates
+        grams = [self._columns.get(number, 0) for number in _grams(text)]
+        return self._enough(_total(grams + [*rare, self._alive] * (_GRAM - 1)), text)
 
 
-def _grams(text: str, size: int) -> Iterator[int]:
-    """The column of each run of `size` characters."""
-    buckets = _GRAMS[size]
-    return (buckets + hash(text[at : at + size]) % buckets for at in range(len(text) - size + 1))
+def _grams(text: str) -> Iterator[int]:
+    """The column of each run of `_GRAM` characters."""
+    return (hash(text[at : at + _GRAM]) % _GRAM_BUCKETS for at in range(len(text) - _GRAM + 1))
 
 
 def _rare(counts: dict[str, int]) -> Iterator[int]:
