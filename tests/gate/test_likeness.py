@@ -54,16 +54,8 @@ def kin(draw: st.DrawFn) -> list[str]:
 LEAST = [(0.7, 0.6), (0.7, 2.0), (0.5, 2.0), (0.9, 0.34), (1.0, 1.0), (0.2, 0.9)]
 
 
-@pytest.fixture(params=["tuned", "bounds to the end"])
-def similar_at_work(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few texts are compared one by one as soon as that is cheaper; here also as if it never were."""
-    if request.param != "tuned":
-        monkeypatch.setattr(likeness, "_PAIR", 1 << 60)
-
-
-@pytest.mark.usefixtures("similar_at_work")
 @given(kin(), st.sampled_from(LEAST), st.data())
-@settings(max_examples=250)
+@settings(max_examples=500)
 def test_the_index_finds_what_the_plain_loop_finds(
     texts: list[str], least: tuple[float, float], data: st.DataObject
 ) -> None:
@@ -82,7 +74,6 @@ def test_the_index_finds_what_the_plain_loop_finds(
     assert alike.find(new) == plain_find(entries, new, *least)
 
 
-@pytest.mark.usefixtures("similar_at_work")
 @pytest.mark.parametrize(
     ("old", "new"),
     [

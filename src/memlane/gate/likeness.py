@@ -397,9 +397,7 @@ class _Shelf(_Columns):
 
 # Common characters, the commonest first; the others are numbered as Unicode does.
 _COMMON = " etaoinsrhldcumgypwfbvk.,'-0123456789xjqz:/()_\"!?;=#*+<>[]{}@&%$|~^`\\\n"
-_GROUPS, _CODES, _TIMES = 4, 16, 256
-# What comparing one pair costs, in steps of the table for one text, and what a step costs besides.
-_PAIR, _FIXED = 800_000, 6000
+_GROUPS, _CODES = 5, 16
 
 
 class _Short(_Shelf):
@@ -423,31 +421,14 @@ class _Short(_Shelf):
             for place, code in enumerate(codes[: self._depth]):
                 yield base + place * _CODES + code
             yield from _digits(_SPARE - group * _DIGITS, max(len(codes) - self._depth, 0))
-            yield from self._counts(group, codes)
         yield from _digits(_SHARE, self._own_share(text))
 
-    def _counts(self, group: int, codes: list[int]) -> Iterator[int]:
-        """Columns that say "this code occurs at least so many times"."""
-        for code, times in Counter(codes).items():
-            base = _TIMES * (_GROUPS * self._depth + group * _CODES + code)
-            yield from range(base, base + min(times, _TIMES))
-
     def _may_match(self, text: str) -> int:
-        """Bound all groups by what they have in common in any order; then do better, group by group, while it pays."""
-        strings = sorted(enumerate(self._strings(text)), key=lambda item: len(item[1]))
-        rest: list[list[int]] = [[]]  # the bounds in any order of no group, of the first, of the first two …
-        for group, codes in strings:
-            rest.append(_plus(rest[-1], _total(self._columns.get(n, 0) for n in self._counts(group, codes))))
         matching: list[int] = []
-        left = len(text)
-        while True:
-            candidates = self._enough(_plus(matching, rest.pop()), text)
-            if not rest or candidates.bit_count() * _PAIR <= left * self._depth * (len(self._slots) + _FIXED):
-                return candidates
-            group, codes = strings.pop()
-            left -= len(codes)
-            spare = self._stored(_SPARE - group * _DIGITS)
-            matching = _plus(_plus(matching, spare), _total(self._common(group, codes)))
+        for group, codes in enumerate(self._strings(text)):
+            matching = _plus(matching, self._stored(_SPARE - group * _DIGITS))
+            matching = _plus(matching, _total(self._common(group, codes)))
+        return self._enough(matching, text)
 
     def _common(self, group: int, codes: list[int]) -> list[int]:
         """Columns that count the longest common subsequence with each text's string of this group.
