@@ -1,45 +1,55 @@
-"""What is kept in memory of all chunks while a bank is open: arrays with one entry per chunk. No I/O."""
+"""What an open bank keeps in memory of its index: arrays with one entry per chunk, read from the file and kept current.
+
+Reads the file and writes nothing.
+"""
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-EXACT = 20_000  # vectors that are compared exactly; of more, only those that a first pass by signs brings up
-FEW = 50  # chunks whose mean says nothing yet
+from memlane.index.database import BLOCK, ROWS, marks
+
+EXACT = 20_000  # up to this many vectors are compared exactly; beyond, signs alone choose the candidates first
+FEW = 50  # chunks; the mean of fewer vectors is mostly chance
+MANY = 2_000  # changes; with more, reading everything again is simpler than applying them one by one
+POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
 class Columns:
-    """What is kept in memory of all chunks, one entry each. `alive` says which count; there is room for more.
+    """One entry per chunk, by chunk number. `alive` tells which chunks exist; the arrays have room for more.
 
-    `rows` are the vectors without what they have in common (`mean`), of length 1: exact up to EXACT chunks, beyond
-    that as int8, with their `signs` for a first pass.
+    `rows` are the vectors minus `mean` (what they all have in common), scaled to length 1: as float32 up to EXACT
+    chunks, beyond that as int8 with their `signs` for a first pass.
     """
 
-    used: int
-    buried: int
-    memory: Array
+    used: int  # chunk numbers given out so far
+    buried: int  # the last row of the table `graves` that is taken into account
+    memory: Array  # the number of the memory it belongs to
     length: Array
     created: Array  # as a time stamp, -inf where there is no date
     alive: Array
-    before: Array
+    before: Array  # the neighbouring chunks in the same memory, conversation or topic; -1 for none
     after: Array
     mean: Array
     rows: Array
     signs: Array
 
-    def put_vectors(self, at: int, vectors: Array) -> None:
-        """Take the vectors of the chunks from number `at` on, as they stand in the file."""
-        for start in range(0, len(vectors), 8192):
-            part = vectors[start : start + 8192].astype(np.float32)
+    def put_vectors(self, start: int, vectors: Array) -> None:
+        """Set the vectors of the chunks from number `start` on; `vectors` as they are in the file."""
+        for offset in range(0, len(vectors), 8192):
+            part = vectors[offset : offset + 8192].astype(np.float32)
             part /= np.float32(127)
             part -= self.mean
             part /= np.maximum(np.sqrt(np.einsum("ij,ij->i", part, part)), 1e-9)[:, None]
-            place = slice(at + start, at + start + len(part))
+            place = slice(start + offset, start + offset + len(part))
             if len(self.signs):
                 self.signs[place] = np.packbits(part > 0, axis=1).view(np.uint64)
                 part *= np.float32(127)
@@ -48,19 +58,115 @@ class Columns:
                 self.rows[place] = part
 
 
-def empty_columns(used: int, buried: int, mean: Array) -> Columns:
+def _empty(used: int, buried: int, mean: Array) -> Columns:
     room = used + used // 8 + 256
     exact = room <= EXACT or len(mean) % 64 != 0
     return Columns(
-        used,
-        buried,
-        np.full(room, -1, np.int64),
-        np.zeros(room, np.float32),
-        np.full(room, -np.inf),
-        np.zeros(room, np.bool_),
-        np.full(room, -1, np.int64),
-        np.full(room, -1, np.int64),
-        mean,
-        np.zeros((room, len(mean)), np.float32 if exact else np.int8),
-        np.zeros((0 if exact else room, len(mean) // 64), np.uint64),
+        used=used,
+        buried=buried,
+        memory=np.full(room, -1, np.int64),
+        length=np.zeros(room, np.float32),
+        created=np.full(room, -np.inf),
+        alive=np.zeros(room, np.bool_),
+        before=np.full(room, -1, np.int64),
+        after=np.full(room, -1, np.int64),
+        mean=mean,
+        rows=np.zeros((room, len(mean)), np.float32 if exact else np.int8),
+        signs=np.zeros((0 if exact else room, len(mean) // 64), np.uint64),
     )
+
+
+def read_columns(db: sqlite3.Connection, dim: int) -> Columns:
+    """The columns of all chunks in the file. `dim` is the encoder's."""
+    buried = db.execute("SELECT coalesce(max(n), 0) FROM graves").fetchone()[0]
+    chunks = np.array(db.execute("SELECT n, memory, length FROM chunks ORDER BY n").fetchall(), np.float64)
+    chunks = chunks.reshape(-1, 3)
+    numbers = chunks[:, 0].astype(np.int64)
+    used = int(numbers[-1]) + 1 if len(numbers) else 0
+    alive = np.zeros(used, np.bool_)
+    alive[numbers] = True
+    columns = _empty(used, buried, _mean(db, dim, alive))
+    columns.memory[numbers], columns.length[numbers], columns.alive[numbers] = chunks[:, 1], chunks[:, 2], True
+    memories = np.array(db.execute("SELECT n, created FROM memories ORDER BY n").fetchall(), np.float64)
+    memories = memories.reshape(-1, 2)  # a memory without a date has NaN
+    created = memories[np.searchsorted(memories[:, 0], chunks[:, 1]), 1]
+    columns.created[numbers] = np.where(np.isnan(created), -np.inf, created)
+    continued = numbers[:-1][chunks[:-1, 1] == chunks[1:, 1]]  # the chunks of a memory have successive numbers
+    columns.after[continued], columns.before[continued + 1] = continued + 1, continued
+    _chain(db, columns, used)
+    for start in range(0, used, BLOCK):  # block by block: all at once would take twice the memory
+        columns.put_vectors(start, read_vectors(db, dim, start, min(start + BLOCK, used)))
+    return columns
+
+
+def _mean(db: sqlite3.Connection, dim: int, alive: Array) -> Array:
+    """What the vectors have in common. FEW keeps it small where there are so few chunks that it is mostly chance."""
+    total = np.zeros(dim, np.int64)
+    for start in range(0, len(alive), BLOCK):
+        end = min(start + BLOCK, len(alive))
+        total += read_vectors(db, dim, start, end)[alive[start:end]].sum(axis=0, dtype=np.int64)
+    return (total / (int(alive.sum()) + FEW) / 127).astype(np.float32)
+
+
+def extend_columns(db: sqlite3.Connection, dim: int, columns: Columns) -> bool:
+    """Apply what was added and deleted since; False, and no change, when reading everything again is simpler."""
+    added = db.execute(
+        "SELECT c.n, c.memory, c.length, m.created, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "
+        "WHERE c.n >= ? ORDER BY c.n LIMIT ?",
+        (columns.used, MANY + 1),
+    ).fetchall()
+    graves = db.execute(
+        "SELECT n, chunk FROM graves WHERE n > ? ORDER BY n LIMIT ?", (columns.buried, MANY + 1)
+    ).fetchall()
+    used = max(columns.used, added[-1][0] + 1 if added else 0)
+    if len(added) > MANY or len(graves) > MANY or used > len(columns.memory):
+        return False
+    columns.put_vectors(columns.used, read_vectors(db, dim, columns.used, used))
+    previous = -1
+    for n, memory, length, created, _ in added:
+        columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
+        columns.created[n] = -np.inf if created is None else created
+        if previous >= 0 and columns.memory[previous] == memory:
+            columns.before[n], columns.after[previous] = previous, n
+        previous = n
+    for _, chunk in graves:
+        columns.alive[chunk] = False
+        before, after = int(columns.before[chunk]), int(columns.after[chunk])
+        if before >= 0:
+            columns.after[before] = after
+        if after >= 0:
+            columns.before[after] = before
+        columns.before[chunk] = columns.after[chunk] = -1
+    if threads := {row[4] for row in added if row[4] is not None}:
+        _chain(db, columns, used, threads)
+    columns.used = used
+    columns.buried = graves[-1][0] if graves else columns.buried
+    return True
+
+
+def _chain(db: sqlite3.Connection, columns: Columns, used: int, threads: Collection[str] = ()) -> None:
+    """Make the chunks of these threads (default: of all) each other's neighbours, in the order of their memories."""
+    which = f"IN ({marks(threads)})" if threads else "IS NOT NULL"
+    rows = db.execute(
+        "SELECT c.n, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "  # noqa: S608 - marks
+        f"WHERE m.thread {which} AND c.n < ? ORDER BY m.thread, m.created, m.position, m.n, c.n",
+        (*threads, used),
+    ).fetchall()
+    numbers = np.array([n for n, _ in rows], np.int64)
+    same_thread = np.array([row[1] == following[1] for row, following in pairwise(rows)], np.bool_)
+    columns.before[numbers] = columns.after[numbers] = -1
+    columns.before[numbers[1:][same_thread]] = numbers[:-1][same_thread]
+    columns.after[numbers[:-1][same_thread]] = numbers[1:][same_thread]
+
+
+def read_vectors(db: sqlite3.Connection, dim: int, start: int, end: int) -> Array:
+    """The vectors of the chunks from `start` to before `end` as int8; zeros where the file has none."""
+    vectors = np.zeros((max(end - start, 0), dim), np.int8)
+    if dim:
+        blocks = (start // ROWS, end // ROWS)
+        for block, data in db.execute("SELECT block, data FROM vectors WHERE block BETWEEN ? AND ?", blocks):
+            part = np.frombuffer(data, np.int8).reshape(-1, dim)
+            first, last = max(block * ROWS, start), min(block * ROWS + len(part), end)
+            if first < last:
+                vectors[first - start : last - start] = part[first - block * ROWS : last - block * ROWS]
+    return vectors

@@ -21,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from memlane.core.model import Memory
+from memlane.index import database
+from memlane.index.columns import POSTING
+from memlane.index.database import BLOCK, ROWS, SCHEMA, get_meta
 from memlane.index.rows import loaded
-from memlane.index.store import POSTING, SCHEMA, Index
-from memlane.index.writing import BLOCK, ROWS
+from memlane.index.store import Index
 
 
 @contextmanager
@@ -55,8 +57,7 @@ def is_current(db: sqlite3.Connection) -> bool:
 
 def encoder_of(db: sqlite3.Connection) -> str:
     """The fingerprint of the encoder that made the vectors; "" when there are none."""
-    row = db.execute("SELECT value FROM meta WHERE key = 'encoder'").fetchone()
-    return str(row[0]) if row else ""
+    return str(get_meta(db, "encoder", ""))
 
 
 def known(db: sqlite3.Connection) -> dict[str, bytes]:
@@ -119,7 +120,7 @@ class Rebuilt(Index):
     """The index that the files would give if it were made anew. It is kept in memory and leaves nothing on disk."""
 
     def _open(self) -> sqlite3.Connection:
-        return self._connected(":memory:")
+        return database.open_in_memory()
 
     def contents(self) -> dict[str, bytes]:
         return contents(self._db, self.encoder.dim)

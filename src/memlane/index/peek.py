@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any
 
 from memlane.core.model import Memory, Problem
+from memlane.index.database import marks
 from memlane.index.rows import digest, loaded
 from memlane.lanes import Lane
 
@@ -32,8 +33,7 @@ def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[
 
     `names` are the lanes that the index is asked for: those that are there, and those that are not any more.
     """
-    marks = ", ".join("?" * len(names))
-    query = f"SELECT path, size, mtime FROM files WHERE lane IN ({marks})"  # noqa: S608 - marks
+    query = f"SELECT path, size, mtime FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
     known = {row[0]: row for row in db.execute(query, tuple(names))}
     changed: Changed = []
     stat, take = os.stat, known.pop

@@ -1,106 +1,153 @@
 """Memories on their way into the index: worked out before a transaction, written inside it.
 
-Does not open the file and does not compare it with the disk: that is store.py.
+Does not open the file and does not compare it with the disk: that is `store`.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from memlane.core.model import Memory
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
+from memlane.index.database import BLOCK, ROWS, marks
 from memlane.index.encoders import Encoder
 from memlane.index.links import links_in
+from memlane.index.rows import shape
 from memlane.index.words import terms
+from memlane.lanes import Lane
 
-BLOCK = 4096  # chunk numbers per block of postings
-ROWS = 256  # rows per block of vectors
-WEIGHTS = {"title": 2.0, "tags": 2.0, "header": 1.5, "name": 1.0, "date": 1.0, "text": 1.0}
+HEADER_WEIGHT = 1.5  # of a term in a chunk's headings; one in its text has 1
+TITLE_WEIGHT = TAGS_WEIGHT = 2.0
 FILTERS = ("lane", "type", "status", "scope", "project")  # columns of their own
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A memory worked out for the index, before any transaction."""
+class Piece(NamedTuple):
+    """A chunk with its terms and how much each of them counts."""
+
+    header: str
+    text: str
+    weights: dict[str, float]
+
+
+@dataclass
+class Entry:
+    """A memory to be indexed. Its pieces are worked out when they are first needed, its vectors by `embed`."""
 
     memory: Memory
-    digest: bytes
     data: str
-    pieces: list[tuple[str, str, Counter[str]]]
-    links: list[tuple[str, str, str]]
-    rows: dict[str, Array] = field(default_factory=dict)  # its vectors, by the encoder that made them
+    digest: bytes
+    vectors: dict[str, Array] = field(default_factory=dict)  # by the fingerprint of the encoder that made them
 
-    def texts(self) -> list[str]:
-        return [embedded_text(self.memory.title, header, text) for header, text, _ in self.pieces]
+    @classmethod
+    def of(cls, memory: Memory) -> Entry:
+        return cls(memory, *shape(memory))
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        memory = self.memory
+        common: dict[str, float] = {}  # terms that every chunk of the memory has
+        for text, weight in (
+            (memory.title, TITLE_WEIGHT),
+            (" ".join((*memory.tags, memory.type or "")), TAGS_WEIGHT),
+            (f"{memory.native_id} {memory.scope or ''} {memory.project or ''}", 1.0),
+            (memory.created_at.strftime("%d %B %Y %A") if memory.created_at else "", 1.0),
+        ):
+            for term in terms(text):
+                common[term] = max(common.get(term, 0.0), weight)
+        pieces = []
+        for header, text in chunks(memory.text):
+            weights: defaultdict[str, float] = defaultdict(float, Counter(terms(text)))
+            for term in terms(header):
+                weights[term] += HEADER_WEIGHT
+            for term, weight in common.items():
+                weights[term] += weight
+            pieces.append(Piece(header, text, weights))
+        return pieces
+
+    def embed(self, encoder: Encoder) -> Array:
+        """The vectors of the pieces, made once for each encoder."""
+        if encoder.fingerprint not in self.vectors:
+            texts = [embedded_text(self.memory.title, piece.header, piece.text) for piece in self.pieces]
+            self.vectors[encoder.fingerprint] = stored_vectors(encoder, texts)
+        return self.vectors[encoder.fingerprint]
 
 
-def prepare(memory: Memory, data: str, digest: bytes) -> Prepared:
-    common: Counter[str] = Counter()
-    for name, text in (
-        ("title", memory.title),
-        ("tags", " ".join((*memory.tags, memory.type or ""))),
-        ("name", f"{memory.native_id} {memory.scope or ''} {memory.project or ''}"),
-        ("date", memory.created_at.strftime("%d %B %Y %A") if memory.created_at else ""),
-    ):
-        for term in terms(text):
-            common[term] = max(common[term], WEIGHTS[name])  # type: ignore[assignment]
-    pieces = []
-    for header, text in chunks(memory.text):
-        counted = Counter(terms(text))
-        for term in terms(header):
-            counted[term] += WEIGHTS["header"]  # type: ignore[assignment]
-        for term, weight in common.items():
-            counted[term] += weight
-        pieces.append((header, text, counted))
-    return Prepared(memory, digest, data, pieces, list(links_in(memory.text)))
+class ReadFile(NamedTuple):
+    """A file of a lane as it was read, with all its memories."""
+
+    lane: Lane
+    path: str
+    info: os.stat_result
+    entries: list[Entry]
 
 
 class Writer:
-    """Adds memories inside one transaction and writes their postings and vectors together."""
+    """Adds memories inside one transaction; `flush` writes their postings and vectors together at its end."""
 
     def __init__(self, db: sqlite3.Connection, encoder: Encoder) -> None:
         self._db = db
         self._encoder = encoder
-        self._next = db.execute("SELECT max(coalesce(max(n) + 1, 0), ?) FROM chunks", (_buried(db),)).fetchone()[0]
+        self._next = db.execute(
+            "SELECT max(coalesce(max(n), -1), (SELECT coalesce(max(chunk), -1) FROM graves)) + 1 FROM chunks"
+        ).fetchone()[0]
         self._postings: defaultdict[tuple[str, int], bytearray] = defaultdict(bytearray)
         self._vectors: list[tuple[int, Array]] = []
 
-    def add(self, piece: Prepared, order: int) -> None:
-        memory = piece.memory
+    def replace_file(self, file: ReadFile) -> None:
+        """Bring the rows of a file up to date: write what is new or changed, delete what it no longer holds."""
+        rows = self._db.execute("SELECT id, n, digest FROM memories WHERE file = ?", (file.path,))
+        old = {id: (n, digest) for id, n, digest in rows}
+        for entry in file.entries:
+            n, digest = old.pop(entry.memory.id, (None, None))
+            if digest == entry.digest:
+                continue
+            if n is None:  # perhaps it was in another file before
+                moved = self._db.execute("SELECT n FROM memories WHERE id = ?", (entry.memory.id,)).fetchone()
+                n = moved[0] if moved else None
+            if n is not None:
+                forget(self._db, n)
+            self.add(entry, file.info.st_mtime_ns)
+        for n, _ in old.values():
+            forget(self._db, n)
+        row = (file.path, file.lane.name, file.info.st_size, file.info.st_mtime_ns)
+        self._db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row)
+
+    def add(self, entry: Entry, position: int) -> None:
+        """Write one memory. `position` orders the memories of a thread that have the same date."""
+        memory = entry.memory
         created = memory.created_at or memory.updated_at
         row = (
             memory.id,
             memory.file,
-            piece.digest,
+            entry.digest,
             created.timestamp() if created else None,
             _thread(memory),
-            order,
+            position,
             *(getattr(memory, name) for name in FILTERS),
         )
-        marks = ", ".join("?" * len(row))
-        n = self._db.execute(f"INSERT INTO memories VALUES (NULL, {marks})", row).lastrowid  # noqa: S608 - marks
-        self._db.execute("INSERT INTO shapes VALUES (?, ?)", (n, piece.data))
+        n = self._db.execute(f"INSERT INTO memories VALUES (NULL, {marks(row)})", row).lastrowid  # noqa: S608 - marks
+        self._db.execute("INSERT INTO shapes VALUES (?, ?)", (n, entry.data))
         self._db.executemany("INSERT INTO tags VALUES (?, ?)", [(n, tag) for tag in memory.tags])
-        rows = piece.rows.get(self._encoder.fingerprint)
-        for vector, (header, text, counted) in zip(
-            rows_of(self._encoder, piece.texts()) if rows is None else rows, piece.pieces, strict=True
-        ):
+        for vector, (header, text, weights) in zip(entry.embed(self._encoder), entry.pieces, strict=True):
             number = self._next
             self._next += 1
-            length = float(sum(counted.values()))
+            length = float(sum(weights.values()))
             self._db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", (number, n, header, text, length))
             block, at = divmod(number, BLOCK)
-            for term, weight in counted.items():
+            for term, weight in weights.items():
                 self._postings[term, block] += struct.pack("<HB", at, min(round(weight * 4), 255))
             self._vectors.append((number, vector))
-        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in piece.links])
+        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in links_in(memory.text)])
 
     def flush(self) -> None:
         self._db.executemany(
@@ -111,38 +158,32 @@ class Writer:
         write_vectors(self._db, self._encoder.dim, self._vectors)
 
 
-def embedded_text(title: str, header: str, text: str) -> str:
-    """What an encoder sees of a chunk."""
-    return "\n".join(filter(None, (title, header, text)))
-
-
-def _buried(db: sqlite3.Connection) -> int:
-    """One more than the highest number of a chunk that is gone."""
-    found: int = db.execute("SELECT coalesce(max(chunk) + 1, 0) FROM graves").fetchone()[0]
-    return found
-
-
 def _thread(memory: Memory) -> str | None:
-    """What memories are neighbours in: a conversation, or a topic."""
+    """The conversation or topic in which memories are neighbours."""
     if memory.thread is not None:
         return f"thread {memory.thread}"
     return f"topic {memory.scope}" if memory.lane == "topics" else None
 
 
-def rows_of(encoder: Encoder, texts: Sequence[str]) -> Array:
-    """The vectors of texts as they are stored."""
-    rows: Array = np.rint(encoder.encode_texts(texts) * 127).astype(np.int8)
-    return rows
+def embedded_text(title: str, header: str, text: str) -> str:
+    """What an encoder sees of a chunk."""
+    return "\n".join(filter(None, (title, header, text)))
+
+
+def stored_vectors(encoder: Encoder, texts: Sequence[str]) -> Array:
+    """The vectors of texts in the form in which they are stored: int8."""
+    vectors: Array = np.rint(encoder.encode_texts(texts) * 127).astype(np.int8)
+    return vectors
 
 
 def write_vectors(db: sqlite3.Connection, dim: int, vectors: Sequence[tuple[int, Array]]) -> None:
-    """Put the vectors of chunks, by their numbers, into their blocks."""
+    """Write (chunk number, vector) pairs into their blocks."""
     blocks: defaultdict[int, list[tuple[int, Array]]] = defaultdict(list)
     for number, vector in vectors if dim else ():
         blocks[number // ROWS].append((number % ROWS, vector))
     for block, members in blocks.items():
-        found = db.execute("SELECT data FROM vectors WHERE block = ?", (block,)).fetchone()
-        old = np.frombuffer(found[0] if found else b"", np.int8).reshape(-1, dim)
+        row = db.execute("SELECT data FROM vectors WHERE block = ?", (block,)).fetchone()
+        old = np.frombuffer(row[0] if row else b"", np.int8).reshape(-1, dim)
         matrix = np.zeros((max(len(old), max(place for place, _ in members) + 1), dim), np.int8)
         matrix[: len(old)] = old
         for place, vector in members:
@@ -151,8 +192,16 @@ def write_vectors(db: sqlite3.Connection, dim: int, vectors: Sequence[tuple[int,
 
 
 def forget(db: sqlite3.Connection, memory: int) -> None:
+    """Delete a memory and bury the numbers of its chunks."""
     db.execute("INSERT INTO graves (chunk) SELECT n FROM chunks WHERE memory = ?", (memory,))
     for table in ("chunks", "links", "tags"):
         db.execute(f"DELETE FROM {table} WHERE memory = ?", (memory,))  # noqa: S608 - fixed names
     for table in ("memories", "shapes"):
         db.execute(f"DELETE FROM {table} WHERE n = ?", (memory,))  # noqa: S608 - fixed names
+
+
+def forget_file(db: sqlite3.Connection, path: str) -> None:
+    """Delete a file and all its memories."""
+    for (n,) in db.execute("SELECT n FROM memories WHERE file = ?", (path,)).fetchall():
+        forget(db, n)
+    db.execute("DELETE FROM files WHERE path = ?", (path,))
