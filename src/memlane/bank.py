@@ -252,10 +252,10 @@ class Bank:
         looked = [name for name in names if name in _IN_INDEX] if limit is not None else []
         found = [memory for name in names if name not in looked for memory in self.memories(name) if fits(memory)]
         if limit is not None and looked:
-            from memlane.index.peek import Look
+            from memlane.index.peek import Peek
 
-            with Look(self._index_file, [one for one in self._present() if one.name in looked]) as look:
-                found += look.first(limit, fits)
+            with Peek(self._index_file, [one for one in self._present() if one.name in looked]) as peek:
+                found += peek.first(limit, fits)
         found.sort(key=lambda memory: memory.id)
         found.sort(key=_when, reverse=True)
         return found if limit is None else found[: max(limit, 0)]
@@ -335,7 +335,7 @@ class Bank:
         With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
         may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """
-        from memlane.index.peek import Look
+        from memlane.index.peek import Peek
         from memlane.recall import blocks
 
         if not self.profile.enabled:
@@ -348,11 +348,11 @@ class Bank:
         canon = [memory for memory in seen if memory.fields["tier"] == "canon"]
         registers = [memory for memory in seen if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
         looked = ("notes", "topics", "records") if recent > 0 else ("notes",)
-        with Look(self._index_file, [lane for name, lane in lanes_.items() if name in looked], wait) as look:
+        with Peek(self._index_file, [lane for name, lane in lanes_.items() if name in looked], wait) as peek:
             held = self.tombstones.held
-            tagged = [memory for memory in look.tagged(blocks.PINNED) if memory.lane == "notes" and not held(memory)]
+            tagged = [memory for memory in peek.tagged(blocks.PINNED) if memory.lane == "notes" and not held(memory)]
             pinned = [memory for memory in tagged if memory.status != "archived"]
-            newest = [memory for memory in look.newest(recent + len(pinned)) if memory not in pinned][:recent]
+            newest = [memory for memory in peek.newest(recent + len(pinned)) if memory not in pinned][:recent]
             newest = [memory for memory in newest if not held(memory)]
         composer = self._composer(count, [*canon, *registers, *pinned, *newest])
         return composer.snapshot(canon, registers, pinned, newest, budget)

@@ -1,7 +1,7 @@
-"""A look at the index without opening it for search: no NumPy, nothing written, some milliseconds.
+"""A quick look at the index without opening it for search: no NumPy, nothing written, a few milliseconds.
 
-What has changed on disk since it was indexed is read from the disk, so that the answer is always that of the files;
-without an index, or where it turns out damaged, everything is.
+Files that have changed since they were indexed are read from disk, so the answer is always what the files say. Without
+an index, or with a damaged one, all files are read.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ROWS = "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = 
 _TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
 _NEWEST = f"{_ROWS} WHERE m.created IS NOT NULL AND m.status IS NOT 'archived' ORDER BY m.created DESC"
 _LISTED = f"{_ROWS} ORDER BY m.created DESC, m.id"  # those without a date come last
-_DAMAGE = (sqlite3.Error, ValueError)  # ValueError: what should be text is not
+_DAMAGE = (sqlite3.Error, ValueError)  # ValueError: a value that should be text is not
 
 
 def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]) -> tuple[Changed, set[str]]:
-    """The files of these lanes that are not in the index as they are, and those in it that are gone.
+    """The files of these lanes that are new or changed since they were indexed, and the indexed paths that are gone.
 
-    `names` are the lanes that the index is asked for: those that are there, and those that are not any more.
+    `names` are the lanes to compare. It may name more than `lanes`: all files of a lane that no longer exists are gone.
     """
     query = f"SELECT path, size, mtime FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
     known = {row[0]: row for row in db.execute(query, tuple(names))}
@@ -51,27 +51,26 @@ def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[
     return changed, set(known)
 
 
-class Look:
+class Peek:
     """The memories of some lanes as they are on disk when it is made. Files and index are compared once.
 
-    With `wait`, no more than so many seconds are spent on files that are not indexed, the newest first.
+    With `wait`, at most so many seconds are spent on files that are not indexed, the newest first.
     """
 
     def __init__(self, index: Path, lanes: Sequence[Lane], wait: float | None = None) -> None:
-        self._lanes, self._wait = lanes, wait
-        self._found: list[Memory] | None = None
-        self._names = {lane.name for lane in lanes}
+        self._lanes, self._wait = {lane.name: lane for lane in lanes}, wait
+        self._read_memories: list[Memory] | None = None
         self._db: sqlite3.Connection | None = None
         try:
             self._db = sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
-            changed, gone = difference(self._db, lanes, sorted(self._names))
-        except _DAMAGE:  # no index, or one that the next search makes anew
-            self._do_without()
+            changed, gone = difference(self._db, lanes, sorted(self._lanes))
+        except _DAMAGE:  # no index, or one that the next search replaces
+            self._give_up_index()
         else:
             self._unread = [(lane, path) for lane, path, _ in changed]
             self._outdated = gone | {path for _, path in self._unread}
 
-    def __enter__(self) -> Look:
+    def __enter__(self) -> Peek:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,56 +83,56 @@ class Look:
 
     def tagged(self, tag: str) -> list[Memory]:
         """The memories with this tag, by id."""
-        found = self._asked(
+        memories = self._answer(
             lambda: [*self._indexed(_TAGGED, tag), *(memory for memory in self._read() if tag in memory.tags)]
         )
-        return sorted({memory.id: memory for memory in found}.values(), key=lambda memory: memory.id)
+        return sorted({memory.id: memory for memory in memories}.values(), key=lambda memory: memory.id)
 
-    def first(self, limit: int, wanted: Callable[[Memory], bool]) -> list[Memory]:
-        """The newest memories that are wanted, then by id; those without a date come last.
+    def first(self, limit: int, fits: Callable[[Memory], bool]) -> list[Memory]:
+        """The newest memories that fit, then by id; those without a date come last.
 
-        The index finds them, and their files are read: it keeps a memory as JSON, where a number that is a key is text.
+        The index finds them, and then their files are read: as JSON, a key that is a number would have become text.
         """
 
         def question() -> list[Memory]:
-            together = merge(self._indexed(_LISTED), sorted(self._read(), key=_place), key=_place)
-            return list(islice(filter(wanted, together), max(limit, 0)))
+            newest_first = merge(self._indexed(_LISTED), sorted(self._read(), key=_list_order), key=_list_order)
+            return list(islice(filter(fits, newest_first), max(limit, 0)))
 
-        by_name = {lane.name: lane for lane in self._lanes}
         return [
             item
-            for found in self._asked(question)
-            for item in by_name[found.lane].parse(found.file)
-            if isinstance(item, Memory) and item.id == found.id
+            for memory in self._answer(question)
+            for item in self._lanes[memory.lane].parse(memory.file)
+            if isinstance(item, Memory) and item.id == memory.id
         ]
 
     def newest(self, limit: int) -> list[Memory]:
-        """The newest memories that are not archived; those without a date do not count."""
-        found = self._asked(lambda: [*islice(self._indexed(_NEWEST), limit), *self._read()])
+        """The newest memories that have a date and are not archived."""
+        memories = self._answer(lambda: [*islice(self._indexed(_NEWEST), limit), *self._read()])
         dated = [
             (when, memory.id, memory)
-            for memory in found
+            for memory in memories
             if (when := memory.created_at or memory.updated_at) and memory.status != "archived"
         ]
         return [memory for _, _, memory in nlargest(limit, dated, key=lambda item: item[:2])]
 
-    def _asked(self, question: Callable[[], list[Memory]]) -> list[Memory]:
+    def _answer(self, question: Callable[[], list[Memory]]) -> list[Memory]:
+        """The answer to a question; where the index turns out to be damaged, from the files alone."""
         try:
             return question()
         except _DAMAGE:
             if self._db is None:
                 raise
-            self._do_without()
+            self._give_up_index()
             return question()
 
-    def _do_without(self) -> None:
+    def _give_up_index(self) -> None:
         self.close()
-        self._found = None
-        self._unread = [(lane, path) for lane in self._lanes for path in lane.files() if isinstance(path, str)]
+        self._read_memories = None
+        self._unread = [(lane, path) for lane in self._lanes.values() for path in lane.files() if isinstance(path, str)]
         self._outdated = {path for _, path in self._unread}
 
     def _indexed(self, query: str, *values: Any) -> Iterator[Memory]:
-        """What a query finds among the files that are as they were indexed."""
+        """What a query finds among the files that have not changed since they were indexed."""
         if self._db is None:
             return
         for file, known, data in self._db.execute(query, values):
@@ -142,30 +141,29 @@ class Look:
             if digest(data) != known:
                 raise sqlite3.DatabaseError("a row is not what was written")
             memory = loaded(data)
-            if memory.lane in self._names:
+            if memory.lane in self._lanes:
                 yield memory
 
     def _read(self) -> list[Memory]:
-        """What stands in the other files, which are read once."""
-        if self._found is None:
-            self._found = []
+        """The memories of the other files, which are read once."""
+        if self._read_memories is None:
+            self._read_memories = []
             end = None if self._wait is None else monotonic() + self._wait
-            for lane, path in self._unread if end is None else sorted(self._unread, key=_changed, reverse=True):
+            for lane, path in self._unread if end is None else sorted(self._unread, key=_mtime, reverse=True):
                 if end is not None and monotonic() > end:
                     break
-                self._found += (item for item in lane.parse(path) if isinstance(item, Memory))
-        return self._found
+                self._read_memories += (item for item in lane.parse(path) if isinstance(item, Memory))
+        return self._read_memories
 
 
-def _changed(file: tuple[Lane, str]) -> float:
-    """When a file was changed."""
+def _mtime(file: tuple[Lane, str]) -> float:
     try:
         return os.stat(file[1]).st_mtime
     except OSError:
         return 0.0
 
 
-def _place(memory: Memory) -> tuple[float, str]:
-    """Where a memory stands in a list."""
+def _list_order(memory: Memory) -> tuple[float, str]:
+    """The sort key of a list: newest first, then by id, those without a date last."""
     when = memory.created_at or memory.updated_at
     return (-when.timestamp() if when else float("inf")), memory.id
