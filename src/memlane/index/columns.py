@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from memlane.index.database import BLOCK, ROWS, marks
+from memlane.index.database import BLOCK, ROWS
+from memlane.index.rows import marks
 
 EXACT = 20_000  # up to this many vectors are compared exactly; beyond, signs alone choose the candidates first
 FEW = 50  # chunks; the mean of fewer vectors is mostly chance

@@ -1,16 +1,14 @@
 """The SQLite file of the index: its tables, how it is opened, and which errors mean that it is damaged.
 
-    files      what has been indexed, to compare with the disk: path, size, mtime
-    memories   one row per memory: what filters and sorting need, and a digest of its content
-    shapes     the memory itself as JSON
-    chunks     the pieces of each memory
-    postings   for every term the chunks that contain it, in blocks of BLOCK chunk numbers
-    vectors    one int8 row per chunk, in blocks of ROWS
-    links      what each memory links to
-    graves     the numbers of deleted chunks, which are never used again
-    meta       single values: the encoder of the vectors, token counts, how often chunks were renumbered
-
-Light: no NumPy.
+files      what has been indexed, to compare with the disk: path, size, mtime
+memories   one row per memory: what filters and sorting need, and a digest of its content
+shapes     the memory itself as JSON
+chunks     the pieces of each memory
+postings   for every term the chunks that contain it, in blocks of BLOCK chunk numbers
+vectors    one int8 row per chunk, in blocks of ROWS
+links      what each memory links to
+graves     the numbers of deleted chunks, which are never used again
+meta       single values: the encoder of the vectors, token counts, how often chunks were renumbered
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -170,8 +168,3 @@ def get_meta(db: sqlite3.Connection, key: str, default: Any = None) -> Any:
 
 def set_meta(db: sqlite3.Connection, **values: Any) -> None:
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
-
-
-def marks(values: Collection[object]) -> str:
-    """The question marks of an SQL list: `?, ?, ?` for three values."""
-    return ", ".join("?" * len(values))

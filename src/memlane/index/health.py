@@ -1,9 +1,9 @@
-"""What an index file says, read without changing a byte of it: for `memlane doctor`.
+"""Whether an index file is sound and says what the memories say: for `memlane doctor`.
 
     with reading(path) as db:
         is_sound(db), is_current(db), known(db), contents(db, dim)
 
-Does not mend: the file can always be made anew.
+Changes no byte of the file and repairs nothing: an index can always be deleted and made again.
 """
 
 from __future__ import annotations
@@ -30,28 +30,26 @@ from memlane.index.store import Index
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file, opened so that SQLite makes and changes no file beside it either. Raises sqlite3.Error, also for what
-    should be text there and is not.
+    """The file, opened so that SQLite neither changes it nor creates any file beside it.
+
+    Raises sqlite3.Error, also for a value that should be text and is not.
     """
-    written = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
-    with closing(_connected(path, "readonly_shm=1" if written else "immutable=1")) as db:
+    has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
+    address = f"{path.absolute().as_uri()}?mode=ro&{'readonly_shm=1' if has_log else 'immutable=1'}"
+    with closing(sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)) as db:
         try:
             yield db
         except UnicodeDecodeError as error:
             raise sqlite3.DatabaseError("what should be text is not") from error
 
 
-def _connected(path: Path, how: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&{how}", uri=True, timeout=5, isolation_level=None)
-
-
 def is_sound(db: sqlite3.Connection) -> bool:
-    """Whether SQLite finds no damage in its pages. Raises sqlite3.Error where it cannot even look."""
+    """Whether SQLite finds no damage in the file's pages. Raises sqlite3.Error where it cannot read them."""
     return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
 
 
 def is_current(db: sqlite3.Connection) -> bool:
-    """Whether this version of memlane can use it."""
+    """Whether the tables are those of this version of memlane."""
     return bool(db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA)
 
 
@@ -66,27 +64,27 @@ def known(db: sqlite3.Connection) -> dict[str, bytes]:
 
 
 def contents(db: sqlite3.Connection, dim: int) -> dict[str, bytes]:
-    """A digest of all that a search can see of each memory, by its id: the same for any two indexes of the same files.
+    """A digest of everything that search can see of each memory, by id: equal for any two indexes of the same files.
 
-    Numbers that depend on the order in which files came in are left out. `dim` is that of the encoder.
+    Row and chunk numbers do not count, since they depend on the order of indexing. `dim` is the encoder's.
     """
     used = db.execute("SELECT coalesce(max(n) + 1, 0) FROM chunks").fetchone()[0]
     words, vectors = _words(db, used), _vectors(db, dim)
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    parts: defaultdict[str, list[str]] = defaultdict(list)
     for id, n, *rest in db.execute(
         "SELECT m.id, c.n, c.header, c.text, c.length FROM chunks c JOIN memories m ON m.n = c.memory ORDER BY c.n"
     ):
-        found[id].append(repr((*rest, words[n].item(), vectors.get(n))))
+        parts[id].append(repr((*rest, words[n].item(), vectors.get(n))))
     for query in (
         "SELECT id, file, created, thread, lane, type, status, scope, project FROM memories",
         "SELECT m.id, t.tag FROM tags t JOIN memories m ON m.n = t.memory ORDER BY t.rowid",
         "SELECT m.id, l.target, l.edge_type, l.context FROM links l JOIN memories m ON m.n = l.memory ORDER BY l.rowid",
     ):
         for id, *rest in db.execute(query):
-            found[id].append(repr(rest))
+            parts[id].append(repr(rest))
     for id, data in db.execute("SELECT m.id, s.data FROM shapes s JOIN memories m ON m.n = s.n"):
-        found[id].append(repr(ageless(loaded(data))))
-    return {id: hashlib.blake2b("\n".join(parts).encode(errors="replace")).digest() for id, parts in found.items()}
+        parts[id].append(repr(ageless(loaded(data))))
+    return {id: hashlib.blake2b("\n".join(lines).encode(errors="replace")).digest() for id, lines in parts.items()}
 
 
 def ageless(memory: Memory) -> Memory:
@@ -95,14 +93,14 @@ def ageless(memory: Memory) -> Memory:
 
 
 def _words(db: sqlite3.Connection, used: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """For each chunk a number that is the same for the same terms and weights, in whatever order they stand."""
+    """For each chunk a number that depends on its terms and their weights, but not on their order."""
     sums = np.zeros(used, np.uint64)
     for term, block, data in db.execute("SELECT term, block, data FROM postings"):
         name = int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest())
         rows = np.frombuffer(data, POSTING)
         numbers = rows["at"].astype(np.int64) + block * BLOCK
-        here = numbers < used  # others belong to chunks that are gone
-        np.add.at(sums, numbers[here], np.uint64(name | 1) * (rows["weight"][here].astype(np.uint64) + np.uint64(1)))
+        known = numbers < used  # the others belong to deleted chunks
+        np.add.at(sums, numbers[known], np.uint64(name | 1) * (rows["weight"][known].astype(np.uint64) + np.uint64(1)))
     return sums
 
 
@@ -117,7 +115,7 @@ def _vectors(db: sqlite3.Connection, dim: int) -> dict[int, bytes]:
 
 
 class Rebuilt(Index):
-    """The index that the files would give if it were made anew. It is kept in memory and leaves nothing on disk."""
+    """A new index of the same files, to compare with. It is kept in memory and leaves nothing on disk."""
 
     def _open(self) -> sqlite3.Connection:
         return database.open_in_memory()

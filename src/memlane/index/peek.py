@@ -16,8 +16,7 @@ from time import monotonic
 from typing import Any
 
 from memlane.core.model import Memory, Problem
-from memlane.index.database import marks
-from memlane.index.rows import digest, loaded
+from memlane.index.rows import digest, loaded, marks
 from memlane.lanes import Lane
 
 Changed = list[tuple[Lane, str, os.stat_result]]

@@ -1,16 +1,17 @@
-"""A memory as it stands in the index, and back. Light: no NumPy."""
+"""A memory as a row of the index, and back. Light: no NumPy."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 
 from memlane.core.dates import moment
 from memlane.core.model import Memory
 
 
 def shape(memory: Memory) -> tuple[str, bytes]:
-    """A memory as JSON, and the digest by which a change is noticed."""
+    """A memory as JSON, and the digest that tells whether it has changed."""
     data = json.dumps(memory.to_dict(), ensure_ascii=False)
     return data, digest(data)
 
@@ -20,6 +21,7 @@ def digest(data: str) -> bytes:
 
 
 def loaded(data: str) -> Memory:
+    """The memory that `shape` made this JSON of."""
     values = json.loads(data)
     del values["suspicious"]
     values["file"] = values.pop("path")
@@ -27,3 +29,8 @@ def loaded(data: str) -> Memory:
     for key in ("created_at", "updated_at"):
         values[key] = moment(values[key])
     return Memory(**values)
+
+
+def marks(values: Collection[object]) -> str:
+    """The question marks of an SQL list: `?, ?, ?` for three values."""
+    return ", ".join("?" * len(values))

@@ -25,10 +25,10 @@ from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.index import database, writing
 from memlane.index.columns import POSTING, Array, Columns, extend_columns, read_columns, read_vectors
-from memlane.index.database import BLOCK, get_meta, marks, set_meta
+from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.peek import Changed, difference
-from memlane.index.rows import loaded
+from memlane.index.rows import loaded, marks
 from memlane.index.writing import Entry, ReadFile, Writer
 from memlane.lanes import NAMES, Lane
 

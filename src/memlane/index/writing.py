@@ -19,10 +19,10 @@ import numpy as np
 from memlane.core.model import Memory
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
-from memlane.index.database import BLOCK, ROWS, marks
+from memlane.index.database import BLOCK, ROWS
 from memlane.index.encoders import Encoder
 from memlane.index.links import links_in
-from memlane.index.rows import shape
+from memlane.index.rows import marks, shape
 from memlane.index.words import terms
 from memlane.lanes import Lane
 
