@@ -1,1 +1,1 @@
-"""The derived structures that search reads. Deleting them loses nothing; what is done with them is `recall`."""
+"""The search index, derived from the files: deleting it loses nothing. The room `recall` searches it."""

@@ -4,8 +4,8 @@
     vectors = encoder.encode_texts(["a note"])    # (1, dim) float32, rows of length 1
     scores = vectors @ encoder.encode_query("which note?")
 
-A text without a single word (empty, punctuation only) is a row of zeros: it is near nothing, itself included.
-Does not chunk, store, compare or cache vectors; that is the index's work.
+A text without any word (empty, punctuation only) is a row of zeros: it is close to nothing, not even to itself.
+Does not chunk, store, compare or cache vectors: the index does.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ FASTEMBED_MODEL = "snowflake/snowflake-arctic-embed-s"
 STATIC = Path(__file__).with_name("static")
 ARCTIC_QUERY = "Represent this sentence for searching relevant passages: "
 SIF_A = 1e-3  # how fast frequent tokens lose weight
-COUNTS_PRIOR = 10_000.0  # general text counts as much as this many tokens of the bank's own
-# Cosines, and the similarity (0…1) that people give to pairs with that cosine: piecewise linear, least squares on STS-B
+COUNTS_PRIOR = 10_000.0  # general text counts as much as this many tokens of the bank
+# Cosines, and the similarity (0…1) that people gave to pairs with that cosine: piecewise linear, least squares on STS-B
 # train with the ends held at 0 and 1. On STS-B dev the mean error is .13; of the pairs at .85 or more (cosine .937),
-# 84 % were judged 4 of 5 or more and their mean is 4.5.
+# 84 % were judged 4 of 5 or more, with a mean of 4.5.
 STATIC_SIMILARITY = ((0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0), (0.0, 0.087, 0.243, 0.47, 0.587, 0.667, 0.763, 1.0))
-# The same for arctic-embed-s, whose unrelated texts have a cosine of .7 (fitted on every second pair of train; .85 is a
-# cosine of .975, and 86 % of dev's pairs there were judged 4 or more).
+# The same for arctic-embed-s, where unrelated texts have a cosine of .7 (fitted to every second pair of train; .85 is a
+# cosine of .975, and 86 % of the dev pairs there were judged 4 or more).
 ARCTIC_SIMILARITY = ((0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0), (0.0, 0.03, 0.075, 0.112, 0.337, 0.554, 0.698, 1.0))
 PLAIN_SIMILARITY = ((0.0, 1.0), (0.0, 1.0))  # not measured: the cosine itself
 
@@ -51,7 +51,7 @@ UNSPACED = re.compile(
 
 
 class Encoder(Protocol):
-    """What the index needs of an encoder. `fingerprint` changes whenever the vectors would."""
+    """What the index needs from an encoder. `fingerprint` changes whenever the vectors would."""
 
     name: str
     dim: int
@@ -61,25 +61,25 @@ class Encoder(Protocol):
         """One row of length 1 (or 0, for a text without words) for each text."""
 
     def encode_query(self, text: str) -> Vectors:
-        """The vector to compare texts with; some models see a question differently from a text."""
+        """The vector to compare texts with; some models treat a question differently from a text."""
 
     def similarity(self, cosine: float) -> float:
-        """A cosine of two texts as 0…1 on a scale that means the same for every encoder."""
+        """The cosine of two texts as 0…1, on a scale that means the same for every encoder."""
 
 
-def open_encoder(name: str = "static", **options: Any) -> Encoder:
-    """The encoder of that name; `options` go to its class. Raises ConfigError where there is none."""
+def open_encoder(name: str = "static") -> Encoder:
+    """The encoder of that name. Raises ConfigError for an unknown one, or when its package or model is missing."""
     kind, _, argument = name.partition(":")
     if name == "static":
-        return StaticEncoder(**options)
+        return StaticEncoder()
     if name == "none":
         return NoEncoder()
     if name == "hash":
-        return HashEncoder(**options)
+        return HashEncoder()
     if kind == "onnx" and argument:
-        return OnnxEncoder(Path(argument), **options)
+        return OnnxEncoder(Path(argument))
     if kind == "fastembed" and (argument or name == kind):
-        return FastembedEncoder(argument or FASTEMBED_MODEL, **options)
+        return FastembedEncoder(argument or FASTEMBED_MODEL)
     raise ConfigError(f"There is no encoder {name!r}.", hint=f"Use one of: {', '.join(NAMES)}.", code="unknown_encoder")
 
 
@@ -100,8 +100,17 @@ class NoEncoder:
         return 0.0
 
 
-class HashEncoder:
-    """Words and their character trigrams hashed into `dim` places: for tests, deterministic everywhere, no data."""
+class _Scaled:
+    """An encoder with a table from cosines to similarities."""
+
+    _similarity: tuple[tuple[float, ...], tuple[float, ...]] = PLAIN_SIMILARITY
+
+    def similarity(self, cosine: float) -> float:
+        return float(np.interp(cosine, *self._similarity))
+
+
+class HashEncoder(_Scaled):
+    """Words and their character trigrams hashed into `dim` places: for tests, the same everywhere, needs no data."""
 
     name = "hash"
 
@@ -123,41 +132,39 @@ class HashEncoder:
         row: Vectors = self.encode_texts([text])[0]
         return row
 
-    def similarity(self, cosine: float) -> float:
-        return float(np.interp(cosine, *PLAIN_SIMILARITY))
 
-
-class StaticEncoder:
+class StaticEncoder(_Scaled):
     """A table of token vectors, distilled from a sentence encoder by `scripts/distill.py` and shipped with memlane.
 
-    A text is the weighted sum of its tokens' vectors, made one long. A frequent token weighs less: a / (a + p), with p
-    its chance in general text. In a query, p is the token's chance in the bank where that is greater: a name that every
-    memory mentions tells them apart no longer. That takes the bank's `counts` (sums of `count_tokens` over its texts);
-    they change queries only, so stored vectors and the fingerprint stay valid while a bank grows.
-    Words the table does not know become hashed character pieces: they match themselves and hardly anything else.
+    A text is the weighted sum of its tokens' vectors, scaled to length 1. Frequent tokens weigh less: a / (a + p), with
+    p the token's probability in general text. In a query, p is its probability in the bank if that is greater: a name
+    that every memory mentions does not tell them apart. This takes the bank's `counts` (the sum of `count_tokens` over
+    its texts); they affect queries only, so stored vectors and the fingerprint stay valid while a bank grows.
+    Words that the table does not know become hashed character pieces: they match themselves and hardly anything else.
     """
 
     name = "static"
+    _similarity = STATIC_SIMILARITY
 
-    def __init__(self, counts: NDArray[np.int64] | None = None, *, folder: Path = STATIC) -> None:
-        about = json.loads((folder / "about.json").read_text("utf-8"))
+    def __init__(self, counts: NDArray[np.int64] | None = None) -> None:
+        about = json.loads((STATIC / "about.json").read_text("utf-8"))
         # int8, read page by page and shared by processes
-        self._table = np.asarray(np.load(folder / "table.npy", mmap_mode="r"))
-        self._scale, self._chance = np.load(folder / "tokens.npy")
-        self._tokens = Tokens(folder / "vocab.txt", len(self._table))
-        self._weights = self._query_weights = self._weigh(self._chance)
+        self._table = np.asarray(np.load(STATIC / "table.npy", mmap_mode="r"))
+        self._scale, self._probability = np.load(STATIC / "tokens.npy")
+        self._tokens = Tokens(STATIC / "vocab.txt", len(self._table))
+        self._weights = self._query_weights = self._token_weights(self._probability)
         self.dim = int(self._table.shape[1])
         self.fingerprint = f"static-{about['digest']}"
         if counts is not None:
             self.use_counts(counts)
 
     def use_counts(self, counts: NDArray[np.int64]) -> None:
-        """Weigh the tokens of queries by these counts of the bank from now on; a cheap call."""
-        own = (counts + COUNTS_PRIOR * self._chance) / (counts.sum() + COUNTS_PRIOR)
-        self._query_weights = self._weigh(np.maximum(own, self._chance))
+        """Weight the tokens of queries by these counts from now on. Cheap."""
+        in_bank = (counts + COUNTS_PRIOR * self._probability) / (counts.sum() + COUNTS_PRIOR)
+        self._query_weights = self._token_weights(np.maximum(in_bank, self._probability))
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """How often each token of the table occurs: add these up over a bank, subtract what is deleted."""
+        """How often each token of the table occurs in these texts."""
         ids = [id for text in texts for id in self._tokens.ids(text)]
         return np.bincount(np.array(ids, np.intp), minlength=len(self._table)).astype(np.int64)
 
@@ -168,33 +175,29 @@ class StaticEncoder:
         row: Vectors = self._encode([text], self._query_weights)[0]
         return row
 
-    def similarity(self, cosine: float) -> float:
-        return float(np.interp(cosine, *STATIC_SIMILARITY))
-
-    def _weigh(self, chance: NDArray[np.floating[Any]]) -> Vectors:
-        weights: Vectors = (self._scale * (SIF_A / (SIF_A + chance))).astype(np.float32)
+    def _token_weights(self, probability: NDArray[np.floating[Any]]) -> Vectors:
+        weights: Vectors = (self._scale * (SIF_A / (SIF_A + probability))).astype(np.float32)
         return weights
 
     def _encode(self, texts: Sequence[str], weights: Vectors) -> Vectors:
-        # One text at a time: fast enough, no text needs more memory than the table, and its neighbours cannot matter.
+        # One text at a time: fast enough, needs little memory, and a vector cannot depend on the texts around it.
         rows = np.zeros((len(texts), self.dim), np.float32)
         for row, text in zip(rows, texts, strict=True):
             ids = self._tokens.ids(text)
             if ids:
                 distinct, counts = np.unique(np.array(ids, np.intp), return_counts=True)
-                np.matmul(
-                    weights[distinct] * counts.astype(np.float32), self._table[distinct].astype(np.float32), out=row
-                )
+                factors = weights[distinct] * counts.astype(np.float32)
+                np.matmul(factors, self._table[distinct].astype(np.float32), out=row)
         return unit(rows)
 
 
-_LONG = 100  # characters of a word that count
+_LONGEST_WORD = 100  # characters; the rest of a longer word is ignored
 
 
 class Tokens:
     """Lower-cased, accent-free WordPiece (greedy longest match) over a vocabulary, without punctuation.
 
-    The rows of the table after the vocabulary's are for hashed pieces of words that are not in it.
+    The rows of the table beyond the vocabulary are for hashed pieces of words that are not in it.
     """
 
     def __init__(self, vocabulary: Path, rows: int) -> None:
@@ -204,19 +207,19 @@ class Tokens:
         self._known: dict[str, tuple[int, ...]] = {}
 
     def ids(self, text: str) -> list[int]:
-        if len(self._known) > 200_000:  # a cache, not a leak: some 30 MB
+        if len(self._known) > 200_000:  # keep the cache below some 30 MB
             self._known.clear()
-        found: list[int] = []
+        text_ids: list[int] = []
         for word in words(text):
             ids = self._known.get(word)
             if ids is None:
                 ids = self._known[word] = self._split(word)
-            found += ids
-        return found
+            text_ids += ids
+        return text_ids
 
     def _split(self, word: str) -> tuple[int, ...]:
-        if len(word) > _LONG and not UNSPACED.match(word):
-            word = word[:_LONG]  # a key or a blob: more of it means nothing, and costs time
+        if not UNSPACED.match(word):
+            word = word[:_LONGEST_WORD]  # a longer one is a key or a blob: the rest means nothing and takes time
         ids: list[int] = []
         start = 0
         while start < len(word):
@@ -233,7 +236,7 @@ class Tokens:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as the tokenizers here see them: lower case, no accents, no punctuation."""
+    """The words of a text for the encoders here: lower case, no accents, no punctuation."""
     text = text.lower()
     if not text.isascii():
         parts = unicodedata.normalize("NFD", text)
@@ -242,7 +245,7 @@ def words(text: str) -> list[str]:
 
 
 def pieces(word: str) -> list[str]:
-    """Overlapping pieces of an unknown word: pairs where words are not separated by spaces, else three letters."""
+    """Overlapping pieces of an unknown word: pairs in scripts that put no spaces between words, else three letters."""
     if UNSPACED.match(word):
         return [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
     padded = f"<{word}>"
@@ -254,29 +257,35 @@ def crc(piece: str) -> int:
 
 
 def unit(rows: Vectors) -> Vectors:
-    """Rows divided by their length; a row of zeros stays one."""
+    """Each row scaled to length 1; a row of zeros stays as it is."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     result: Vectors = np.divide(rows, np.where(lengths > 0, lengths, 1), dtype=np.float32)
     return result
 
 
-class OnnxEncoder:
+def _package(name: str, encoder: str) -> Any:
+    """Import an optional package. Raises ConfigError that tells how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ConfigError(
+            f"The encoder {encoder!r} needs the package {name!r}.",
+            hint=f"Install it with: pip install 'memlane[{encoder.partition(':')[0]}]'",
+            code="encoder_missing",
+        ) from None
+
+
+class OnnxEncoder(_Scaled):
     """A local ONNX sentence encoder: a folder with model.onnx (or onnx/model.onnx) and tokenizer.json.
 
-    Pooling follows `1_Pooling/config.json` where the folder has it, else it is the mean, or the first token for arctic.
-    The query prefix follows `config_sentence_transformers.json`, or is the one arctic models were trained with.
+    Pooling is what `1_Pooling/config.json` says; without that file, the first token for arctic models, else the mean.
+    The query prefix is what `config_sentence_transformers.json` says, or the one arctic models were trained with.
     """
 
-    def __init__(self, folder: Path, *, pooling: str | None = None, query_prefix: str | None = None) -> None:
-        try:
-            onnxruntime: Any = importlib.import_module("onnxruntime")
-            tokenizers: Any = importlib.import_module("tokenizers")
-        except ImportError as error:
-            raise ConfigError(
-                f"The encoder 'onnx:{folder}' needs the package {error.name!r}.",
-                hint="Install it with: pip install 'memlane[onnx]'",
-                code="encoder_missing",
-            ) from None
+    def __init__(self, folder: Path) -> None:
+        self.name = f"onnx:{folder}"
+        onnxruntime = _package("onnxruntime", self.name)
+        tokenizers = _package("tokenizers", self.name)
         model = next((path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if path.is_file()), None)
         if model is None or not (folder / "tokenizer.json").is_file():
             raise ConfigError(
@@ -285,10 +294,10 @@ class OnnxEncoder:
                 code="encoder_missing",
             )
         settings = onnx_settings(folder)
-        self.name = f"onnx:{folder}"
-        self._cls = (pooling or settings["pooling"]) == "cls"
-        self._prefix = settings["query_prefix"] if query_prefix is None else query_prefix
-        self._similarity = ARCTIC_SIMILARITY if settings["family"] == "arctic" else PLAIN_SIMILARITY
+        self._cls = settings["pooling"] == "cls"
+        self._prefix = settings["query_prefix"]
+        if settings["family"] == "arctic":
+            self._similarity = ARCTIC_SIMILARITY
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(512)
         self._tokenizer.no_padding()
@@ -297,24 +306,22 @@ class OnnxEncoder:
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._inputs = {node.name for node in self._session.get_inputs()}
         self.dim = int(self._session.get_outputs()[0].shape[-1])
-        self.fingerprint = f"onnx-{file_digest(model)}-{'cls' if self._cls else 'mean'}"
+        with model.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+        self.fingerprint = f"onnx-{digest}-{settings['pooling']}"
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         rows = np.zeros((len(texts), self.dim), np.float32)
         filled = [at for at, text in enumerate(texts) if text.strip()]
-        # Alike lengths together, so that a short text is not padded to a long one's length.
-        filled.sort(key=lambda at: len(texts[at]))
+        filled.sort(key=lambda at: len(texts[at]))  # a batch of similar lengths needs little padding
         for start in range(0, len(filled), 16):
-            part = filled[start : start + 16]
-            rows[part] = self._run([texts[at] for at in part])
+            batch = filled[start : start + 16]
+            rows[batch] = self._run([texts[at] for at in batch])
         return rows
 
     def encode_query(self, text: str) -> Vectors:
         row: Vectors = self.encode_texts([self._prefix + text if text.strip() else ""])[0]
         return row
-
-    def similarity(self, cosine: float) -> float:
-        return float(np.interp(cosine, *self._similarity))
 
     def _run(self, texts: list[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch(texts)
@@ -325,35 +332,27 @@ class OnnxEncoder:
         mask = np.arange(width) < np.array([[len(encoding.ids)] for encoding in encodings])
         feed = {"input_ids": ids, "attention_mask": mask.astype(np.int64), "token_type_ids": np.zeros_like(ids)}
         states = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
-        if states.ndim == 2:  # a model that pools by itself
+        if states.ndim == 2:  # the model does the pooling
             return unit(states)
         return unit(states[:, 0] if self._cls else (states * mask[..., None]).sum(1) / mask.sum(1, keepdims=True))
 
 
-class FastembedEncoder:
-    """A model of the fastembed hub, downloaded on first use."""
+class FastembedEncoder(_Scaled):
+    """A model from the fastembed hub, downloaded on first use."""
 
-    def __init__(self, model: str = FASTEMBED_MODEL, **options: Any) -> None:
+    def __init__(self, model: str) -> None:
+        fastembed = _package("fastembed", "fastembed")
         try:
-            fastembed: Any = importlib.import_module("fastembed")
-        except ImportError:
-            raise ConfigError(
-                "The encoder 'fastembed' needs the package 'fastembed'.",
-                hint="Install it with: pip install 'memlane[fastembed]'",
-                code="encoder_missing",
-            ) from None
-        try:
-            self._model = fastembed.TextEmbedding(model, **options)
-        except (
-            Exception
-        ) as error:  # offline, an unknown model, a full disk: fastembed raises what its downloader raised
+            self._model = fastembed.TextEmbedding(model)
+        except Exception as error:  # offline, unknown model, full disk: fastembed passes on what its downloader raised
             raise ConfigError(
                 f"The model {model!r} could not be loaded: {type(error).__name__}.",
                 hint='It is downloaded on first use. Go online once, or use encoder = "static" or "onnx:<folder>".',
                 code="encoder_missing",
             ) from error
         self.name = f"fastembed:{model}"
-        self._similarity = ARCTIC_SIMILARITY if "arctic-embed" in model else PLAIN_SIMILARITY
+        if "arctic-embed" in model:
+            self._similarity = ARCTIC_SIMILARITY
         self.dim = int(self._model.embedding_size)
         self.fingerprint = self.name
 
@@ -370,17 +369,14 @@ class FastembedEncoder:
         row: Vectors = unit(np.asarray(list(self._model.query_embed(text)), np.float32))[0]
         return row
 
-    def similarity(self, cosine: float) -> float:
-        return float(np.interp(cosine, *self._similarity))
-
 
 def onnx_settings(folder: Path) -> dict[str, str]:
-    """Family, pooling and query prefix, as the folder's own name and files say."""
+    """Family, pooling and query prefix of a model, taken from the name and the files of its folder."""
 
     def read(name: str) -> dict[str, Any]:
         path = folder / name
-        found = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-        return found if isinstance(found, dict) else {}
+        values = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        return values if isinstance(values, dict) else {}
 
     arctic = "arctic" in f"{folder.resolve().name} {read('config.json').get('_name_or_path', '')}".lower()
     pooling = read("1_Pooling/config.json")
@@ -391,8 +387,3 @@ def onnx_settings(folder: Path) -> dict[str, str]:
         "pooling": "cls" if first else "mean",
         "query_prefix": prompts.get("query", ARCTIC_QUERY if arctic else ""),
     }
-
-
-def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]

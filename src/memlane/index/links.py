@@ -1,4 +1,6 @@
-"""Links between memories and to things that are none: `[[src/auth.py]]`, `[[target|alias]]`, `[[memory:name]]`."""
+"""The links in a memory's text, to other memories or to anything else: `[[memory:name]]`, `[[src/auth.py]]`,
+`[[target|alias]]`, `[[target|type:refactors]]`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from memlane.core.markdown import lines_with_code
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 _BACKTICKS = re.compile(r"`+")
 CONTEXT = 100  # characters on each side
-EDGES = {  # the first group of words that the context has decides; to a memory, and to anything else
+EDGES = {  # edge types and the words that imply them, for links to a memory and to anything else; the first match wins
     "memory": {
         "SUPERSEDES": ("supersede", "replace", "obsolete", "deprecate"),
         "EXTENDS": ("extend", "builds on", "elaborate", "expands on"),
@@ -19,17 +21,13 @@ EDGES = {  # the first group of words that the context has decides; to a memory,
     },
     "ghost": {
         "refactors": ("refactor", "rewrite", "restructure", "reorganize", "cleanup"),
-        "plans": ("plan", "todo", "will", "should", "need to", "going to"),
+        "plans": ("plan", "todo", r"will\b", "should", "need to", "going to"),
         "debugs": ("bug", "fix", "issue", "error", "problem", "broken"),
         "mentions": ("note", "remember", "mention", "see also", "refer"),
     },
 }
-_WHOLE = frozenset({"will"})  # "willing" plans nothing
 _PATTERNS = {
-    kind: [
-        (edge, re.compile("|".join(rf"\b{word}{chr(92) + 'b' if word in _WHOLE else ''}" for word in words)))
-        for edge, words in groups.items()
-    ]
+    kind: [(edge, re.compile(rf"\b(?:{'|'.join(words)})")) for edge, words in groups.items()]
     for kind, groups in EDGES.items()
 }
 
@@ -51,10 +49,10 @@ def links_in(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _without_inline_code(text: str) -> str:
-    """The text with spaces for inline code: from a run of backticks to the next run that is as long."""
+    """The text with inline code blanked out: from a run of backticks to the next run of the same length."""
     runs = [match.span() for match in _BACKTICKS.finditer(text)]
-    ends: list[int | None] = []  # where the code that each run opens ends; the last run first
-    later: dict[int, int] = {}
+    ends: list[int | None] = []  # the end of the code that each run would open; the last run first
+    later: dict[int, int] = {}  # the end of the next run of each length
     for start, end in reversed(runs):
         ends.append(later.get(end - start))
         later[end - start] = end
@@ -67,7 +65,7 @@ def _without_inline_code(text: str) -> str:
 
 
 def edge_type(context: str, is_memory: bool) -> str:
-    """What the words around a link say about it."""
+    """The type of a link, judged by the words around it."""
     lowered = context.lower()
     for edge, pattern in _PATTERNS["memory" if is_memory else "ghost"]:
         if pattern.search(lowered):

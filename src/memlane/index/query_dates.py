@@ -1,6 +1,6 @@
-"""The times that a query names: "on 8 May 2023", "in May 2023", "two weeks ago", "last month", "yesterday".
+"""The times that a query mentions: "on 8 May 2023", "in May 2023", "two weeks ago", "last month", "yesterday".
 
-English and ISO dates. A time that is not given exactly is a generous span: it is there to prefer, not to filter.
+English and ISO dates. A vague time becomes a generous span: search prefers memories from it but drops no others.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _RELATIVE = re.compile(
 
 
 def spans(query: str, now: datetime) -> list[Span]:
-    """The times that a query names, as spans."""
+    """The times that a query mentions."""
     query = query.lower()
-    found = [_exact(match) for match in _EXACT.finditer(query)]
-    found += (_relative(match, now) for match in _RELATIVE.finditer(query))
-    return [(start.timestamp(), end.timestamp()) for start, end in filter(None, found)]
+    times = [_exact(match) for match in _EXACT.finditer(query)]
+    times += (_relative(match, now) for match in _RELATIVE.finditer(query))
+    return [(start.timestamp(), end.timestamp()) for start, end in filter(None, times)]
 
 
 def _exact(match: re.Match[str]) -> tuple[datetime, datetime] | None:
