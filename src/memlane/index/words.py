@@ -1,8 +1,8 @@
 """Text to search terms, in any language.
 
-Words are folded (case, accents, width) and English ones stemmed. Identifiers, paths and versions count both whole and
-in their parts: `src/auth.py`, `getUserName`, `v2.3.1`. Scripts that are written without spaces (Chinese, Japanese,
-Thai …) become overlapping pairs of characters, so that any two neighbouring characters of a query find them.
+Words are folded (case, accents, width) and English ones stemmed. Identifiers, paths and versions are indexed whole and
+in parts: `src/auth.py`, `getUserName`, `v2.3.1`. Scripts without spaces between words (Chinese, Japanese, Thai …)
+become overlapping pairs of characters, so that any two adjacent characters of a query find them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from Stemmer import Stemmer
 
-# Question words and auxiliaries too: they are in most questions and say nothing about the answer.
+# Also question words and auxiliaries: most questions have them, and they say nothing about the answer.
 STOP_WORDS = frozenset(
     """a about after again all also am an and any are aren as at be because been before being but by can cannot could
     couldn d did didn do does doesn doing don down during each few for from further had hadn has hasn have haven having
@@ -22,7 +22,7 @@ STOP_WORDS = frozenset(
     their theirs them themselves then there these they this those through to too under until up ve very was wasn we
     were what when where which while who whom why will with would you your yours""".split()
 )
-# Words that ask rather than tell: how many, how long ago, what was said. They are in many questions and few answers.
+# Words that ask rather than tell: how many, how long ago, what was said. Many questions have them and few answers do.
 _ASKING = """many much long often old total number amount ago past last next recent recently current currently today
     yesterday tomorrow day week month year time hour minute first two three four five six ever usually
     tell told remind know think mention say said talk discuss discussion conversation chat suggest suggestion recommend
@@ -46,24 +46,22 @@ _WEAK = frozenset(map(_stem, _ASKING))
 
 def terms(text: str) -> list[str]:
     """The terms of a text to be indexed, repeated as often as they occur. Stop words are left out."""
-    found: list[str] = []
-    for piece in _PIECE.findall(text):
-        found += _terms_of(piece)
+    result = [term for piece in _PIECE.findall(text) for term in _terms_of(piece)]
     if not text.isascii():
         for run in _UNSPACED.findall(text):
-            found += fold(run) if len(run) > 1 else ""  # single characters are asked for, too
-    return found
+            result += fold(run) if len(run) > 1 else ""  # people search for single characters, too
+    return result
 
 
 def query_terms(text: str) -> list[str]:
-    """The distinct terms of a query, QUERY_TERMS at most; its stop words too when it has nothing else."""
+    """The distinct terms of a query, at most QUERY_TERMS; its stop words count if it has nothing else."""
     text = shortened(text)
-    found = list(dict.fromkeys(term for piece in _PIECE.findall(text) for term in _terms_of(piece)))
-    return (found or list(dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text))))[:QUERY_TERMS]
+    distinct = dict.fromkeys(term for piece in _PIECE.findall(text) for term in _terms_of(piece))
+    return list(distinct or dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text)))[:QUERY_TERMS]
 
 
 def shortened(query: str) -> str:
-    """The first QUERY_CHARACTERS of a query, cut between two words where there are any."""
+    """The first QUERY_CHARACTERS of a query, cut between two words if possible."""
     if len(query) <= QUERY_CHARACTERS:
         return query
     cut = query[: QUERY_CHARACTERS + 1].rsplit(None, 1)
@@ -71,23 +69,24 @@ def shortened(query: str) -> str:
 
 
 def plain_parts(text: str) -> list[tuple[tuple[str, ...], ...]]:
-    """What a text that contains this one has for terms, part by part: all terms of one of the part's alternatives.
+    """The terms that any text must have that contains this one. Of each part, all terms of one alternative.
 
-    Unlike `terms` it names no joined forms: a text with `src/auth.py` has `auth` and `py`, but not `authpy`.
-    Stop words are left out. `UserName` is there as a word of its own or, in `getUserName`, as `user` and `name`.
+    Unlike `terms` it has no joined forms: for `auth.py` it has `auth` and `py`, not `authpy`, since the text may have
+    `src/auth.py`. Stop words are left out. `UserName` has two alternatives: a word of its own, or `user` and `name` as
+    in `getUserName`.
     """
-    found: list[tuple[tuple[str, ...], ...]] = []
-    for part in _PART.findall(text):
+    parts: list[tuple[tuple[str, ...], ...]] = []
+    for word in _PART.findall(text):
         at = 0
-        for run in _UNSPACED.finditer(part):
-            found += _spaced_part(part[at : run.start()])
-            found.append((tuple(_unspaced(run[0])),))
+        for run in _UNSPACED.finditer(word):
+            parts += _alternatives(word[at : run.start()])
+            parts.append((tuple(_unspaced(run[0])),))
             at = run.end()
-        found += _spaced_part(part[at:])
-    return found
+        parts += _alternatives(word[at:])
+    return parts
 
 
-def _spaced_part(part: str) -> list[tuple[tuple[str, ...], ...]]:
+def _alternatives(part: str) -> list[tuple[tuple[str, ...], ...]]:
     word = fold(part)
     if not word or word in STOP_WORDS:
         return []
@@ -97,12 +96,12 @@ def _spaced_part(part: str) -> list[tuple[tuple[str, ...], ...]]:
 
 
 def importance(term: str) -> float:
-    """How much a term of a query counts, before its rarity."""
+    """How much a term of a query counts, apart from its rarity."""
     return ASKING_WEIGHT if term in _WEAK else 1.0
 
 
 def fold(text: str) -> str:
-    """Lower case, without accents and width."""
+    """The text in lower case, without accents, and with full-width characters as plain ones."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text)
@@ -118,21 +117,21 @@ def _terms_of(piece: str) -> tuple[str, ...]:
     if not piece.isascii() and _UNSPACED.search(piece):
         return tuple(_unspaced(piece))
     parts = _PART.findall(piece)
-    found = []
+    result = []
     for part in parts:
         word = fold(part)
         if word not in STOP_WORDS:
-            found.append(_stem(word) if word.isascii() else word)
-        found += [_stem(hump) for hump in _humps(part) if hump not in STOP_WORDS]
+            result.append(_stem(word) if word.isascii() else word)
+        result += [_stem(hump) for hump in _humps(part) if hump not in STOP_WORDS]
     if len(parts) > 1 and not (len(parts) == 2 and len(parts[1]) <= 2 and "'" in piece):  # not "don't", "Ann's"
-        found.append("".join(map(fold, parts)))
+        result.append("".join(map(fold, parts)))
     elif piece[-1] in "+#":
-        found.append(fold(piece))  # C++, C#
-    return tuple(found)
+        result.append(fold(piece))  # C++, C#
+    return tuple(result)
 
 
 def _humps(part: str) -> list[str]:
-    """The words of a camelCase name, in lower case; none of any other word."""
+    """The words of a camelCase name in lower case; [] for any other word."""
     if not part.isascii() or part.islower() or part.isupper():
         return []
     humps = _CAMEL.findall(part)
@@ -140,13 +139,13 @@ def _humps(part: str) -> list[str]:
 
 
 def _unspaced(piece: str) -> list[str]:
-    """Pairs of neighbouring characters of the unspaced runs, terms of what stands between them."""
-    found: list[str] = []
+    """Pairs of adjacent characters in runs without spaces, and the terms between those runs."""
+    result: list[str] = []
     at = 0
     for run in _UNSPACED.finditer(piece):
         if run.start() > at:
-            found += _terms_of(piece[at : run.start()])
+            result += _terms_of(piece[at : run.start()])
         chars = fold(run[0])
-        found += [chars] if len(chars) == 1 else [chars[i : i + 2] for i in range(len(chars) - 1)]
+        result += [chars] if len(chars) == 1 else [chars[i : i + 2] for i in range(len(chars) - 1)]
         at = run.end()
-    return found + list(_terms_of(piece[at:])) if at < len(piece) else found
+    return [*result, *_terms_of(piece[at:])] if at < len(piece) else result

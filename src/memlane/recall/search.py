@@ -1,16 +1,16 @@
-"""Rank what the index has for a query: words, vectors and neighbours, fused, filtered, boosted, explained.
+"""Rank memories for a query by words, vectors and neighbours; filter, boost and explain them.
 
     score  =  (1 - exp(-2 x))  ×  the recency factor  ×  the freshness factor
-    x      =  0.8 words + 0.2 cosine, and a share of what the neighbours have; × 1.4 in the time that the query names
+    x      =  0.8 words + 0.2 cosine, plus a share of the neighbours' x; × 1.4 within a time that the query mentions
 
-words   how much of the query the memory has, 0 … 1: BM25 as a part of the most it could be for this query. 70 % from
+words   how much of the query the memory has, 0 … 1: BM25 divided by the most it could be for this query. 70 % is from
         the memory's best chunk, times the part of the query that this chunk has; 30 % from the memory as a whole.
-cosine  of the memory's nearest chunk, once what all chunks have in common is taken away.
-        A model's cosines say more than those of the built-in table: for them it is 0.6 and 0.4.
-relevance  how likely it is that the query is about this memory at all: half of it is the part of the query's words that
-        the memory has (`covered`), half the cosine. It does not order the hits; blocks may leave out those below a cut.
+cosine  of the memory's closest chunk, after subtracting what all chunks have in common. With the vectors of a model,
+        which say more than those of the built-in table, the shares are 0.6 and 0.4.
+relevance  how likely the query is about this memory at all: the mean of the cosine and the part of the query's words
+        that the memory has (`covered`). It does not affect the order; prompt blocks may drop hits below a threshold.
 freshness  below 1 where the code that a memory speaks of has changed or is gone: `memlane.care.fresh`.
-The neighbours are the memories before and after in a conversation or a topic: 0.3 of the next, 0.2 of the second next.
+Neighbours are the memories before and after in a conversation or topic: 0.3 of the next ones, 0.2 of the second next.
 """
 
 from __future__ import annotations
@@ -26,32 +26,31 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from memlane.core.model import Hit, Memory
-from memlane.index.columns import FEW, Columns
+from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder
 from memlane.index.query_dates import spans
 from memlane.index.store import Index
 from memlane.index.words import fold, importance, plain_parts, query_terms, shortened
 
-K1, B = 0.9, 0.4
-WHOLE = 0.3  # share of the memory as a whole in what its words score; the rest is its best chunk's
+K1, B = 0.9, 0.4  # BM25's
+WHOLE = 0.3  # share of the memory as a whole in its words score; the rest is from its best chunk
 VECTORS = 0.2  # share of the vectors in the score
-MODEL_VECTORS = 0.4  # and where a model made them, rather than a table
+MODEL_VECTORS = 0.4  # the same where a model made them rather than the built-in table
 NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
-DATED = 1.4  # for a memory of the time that the query names
-STEEPNESS = 2.0  # of the way from x to a score below 1
-LEAST_COSINE = 0.20  # a memory without any of the words counts from here on
-RESCORED = 1_000  # in a large index, the vectors nearest by their signs, and those of the best by words, are compared
+DATED = 1.4  # factor for a memory from a time that the query mentions
+STEEPNESS = 2.0  # of the curve from x to a score below 1
+LEAST_COSINE = 0.20  # a memory without any of the words needs at least this
+RESCORED = 1_000  # in a large index, only so many vectors closest by sign, and so many best by words, are compared
 BATCH = 2_000  # memories that are read at a time, at most
-TIES = 1_000  # more than this many of the same score and time are not sorted by name
-LOOKED = 5_000  # memories that are searched for a phrase that has no word to go by, the best first
-WEIGHED = 15  # hits more than asked for, which may pass those whose code has changed
-Array = np.ndarray[Any, Any]
-Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # what the scores of some of these are multiplied by
+TIES = 1_000  # of memories with equal score and time, only so many are sorted by id
+SCANNED = 5_000  # memories that are searched for a phrase without any indexed term, the best first
+EXTRA = 15  # hits beyond the limit, which may overtake those whose code has changed
+Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # factors for the scores of some of these memories, by id
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query taken apart: its terms, "quoted phrases" that must occur, and -words, -"phrases" that must not."""
+    """A parsed query: its terms, "quoted phrases" that must occur, and -words and -"phrases" that must not."""
 
     text: str
     terms: tuple[str, ...]
@@ -88,22 +87,24 @@ def search(
 ) -> list[Hit]:
     """The best memories for a query, one hit each. Filters apply before the cut; results are deterministic.
 
-    Of a query, the first 2,000 characters and 200 terms count. A phrase or -word is looked for as it is written, but
-    for case and accents, within words too (`"auth.py"` is in `src/auth.py`); one of stop words only as whole words.
+    The first 2,000 characters and 200 terms of a query count. Phrases and -words are matched as they are written apart
+    from case and accents, also inside words (`"auth.py"` is in `src/auth.py`), but a phrase made of stop words only
+    matches whole words. `recency` is (days, factor): newer memories get the factor.
     """
-    asked = parse(query)
-    if not asked.text or limit <= 0:
+    parsed = parse(query)
+    if not parsed.text or limit <= 0:
         return []
-    hits = _search(index, asked, limit, filters or {}, recency, weigh, now)
-    if not hits and asked.phrases and query.rstrip().endswith("?"):
+    attempts = [parsed]
+    if parsed.phrases and query.rstrip().endswith("?"):
         # a question that quotes something: better an answer without the exact words than none
-        hits = _search(index, replace(asked, phrases=()), limit, filters or {}, recency, weigh, now)
-    return hits
+        attempts.append(replace(parsed, phrases=()))
+    hits = (_search(index, attempt, limit, filters or {}, recency, weigh, now) for attempt in attempts)
+    return next(filter(None, hits), [])
 
 
 def _search(
     index: Index,
-    asked: Query,
+    query: Query,
     limit: int,
     filters: Mapping[str, Any],
     recency: tuple[int, float],
@@ -115,81 +116,113 @@ def _search(
         return []
     layout = _layout(index, columns)
     allowed = _allowed(index, layout, filters)
-    wanted = [_Wording.of(index, layout, phrase) for phrase in asked.phrases]
-    unwanted = [_Wording.of(index, layout, words) for words in asked.without]
-    for wording in wanted:
-        if wording.likely is not None:
-            allowed &= wording.likely
+    required = [_Phrase.of(index, layout, phrase) for phrase in query.phrases]
+    excluded = [_Phrase.of(index, layout, words) for words in query.without]
+    for phrase in required:
+        if phrase.candidates is not None:
+            allowed &= phrase.candidates
     if not allowed.any():
         return []
-    found = _words(index, layout, asked.terms)
-    encoder = index.encoder
-    cosines = _cosines(encoder, columns, asked.text, found.chunks)
-    near = np.maximum(layout.best(cosines), 0)
-    share = _vectors_share(encoder)
-    own = (1 - share) * found.memories + share * near
-    fused = layout.with_neighbours(own)
-    nearby = fused - own
-    dated = np.zeros(len(fused), np.bool_)
-    for start, end in spans(asked.text, now):
-        dated |= (layout.created >= start) & (layout.created < end)
-    fused[dated] *= DATED
-    base = -np.expm1(-STEEPNESS * fused)
+    parts = _score_parts(index, layout, query, now)
+    if not required:  # else the phrases are reason enough
+        allowed &= (parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE)
+    scores = np.where(allowed, parts.base, 0)
     days, factor = recency
     recent = layout.created > (now - timedelta(days=days + 1)).timestamp()
-    if not wanted:  # else the phrases are reason enough
-        allowed &= (found.memories > 0) | (near >= LEAST_COSINE)
-    scores = np.where(allowed, base, 0)
     scores[recent] *= factor
-    looked = limit + WEIGHED if weigh else limit
-    best = _first(index, layout, np.flatnonzero(allowed), scores, looked, wanted, unwanted)
-    weights = weigh([memory for _, memory in best]) if weigh else {}
-    if weights:
+    candidates = limit + EXTRA if weigh else limit
+    best = _best_rows(index, layout, np.flatnonzero(allowed), scores, candidates, required, excluded)
+    freshness = weigh([memory for _, memory in best]) if weigh else {}
+    if freshness:
         for row, memory in best:
-            scores[row] *= weights.get(memory.id, 1.0)
+            scores[row] *= freshness.get(memory.id, 1.0)
         best.sort(key=lambda entry: -scores[entry[0]])
     hits = []
     for row, memory in best[:limit]:
         pieces = slice(int(layout.start[row]), int(layout.end[row]))
-        chunk = _best_piece(index, pieces, (1 - share) * found.chunks[pieces] + share * cosines[pieces], asked.phrases)
-        header, text = index.chunk(chunk)
+        header, text = _best_piece(index, pieces, parts.of_chunks(pieces), query.phrases)
         why = {
-            "words": float(found.memories[row]),
-            "words_rank": _rank(found.memories, row),
-            "covered": float(found.covered[row]),
-            "cosine": float(near[row]),
-            "cosine_rank": _rank(near, row),
-            "neighbours": float(nearby[row]),
-            "date": DATED if dated[row] else 1.0,
-            "base": float(base[row]),
+            **parts.explained(row),
             "recency": float(factor) if recent[row] else 1.0,
-            "freshness": weights.get(memory.id, 1.0),
-            "relevance": float(found.covered[row] + near[row]) / 2,
+            "freshness": freshness.get(memory.id, 1.0),
+            "relevance": float(parts.words.covered[row] + parts.cosine[row]) / 2,
         }
         why = {name: round(value, 4) for name, value in why.items()}
         hits.append(Hit(memory, round(float(scores[row]), 6), text.strip(), header, why))
     return hits
 
 
-# -- the memories that the chunks belong to
+@dataclass(slots=True)
+class _ScoreParts:
+    """What the score of each memory is made of, before recency and freshness."""
+
+    words: _WordScores
+    chunk_cosines: Array
+    vectors_share: float
+    cosine: Array
+    neighbours: Array
+    dated: Array  # whether it is from a time that the query mentions
+    base: Array
+
+    def of_chunks(self, pieces: slice) -> Array:
+        """How well each of these chunks fits the query."""
+        share = self.vectors_share
+        scores: Array = (1 - share) * self.words.chunks[pieces] + share * self.chunk_cosines[pieces]
+        return scores
+
+    def explained(self, row: int) -> dict[str, float]:
+        return {
+            "words": float(self.words.memories[row]),
+            "words_rank": _rank(self.words.memories, row),
+            "covered": float(self.words.covered[row]),
+            "cosine": float(self.cosine[row]),
+            "cosine_rank": _rank(self.cosine, row),
+            "neighbours": float(self.neighbours[row]),
+            "date": DATED if self.dated[row] else 1.0,
+            "base": float(self.base[row]),
+        }
+
+
+def _score_parts(index: Index, layout: _Layout, query: Query, now: datetime) -> _ScoreParts:
+    encoder = index.encoder
+    words = _word_scores(index, layout, query.terms)
+    chunk_cosines = _cosines(encoder, layout.columns, query.text, words.chunks)
+    cosine = np.maximum(layout.best(chunk_cosines), 0)
+    share = 0.0
+    if encoder.dim:
+        share = VECTORS if encoder.name in ("static", "hash") else MODEL_VECTORS
+    own = (1 - share) * words.memories + share * cosine
+    fused = layout.with_neighbours(own)
+    neighbours = fused - own
+    dated = np.zeros(len(fused), np.bool_)
+    for start, end in spans(query.text, now):
+        dated |= (layout.created >= start) & (layout.created < end)
+    fused[dated] *= DATED
+    return _ScoreParts(words, chunk_cosines, share, cosine, neighbours, dated, -np.expm1(-STEEPNESS * fused))
+
+
+# -- memories and their chunks
 
 
 @dataclass(slots=True)
 class _Layout:
-    """The memories as rows: where the chunks of each begin and end, which rows are neighbours, and what words need."""
+    """The memories as rows: where the chunks of each begin and end, and which rows are neighbours.
+
+    Made of columns and kept until they change; `state` tells when.
+    """
 
     columns: Columns
     state: tuple[int, int]
-    start: Array
+    start: Array  # the first chunk of each memory
     end: Array
     row: Array  # of each chunk
     later: Array  # the chunks that are not the first of their memory
-    memory: Array
+    memory: Array  # its number in the index
     created: Array
     alive: Array  # of each chunk
-    nearby: list[tuple[float, Array]]  # (share, rows); len(start) stands for none
-    norm: Array  # BM25's, of each chunk
-    whole_norm: Array  # and of each memory as a whole
+    nearby: list[tuple[float, Array]]  # (share, the neighbour's row for each row); len(start) means none
+    norm: Array  # BM25's length norm of each chunk
+    whole_norm: Array  # the same of each memory as a whole
     total: tuple[int, int]  # chunks and memories that are alive
 
     @classmethod
@@ -203,8 +236,8 @@ class _Layout:
         row = np.cumsum(first) - 1
         none = len(start)
         before, after = (
-            np.append(np.where(at >= 0, row[at], none), none)
-            for at in (columns.before[start], columns.after[end - 1])  # those of its first and last chunk
+            np.append(np.where(chunk >= 0, row[chunk], none), none)
+            for chunk in (columns.before[start], columns.after[end - 1])  # neighbours of the first and the last chunk
         )
         nearby = []
         back, ahead = before[:-1], after[:-1]
@@ -237,6 +270,7 @@ class _Layout:
         return best
 
     def with_neighbours(self, scores: Array) -> Array:
+        """The scores plus a share of each neighbour's."""
         padded = np.append(scores, scores.dtype.type(0))
         total = scores.copy()
         for share, rows in self.nearby:
@@ -277,47 +311,47 @@ def _allowed(index: Index, layout: _Layout, filters: Mapping[str, Any]) -> Array
 
 
 @dataclass(slots=True)
-class _Wording:
+class _Phrase:
     """Words that a memory must or must not contain as they are written."""
 
     flat: str
-    whole: re.Pattern[str] | None  # of stop words only: "to be" is not in "go to bed"
-    likely: Array | None  # the memories that have the terms; None where there is no term to go by
+    whole_words: re.Pattern[str] | None  # for stop words only: "to be" is not in "go to bed"
+    candidates: Array | None  # whether each memory has the terms; None where there is no term to go by
 
     @classmethod
     def of(cls, index: Index, layout: _Layout, words: str) -> Self:
         flat = _flat(words)
         parts = plain_parts(words)
-        whole = None
+        whole_words = None
         if not parts and re.search(r"\w", flat):
-            whole = re.compile(rf"(?<!\w){re.escape(flat)}(?!\w)")
-        likely: Array | None = None
+            whole_words = re.compile(rf"(?<!\w){re.escape(flat)}(?!\w)")
+        candidates: Array | None = None
         for part in dict.fromkeys(parts):
             has = np.zeros(len(layout.start), np.bool_)
             for alternative in part:
                 has |= np.logical_and.reduce([layout.having(index, term) for term in alternative])
-            if has.any():  # else it may be a part of other words
-                likely = has if likely is None else likely & has
-        return cls(flat, whole, likely)
+            if has.any():  # else it may be a part of longer words
+                candidates = has if candidates is None else candidates & has
+        return cls(flat, whole_words, candidates)
 
-    def within(self, text: str) -> bool:
-        return self.flat in text and (self.whole is None or self.whole.search(text) is not None)
+    def occurs_in(self, text: str) -> bool:
+        return self.flat in text and (self.whole_words is None or self.whole_words.search(text) is not None)
 
-    def rules_out(self, row: int, memory: Memory) -> bool:
-        if self.likely is not None and not self.likely[row]:
+    def excludes(self, row: int, memory: Memory) -> bool:
+        if self.candidates is not None and not self.candidates[row]:
             return False
-        return self.within(_shown(memory)) or self.within(_flat("\n".join((memory.native_id, *memory.tags))))
+        return self.occurs_in(_content(memory)) or self.occurs_in(_flat("\n".join((memory.native_id, *memory.tags))))
 
 
 # -- words and vectors
 
 
 @dataclass(slots=True)
-class _Found:
+class _WordScores:
     """How much of the query each chunk and each memory has, 0 … 1.
 
-    `covered` is the part of the query's words, by weight, that the memory's best chunk has. Words that no memory has
-    count, too: they make a query that is about something else.
+    `covered` is the weighted part of the query's words that the memory's best chunk has. Words that no memory has
+    count, too: they mean that the query is about something else.
     """
 
     chunks: Array
@@ -325,14 +359,14 @@ class _Found:
     covered: Array
 
 
-def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
+def _word_scores(index: Index, layout: _Layout, terms: Sequence[str]) -> _WordScores:
     chunks, memories = layout.total
     scores = np.zeros(len(layout.row), np.float32)
     has = np.zeros(len(layout.row), np.float32)
     single = len(layout.start) == len(layout.row)
     whole = scores if single else np.zeros(len(layout.start), np.float32)
-    most = 0.0  # what a chunk could score at most, but for K1 + 1
-    asked = 0.0  # the same with the words that no chunk has
+    most = 0.0  # the most that a chunk could score, apart from K1 + 1
+    total = 0.0  # the same including words that no chunk has
     for term in terms:
         numbers, weights = index.postings(term)
         kept = numbers < len(scores)
@@ -340,7 +374,7 @@ def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
         if not kept.all():
             numbers, weights = numbers[kept], weights[kept]
         counts = np.float32(importance(term) * _rarity(chunks, len(numbers)))
-        asked += float(counts)
+        total += float(counts)
         if not len(numbers):
             continue
         most += float(counts)
@@ -352,17 +386,11 @@ def _words(index: Index, layout: _Layout, terms: Sequence[str]) -> _Found:
             rows, weights = rows[at], np.add.reduceat(weights, at)
             counts = np.float32(importance(term) * _rarity(memories, len(rows)))
             whole[rows] += counts * weights / (weights + layout.whole_norm[rows])
-    covered = layout.best(has) / np.float32(asked or 1.0)
+    covered = layout.best(has) / np.float32(total or 1.0)
     if not most:
-        return _Found(scores, whole, covered)
+        return _WordScores(scores, whole, covered)
     best = scores * has / np.float32(most * most)
-    return _Found(best, (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE / most), covered)
-
-
-def _vectors_share(encoder: Encoder) -> float:
-    if not encoder.dim:
-        return 0.0
-    return VECTORS if encoder.name in ("static", "hash") else MODEL_VECTORS
+    return _WordScores(best, (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE / most), covered)
 
 
 def _rarity(total: int, having: int) -> float:
@@ -370,106 +398,109 @@ def _rarity(total: int, having: int) -> float:
 
 
 def _cosines(encoder: Encoder, columns: Columns, text: str, words: Array) -> Array:
-    """How close the chunks are to the query. In a large index only of those that either side brings up; else 0."""
+    """The cosine of each chunk and the query.
+
+    In a large index only for the chunks that are best by the signs of their vectors or by `words`; 0 for the others.
+    """
     used = columns.used
-    none = np.zeros(used, np.float32)
+    cosines = np.zeros(used, np.float32)
     if not encoder.dim:
-        return none
-    asked: Array = encoder.encode_query(text)
-    if not asked.any():
-        return none
-    shared = float(columns.mean @ columns.mean)
-    if shared:
-        # of the query, only what lies along it: short as it is, most of what chunks have in common it never had
-        asked = asked - columns.mean * (used / (used + FEW) * float(asked @ columns.mean) / shared)
-        asked /= max(float(np.linalg.norm(asked)), 1e-9)
+        return cosines
+    query: Array = encoder.encode_query(text)
+    if not query.any():
+        return cosines
+    mean_square = float(columns.mean @ columns.mean)
+    if mean_square:
+        # subtract only the query's own part along the mean: a short query has little of what chunks have in common
+        query = query - columns.mean * (used / (used + FEW) * float(query @ columns.mean) / mean_square)
+        query /= max(float(np.linalg.norm(query)), 1e-9)
     if not len(columns.signs):
-        near: Array = columns.rows[:used] @ asked
-        return near
-    differing = np.bitwise_count(columns.signs[:used] ^ np.packbits(asked > 0).view(np.uint64))
-    apart = np.zeros(used, np.uint16)
-    for column in range(differing.shape[1]):  # a sum over rows this short takes numpy ten times as long
-        apart += differing[:, column]
+        exact: Array = columns.rows[:used] @ query
+        return exact
+    differing = np.bitwise_count(columns.signs[:used] ^ np.packbits(query > 0).view(np.uint64))
+    distance = np.zeros(used, np.uint16)
+    for column in range(differing.shape[1]):  # numpy's sum over rows this short takes ten times as long
+        distance += differing[:, column]
     most = min(RESCORED, used)
-    closest = np.argpartition(apart, most - 1)[:most]
-    having = np.flatnonzero(words)
-    if len(having) > most:
-        having = having[np.argpartition(-words[having], most - 1)[:most]]
-    wanted = np.zeros(used, np.bool_)
-    wanted[closest] = wanted[having] = True
-    chosen = np.flatnonzero(wanted)
-    none[chosen] = columns.rows[chosen].astype(np.float32) @ asked / 127
-    return none
+    by_sign = np.argpartition(distance, most - 1)[:most]
+    by_words = np.flatnonzero(words)
+    if len(by_words) > most:
+        by_words = by_words[np.argpartition(-words[by_words], most - 1)[:most]]
+    chosen = np.union1d(by_sign, by_words)
+    cosines[chosen] = columns.rows[chosen].astype(np.float32) @ query / 127
+    return cosines
 
 
 # -- the hits
 
 
-def _first(
+def _best_rows(
     index: Index,
     layout: _Layout,
     rows: Array,
     scores: Array,
     limit: int,
-    wanted: Sequence[_Wording],
-    unwanted: Sequence[_Wording],
+    required: Sequence[_Phrase],
+    excluded: Sequence[_Phrase],
 ) -> list[tuple[int, Memory]]:
-    """The best of the rows that have all that is wanted; of the same score, the newest first, then by their id."""
+    """The best of these rows that pass the phrases; with equal scores the newest first, then by id."""
     scores = scores.astype(np.float64).round(6)
-    left = LOOKED if wanted and all(wording.likely is None for wording in wanted) else len(rows)
-    found: list[tuple[int, Memory]] = []
-    for some in _in_order(rows, scores, layout.created, min(limit, BATCH)):
-        some = some[:left]
-        left -= len(some)
-        memories = index.memories(int(number) for number in layout.memory[some])
-        here = [(int(row), memories[number]) for row in some if (number := int(layout.memory[row])) in memories]
-        here.sort(key=lambda entry: (-scores[entry[0]], -layout.created[entry[0]], entry[1].id))
-        for row, memory in here:
-            text = _shown(memory) if wanted else ""
-            if all(wording.within(text) for wording in wanted) and not any(
-                wording.rules_out(row, memory) for wording in unwanted
+    left = SCANNED if required and all(phrase.candidates is None for phrase in required) else len(rows)
+    best: list[tuple[int, Memory]] = []
+    for batch in _in_order(rows, scores, layout.created, min(limit, BATCH)):
+        batch = batch[:left]
+        left -= len(batch)
+        memories = index.memories(int(number) for number in layout.memory[batch])
+        entries = [(int(row), memories[number]) for row in batch if (number := int(layout.memory[row])) in memories]
+        entries.sort(key=lambda entry: (-scores[entry[0]], -layout.created[entry[0]], entry[1].id))
+        for row, memory in entries:
+            text = _content(memory) if required else ""
+            if all(phrase.occurs_in(text) for phrase in required) and not any(
+                phrase.excludes(row, memory) for phrase in excluded
             ):
-                found.append((row, memory))
-        if len(found) >= limit or not left:
+                best.append((row, memory))
+        if len(best) >= limit or not left:
             break
-    return found[:limit]
+    return best[:limit]
 
 
-def _in_order(rows: Array, scores: Array, created: Array, many: int) -> Iterator[Array]:
-    """The rows by score, then the newest first, in batches that do not part those alike in both, up to TIES."""
+def _in_order(rows: Array, scores: Array, created: Array, size: int) -> Iterator[Array]:
+    """The rows by score, then the newest first, in batches of growing size that keep ties (up to TIES) together."""
     rest = rows[:0]
-    if len(rows) > many:
+    if len(rows) > size:
         own = scores[rows]
-        least = np.partition(own, -many)[-many]
+        least = np.partition(own, -size)[-size]
         rows, rest = rows[own >= least], rows[own < least]
     for part in (rows, rest):
         left = part if len(part) < 2 else part[np.lexsort((-created[part], -scores[part]))]
         while len(left):
-            last, more = left[:many][-1], left[many : many + TIES]
+            last, more = left[:size][-1], left[size : size + TIES]
             tied = (scores[more] == scores[last]) & (created[more] == created[last])
-            end = many + int(np.count_nonzero(tied))
+            end = size + int(np.count_nonzero(tied))
             yield left[:end]
             left = left[end:]
-            many = min(max(2 * many, 50), BATCH)
+            size = min(max(2 * size, 50), BATCH)
 
 
 def _rank(scores: Array, row: int) -> int:
     return int(np.count_nonzero(scores > scores[row])) + 1
 
 
-def _best_piece(index: Index, pieces: slice, scores: Array, phrases: Sequence[str]) -> int:
-    """The chunk to show: the best that has the phrases, else the best."""
+def _best_piece(index: Index, pieces: slice, scores: Array, phrases: Sequence[str]) -> tuple[str, str]:
+    """(header path, text) of the chunk to show: the best that has all phrases, else the best."""
     order: list[int] = [pieces.start + int(at) for at in np.argsort(-scores, kind="stable")]
     if phrases and len(order) > 1:
-        wanted = [_flat(phrase) for phrase in phrases]
-        for chunk in order:
-            text = _flat(" ".join(index.chunk(chunk)))
-            if all(phrase in text for phrase in wanted):
+        flat_phrases = [_flat(phrase) for phrase in phrases]
+        for number in order:
+            chunk = index.chunk(number)
+            text = _flat(" ".join(chunk))
+            if all(phrase in text for phrase in flat_phrases):
                 return chunk
-    return order[0]
+    return index.chunk(order[0])
 
 
-def _shown(memory: Memory) -> str:
+def _content(memory: Memory) -> str:
+    """What phrases are looked for in."""
     return _flat(f"{memory.title}\n{memory.text}")
 
 
