@@ -371,7 +371,7 @@ class Bank:
         """The memories that a prompt should know of, as a block of at most `budget` tokens, counted by `count`.
 
         Of the vault, only records of `scopes` (default: the profile's) are shown. `without` names ids that the prompt
-        has already. Hits whose relevance is below `least` do not count; `inject.RELEVANT` is a good value where nobody
+        has already. Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody
         asked for memories. "" when nothing is relevant, or the profile is switched off. `wait` is that of `search`.
         """
         from memlane.recall import blocks

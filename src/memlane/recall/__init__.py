@@ -1,3 +1,4 @@
-"""Finding memories and handing them to a model: search, links, groups that say the same, prompt blocks. The derived
-structures underneath are `index`.
+"""Finding memories and preparing them for a model: search, links, groups of similar memories, prompt blocks.
+
+Everything here reads the room `index`.
 """

@@ -1,8 +1,8 @@
-"""Which memories say the same: groups that could be merged. Changes nothing."""
+"""Clusters: groups of memories that say much the same and could be merged. Changes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,13 @@ from memlane.core.model import Memory
 from memlane.index.encoders import Encoder
 from memlane.index.store import Index
 
-PREVIEW = 100
-_PAIRS = 1 << 22  # compared at once
+PREVIEW = 100  # characters
+_PAIRS = 1 << 22  # pairs of vectors that are compared at once
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Memories that are alike. `score` is their mean similarity, on a scale that is the same for every encoder."""
+    """Memories that are alike. `score` is their mean similarity, on a scale that means the same for every encoder."""
 
     cluster_id: int
     score: float
@@ -41,10 +41,10 @@ class Cluster:
 def suggest_merges(
     index: Index, *, threshold: float, limit: int, type: str | None, held: Callable[[Memory], object]
 ) -> list[Cluster]:
-    """Groups of memories of one type (None: any) whose similarity is over the threshold, the most alike first.
+    """Clusters of memories of one type (None: any), the most alike first, at most `limit`.
 
-    A memory's vector is the mean of its chunks'. Two memories are neighbours when they are more alike than the
-    threshold; a cluster is what hangs together. Archived memories and those `held` back are left out.
+    Two memories are linked when their similarity is over the threshold, and a cluster is a connected component. The
+    vector of a memory is the mean of its chunks'. Archived memories and those that `held` names are left out.
     """
     memories = {
         n: memory
@@ -59,22 +59,21 @@ def suggest_merges(
     clusters = []
     for members in groups.values():
         if len(members) > 1:
-            found = sorted((memories[numbers[at]] for at in members), key=lambda memory: memory.id)
-            clusters.append((round(float(sums[members].sum() / counts[members].sum()), 2), found))
+            alike = sorted((memories[numbers[at]] for at in members), key=lambda memory: memory.id)
+            clusters.append((round(float(sums[members].sum() / counts[members].sum()), 2), alike))
     clusters.sort(key=lambda cluster: (-cluster[0], cluster[1][0].id))
     reason = f"High vector similarity (> {threshold:g})"
-    return [Cluster(at, score, reason, tuple(found)) for at, (score, found) in enumerate(clusters[: max(limit, 0)])]
+    return [Cluster(at, score, reason, tuple(alike)) for at, (score, alike) in enumerate(clusters[: max(limit, 0)])]
 
 
-def _vectors(index: Index, memories: Iterable[int]) -> tuple[list[int], Any]:
-    """Numbers of the memories that have a vector, and the vectors, of length 1."""
+def _vectors(index: Index, memories: Mapping[int, Memory]) -> tuple[list[int], Any]:
+    """The numbers of the memories that have a vector, and those vectors, scaled to length 1."""
     columns = index.columns()
     sums: dict[int, Any] = {}
-    wanted = set(memories)
     stored = index.vectors()
     for chunk in np.flatnonzero(columns.alive):
         memory = int(columns.memory[chunk])
-        if memory in wanted:
+        if memory in memories:
             sums[memory] = sums.get(memory, 0) + stored[chunk].astype(np.float32)
     numbers = [memory for memory, vector in sums.items() if np.any(vector)]
     rows = np.array([sums[memory] for memory in numbers], np.float32).reshape(len(numbers), stored.shape[1])
@@ -82,11 +81,11 @@ def _vectors(index: Index, memories: Iterable[int]) -> tuple[list[int], Any]:
 
 
 def _components(vectors: Any, encoder: Encoder, threshold: float) -> tuple[Any, Any, Any]:
-    """Of each vector: a label that its component shares, and sum and number of the similarities to later neighbours."""
+    """For each vector the label of its component, and the sum and number of its similarities to later neighbours."""
     size = len(vectors)
     labels, sums, counts = np.arange(size), np.zeros(size), np.zeros(size, np.int64)
     least = _least_cosine(encoder, threshold)
-    grid = np.linspace(-1, 1, 2001)  # has the knots of every scale, so what lies between them is exact
+    grid = np.linspace(-1, 1, 2001)  # includes the knots of every encoder's scale, so interpolation is exact
     scale = np.array([encoder.similarity(float(cosine)) for cosine in grid])
     at_once = max(_PAIRS // max(size, 1), 1)
     for start in range(0, size, at_once):
@@ -106,7 +105,7 @@ def _components(vectors: Any, encoder: Encoder, threshold: float) -> tuple[Any, 
 
 
 def _least_cosine(encoder: Encoder, threshold: float) -> Any:
-    """The greatest cosine whose similarity is not over the threshold. Similarity never falls as cosines rise."""
+    """The greatest cosine whose similarity is not over the threshold. Similarity never falls as the cosine rises."""
     low, high = np.float32(-1), np.float32(1)
     if encoder.similarity(float(low)) > threshold:
         return np.float32(-np.inf)

@@ -1,4 +1,4 @@
-"""What links to what: memories, and ghosts, which are link targets that are no memory."""
+"""Which memory links to what: to other memories, or to ghosts, which are link targets that are not memories."""
 
 from __future__ import annotations
 
@@ -12,30 +12,33 @@ from memlane.index.words import query_terms, terms
 
 
 def linked(index: Index, target: str, query: str, limit: int, held: Callable[[Memory], object]) -> list[Link]:
-    """The memories that link to a target, best first by the query; among equals the newest.
+    """The memories that link to a target, the best for the query first; with equal scores the newest.
 
-    Archived ones, and those that are `held` back, are left out. The score is how close the memory's best piece is to
-    the query: by vectors, and by the words they share.
+    The score is how close the memory's best chunk is to the query, by vectors and by shared words. Archived memories
+    and those that `held` names are left out.
     """
     contexts: dict[int, list[tuple[str, str]]] = {}
     for node in _nodes(index, target):
         for number, _, edge, context in index.links(node):
             contexts.setdefault(number, []).append((edge, context))
-    found = []
+    links = []
     for number, memory in index.memories(contexts).items():
         if memory.status == "archived" or held(memory):
             continue
         score, content = _closest(index, memory, query)
         edge, context = max(contexts[number], key=lambda pair: _shared(query, pair[1]))
-        found.append(Link(memory, round(score, 4), content, context, edge))
-    found.sort(key=lambda link: link.memory.id)
-    found.sort(key=lambda link: link.memory.created_at.timestamp() if link.memory.created_at else 0.0, reverse=True)
-    found.sort(key=lambda link: -link.score)
-    return found[: max(limit, 0)]
+        links.append(Link(memory, round(score, 4), content, context, edge))
+    links.sort(key=_link_order)
+    return links[: max(limit, 0)]
+
+
+def _link_order(link: Link) -> tuple[float, float, str]:
+    created = link.memory.created_at
+    return -link.score, -created.timestamp() if created else 0.0, link.memory.id
 
 
 def _nodes(index: Index, target: str) -> list[str]:
-    """Every way in which a link can name a target: a note goes by its name, too, and by `memory:` and its name."""
+    """Every way in which a link can name a target. A note can be named without its lane."""
     node = target if target.startswith(("memory:", "ghost:")) else f"ghost:{target}"
     for id in _ids(node):
         numbers = index.matching(id=id, archived=True)
@@ -47,20 +50,18 @@ def _nodes(index: Index, target: str) -> list[str]:
 
 
 def _ids(node: str) -> tuple[str, str]:
-    """The ids that the memory a link names can have, the likelier first."""
+    """The ids of the memories that a link may mean, the likeliest first."""
     kind, _, name = node.partition(":")
     return (f"notes:{name}", name) if kind == "memory" else (name, f"notes:{name}")
 
 
 def _closest(index: Index, memory: Memory, query: str) -> tuple[float, str]:
-    """(score, text) of the piece of a memory that is closest to the query; without a query, the first."""
+    """(score, text) of the chunk of a memory that is closest to the query; without a query, the first."""
     pieces = [piece.text.strip() for piece in chunks(memory.text)]
     if not query.strip():
         return 1.0, pieces[0]
     encoder = index.encoder
-    cosines = (
-        (encoder.encode_texts(pieces) @ encoder.encode_query(query)).tolist() if encoder.dim else [0.0] * len(pieces)
-    )
+    cosines = (encoder.encode_texts(pieces) @ encoder.encode_query(query)).tolist()  # zeros without vectors
     scored = [
         ((max(cosine, 0.0) + _shared(query, piece)) / 2, -at, piece)
         for at, (cosine, piece) in enumerate(zip(cosines, pieces, strict=True))
@@ -71,12 +72,12 @@ def _closest(index: Index, memory: Memory, query: str) -> tuple[float, str]:
 
 def _shared(query: str, text: str) -> float:
     """The share of the query's words that a text has."""
-    wanted = set(query_terms(query))
-    return len(wanted & set(terms(text))) / len(wanted) if wanted else 0.0
+    query_words = set(query_terms(query))
+    return len(query_words & set(terms(text))) / len(query_words) if query_words else 0.0
 
 
 def graph(index: Index, held: Callable[[Memory], object]) -> dict[str, Any]:
-    """Nodes and edges of the whole bank, without what is `held` back; tags are nodes, too."""
+    """Nodes and edges of the whole bank; tags are nodes, too. Memories that `held` names are left out."""
     nodes: dict[str, dict[str, Any]] = {}
     ids: dict[int, str] = {}
     edges = []

@@ -228,7 +228,7 @@ def snapshot(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     \b
     $ memlane vault snapshot --scope shared --scope orion
     """
-    from memlane.recall.blocks import snapshot_block
+    from memlane.recall.vault_blocks import snapshot_block
 
     wanted = _scopes(bank, scopes)
     profile = replace(bank.profile, scopes=tuple(wanted)) if wanted else bank.profile

@@ -10,7 +10,7 @@ from memlane import Bank
 from memlane.config import Profile, load_profile
 from memlane.core.errors import ConfigError
 from memlane.lanes.vault.store import MemoryVault
-from memlane.recall.blocks import build_memory_block, build_snapshot_block, memory_block, snapshot_block
+from memlane.recall.vault_blocks import build_memory_block, build_snapshot_block, memory_block, snapshot_block
 
 
 @pytest.fixture
