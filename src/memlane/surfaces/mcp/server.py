@@ -43,7 +43,7 @@ from mcp.types import Tool as Definition
 from memlane import __version__, config, gate
 from memlane.core.errors import ConfigError, InvalidInput, MemlaneError, NotEnabled, NotFound, StorageError
 from memlane.surfaces.mcp import prompts, resources, toolsets
-from memlane.surfaces.mcp.shared import Report, SharedBank
+from memlane.surfaces.mcp.shared_bank import Report, SharedBank
 from memlane.surfaces.mcp.tools import Tool
 
 INSTRUCTIONS = """\

@@ -10,11 +10,11 @@ from importlib import import_module
 
 from memlane.config import Config
 from memlane.core.errors import ConfigError
-from memlane.surfaces.mcp import notes, whole
+from memlane.surfaces.mcp import notes, remember_recall
 from memlane.surfaces.mcp.tools import Tool
 
 NAMES = ("vault", "topics", "layers", "records")
-DEFAULT = (*whole.TOOLS, *notes.TOOLS)
+DEFAULT = (*remember_recall.TOOLS, *notes.TOOLS)
 
 
 def check(settings: Config) -> None:
