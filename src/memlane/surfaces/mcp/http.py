@@ -1,8 +1,8 @@
 """Serve over streamable HTTP at `/mcp`.
 
-On the loopback interface by default, where only this machine's own programs come; anywhere else only with a token,
-that every request must carry. Requests that name another host, or come from a web page of another origin, are refused:
-a page in a browser could otherwise talk to the server by a name that it made point here (DNS rebinding).
+By default on the loopback interface, which only programs on this machine can reach. Anywhere else it needs a token that
+every request must carry. Requests that name another host, or come from a web page of another origin, are refused:
+otherwise a page in a browser could reach the server through a name of its own that points here (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from memlane.core.errors import InvalidInput
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-LEAST_TOKEN = 16  # characters
-_CLOSING = 3  # seconds for open streams when the server ends
+MIN_TOKEN = 16  # characters
+_SHUTDOWN = 3  # seconds for open streams to finish when the server ends
 _REFUSED = b'{"error":"invalid_token","error_description":"A bearer token is required."}'
 
 
 def serve(server: Server[Any], host: str, port: int, token: str | None, names: Iterable[str] = ()) -> None:
-    """Serve until SIGTERM or Ctrl-C. `names` are further hosts by which clients may call it; port 0 is any free one.
+    """Serve until SIGTERM or Ctrl-C. `names` are further host names that clients may use; port 0 is any free one.
 
-    Raises InvalidInput for another host than loopback without a token, OSError when the port is taken.
+    Raises InvalidInput for a host other than loopback without a token, OSError when the port is taken.
     """
     listener = listen(host, port, token)
-    url = f"http://{_written(host)}:{listener.getsockname()[1]}{PATH}"
+    url = f"http://{_in_url(host)}:{listener.getsockname()[1]}{PATH}"
     app = application(server, {host, *names}, token)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when everything is closed
     print(f"memlane: serving {url}{' with a token' if token else ''}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
     settings = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_CLOSING
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_SHUTDOWN
     )
     uvicorn.Server(settings).run(sockets=[listener])
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:
-    """The socket. Nothing but loopback is opened without a token."""
+    """Open the socket. Raises InvalidInput for a host other than loopback without a token, and for a short token."""
     if token is None and not is_loopback(host):
         raise InvalidInput(
             "Other hosts than loopback need a token.",
             hint="Set MEMLANE_MCP_TOKEN, or name a file that holds it with --token-file.",
         )
-    if token is not None and len(token) < LEAST_TOKEN:
+    if token is not None and len(token) < MIN_TOKEN:
         raise InvalidInput(
-            f"The token is shorter than {LEAST_TOKEN} characters.",
+            f"The token is shorter than {MIN_TOKEN} characters.",
             hint="`python3 -c 'import secrets; print(secrets.token_urlsafe())'` makes a good one.",
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -64,15 +64,15 @@ def listen(host: str, port: int, token: str | None) -> socket.socket:
 
 
 def application(server: Server[Any], hosts: Iterable[str], token: str | None) -> ASGIApp:
-    """The web application: the SDK's, behind the guards."""
-    known = [*LOOPBACK, *(_written(host) for host in hosts)]
-    guard = TransportSecuritySettings(
+    """The SDK's web application, behind the checks of host, origin and token."""
+    names = [*LOOPBACK, *map(_in_url, hosts)]
+    security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        allowed_hosts=[pattern for name in known for pattern in (name, f"{name}:*")],
-        allowed_origins=[pattern for name in known for pattern in (f"http://{name}", f"http://{name}:*")],
+        allowed_hosts=[pattern for name in names for pattern in (name, f"{name}:*")],
+        allowed_origins=[pattern for name in names for pattern in (f"http://{name}", f"http://{name}:*")],
     )
-    app: ASGIApp = server.streamable_http_app(streamable_http_path=PATH, transport_security=guard)
-    return app if token is None else _guarded(app, token)
+    app: ASGIApp = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    return app if token is None else _with_token(app, token)
 
 
 def is_loopback(host: str) -> bool:
@@ -84,22 +84,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _written(host: str) -> str:
-    """A host as it stands in a URL."""
+def _in_url(host: str) -> str:
+    """A host as a URL writes it: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _guarded(app: ASGIApp, token: str) -> ASGIApp:
-    """The application for those who send the token; 401 for everybody else."""
-    wanted = f"bearer {token}".encode()
+def _with_token(app: ASGIApp, token: str) -> ASGIApp:
+    """The application for requests that carry the token; every other request is answered with 401."""
+    expected = f"bearer {token}".encode()
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await app(scope, receive, send)
-            return
-        given = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
-        kind, _, rest = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        if hmac.compare_digest(kind.lower() + b" " + rest.strip(), wanted):
+        credentials = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
+        scheme, _, rest = credentials[0].partition(b" ") if len(credentials) == 1 else (b"", b"", b"")
+        allowed = hmac.compare_digest(scheme.lower() + b" " + rest.strip(), expected)
+        if allowed or scope["type"] == "lifespan":
             await app(scope, receive, send)
             return
         headers = [(b"content-type", b"application/json"), (b"www-authenticate", b'Bearer realm="memlane"')]

@@ -1,6 +1,6 @@
-"""Memories as resources: `memory://index`, an overview, and `memory://memory/{id}`, one memory.
+"""Memories as resources: `memory://index` is an overview, `memory://memory/{id}` one memory.
 
-A memory is handed out as it was written, below a few lines that say where it comes from. It is data, not instructions.
+A memory's text is sent as it was written, below front matter that says where it comes from.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from memlane.lanes import NAMES
 
 INDEX = "memory://index"
 MEMORY = "memory://memory/"
-PAGE = 100  # resources that are listed at once
-NEWEST = 200  # memories that the index names
+PAGE = 100  # resources in one answer
+NEWEST = 200  # memories that the index lists
 _MARKDOWN = "text/markdown"
 INDEX_RESOURCE = Resource(
     uri=INDEX,
@@ -48,11 +48,11 @@ def uri_of(id: str) -> str:
 def page(bank: Bank, cursor: str | None) -> tuple[list[Resource], str | None]:
     """A page of resources and the cursor of the next one. Raises InvalidInput for a cursor that is not ours.
 
-    Files are gone through in their order, and only those of the page are read. A cursor names the last file and how
-    much of it was listed, so that what others write meanwhile moves nothing out of sight.
+    Only the files of the page are read, in sorted order. A cursor names the last file and how many of its memories were
+    listed, so nothing is skipped when others write between two pages.
     """
-    first, last, listed = _place(cursor)
-    found = [] if cursor else [INDEX_RESOURCE]
+    first, last, listed = _position(cursor)
+    resources = [] if cursor else [INDEX_RESOURCE]
     for number, name in enumerate(list(NAMES)[first:], first):
         lane = bank.lane(name)
         for path in sorted(path for path in lane.files() if isinstance(path, str)):
@@ -61,23 +61,23 @@ def page(bank: Bank, cursor: str | None) -> tuple[list[Resource], str | None]:
             skip = listed if (number, path) == (first, last) else 0
             memories = [item for item in lane.parse(path) if isinstance(item, Memory)]
             for at, memory in enumerate(memories[skip:], skip):
-                if len(found) == PAGE:
-                    return found, _cursor(number, path, at)
-                found.append(_resource(memory))
-    return found, None
+                if len(resources) == PAGE:
+                    return resources, _cursor(number, path, at)
+                resources.append(_resource(memory))
+    return resources, None
 
 
 def read(bank: Bank, uri: str) -> TextResourceContents:
-    """What stands behind a URI. Raises NotFound."""
+    """The contents of a resource. Raises NotFound."""
     if uri == INDEX:
         return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_overview(bank))
     if not uri.startswith(MEMORY):
         raise NotFound("There is no such resource.", hint="resources/list names them.")
     try:
         memory = bank.get(unquote(uri.removeprefix(MEMORY)))
-    except InvalidInput:  # not even a name that a memory could have
+    except InvalidInput:  # no memory can have such an id
         raise NotFound("There is no such memory.", hint="resources/list names them.") from None
-    return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_shown(memory))
+    return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_page(memory))
 
 
 def _resource(memory: Memory) -> Resource:
@@ -90,20 +90,10 @@ def _resource(memory: Memory) -> Resource:
     )
 
 
-def _shown(memory: Memory) -> str:
-    facts = {
-        "id": memory.id,
-        "title": memory.title,
-        "type": memory.type,
-        "status": memory.status,
-        "scope": memory.scope,
-        "tags": list(memory.tags),
-        "created_at": iso(memory.created_at),
-        "updated_at": iso(memory.updated_at),
-        "path": memory.file,
-        "suspicious": list(memory.suspicious),
-    }
-    return render_front({name: value for name, value in facts.items() if value}) + memory.text
+def _page(memory: Memory) -> str:
+    keys = ("id", "title", "type", "status", "scope", "tags", "created_at", "updated_at", "path", "suspicious")
+    facts = memory.to_dict()
+    return render_front({key: facts[key] for key in keys if facts[key]}) + memory.text
 
 
 def _overview(bank: Bank) -> str:
@@ -122,7 +112,7 @@ def _cursor(lane: int, path: str, listed: int) -> str:
     return base64.urlsafe_b64encode(json.dumps([lane, path, listed]).encode()).decode()
 
 
-def _place(cursor: str | None) -> tuple[int, str, int]:
+def _position(cursor: str | None) -> tuple[int, str, int]:
     if cursor is None:
         return 0, "", 0
     try:

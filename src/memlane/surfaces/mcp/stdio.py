@@ -1,6 +1,6 @@
-"""Serve over standard input and output, as clients start it. Ends at the end of input, by SIGTERM and by Ctrl-C.
+"""Serve over standard input and output. The server ends at the end of its input, on SIGTERM and on Ctrl-C.
 
-What was asked before the end is still answered, so that `memlane mcp < requests` works, too.
+Requests that came before the end are still answered, so `memlane mcp < requests` works.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest
 from pydantic import ValidationError
 
-AT_END = 30.0  # seconds for answers that are still due when the input ends
-AT_SIGNAL = 5.0  # and when the process is told to end
+AT_END = 30.0  # seconds to wait for open answers when the input ends
+AT_SIGNAL = 5.0  # the same when a signal ends the process
 
 Item = SessionMessage | Exception
 
 
 def serve(server: Server[Any]) -> None:
-    """Serve until the input ends. A signal ends the process: 0 after SIGTERM, 130 after Ctrl-C."""
+    """Serve until the input ends. A signal ends the process, with exit code 0 after SIGTERM and 130 after Ctrl-C."""
     try:
         anyio.run(_serve, server)
     except* BrokenPipeError:
@@ -34,18 +34,18 @@ def serve(server: Server[Any]) -> None:
 
 
 async def _serve(server: Server[Any]) -> None:
-    due = _Due()
+    pending = _Pending()
     from_client, requests = anyio.create_memory_object_stream[Item]()
     answers, to_client = anyio.create_memory_object_stream[SessionMessage]()
     async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_by_signal, due)
-        tasks.start_soon(_take, incoming, from_client, outgoing, due)
-        tasks.start_soon(_give, to_client, outgoing, due)
+        tasks.start_soon(_exit_on_signal, pending)
+        tasks.start_soon(_forward_requests, incoming, from_client, outgoing, pending)
+        tasks.start_soon(_forward_answers, to_client, outgoing, pending)
         await server.run(requests, answers, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
 
-class _Due:
+class _Pending:
     """The requests that are not answered yet."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class _Due:
         self._none = anyio.Event()
         self._none.set()
 
-    def asked(self, message: Any) -> None:
+    def received(self, message: Any) -> None:
         if isinstance(message, JSONRPCRequest):
             self._ids.add(message.id)
             if self._none.is_set():
@@ -72,10 +72,10 @@ class _Due:
             await self._none.wait()
 
 
-async def _take(incoming: Any, requests: ObjectSendStream[Item], outgoing: Any, due: _Due) -> None:
-    """Hand on what the client sends; at its end, wait for the answers before the server hears of the end.
+async def _forward_requests(incoming: Any, requests: ObjectSendStream[Item], outgoing: Any, pending: _Pending) -> None:
+    """Pass on what the client sends. When its input ends, wait for open answers before the server learns of the end.
 
-    What cannot be read the SDK would leave unanswered, and the client would wait for it in vain.
+    A request that cannot be parsed is answered here: the SDK would drop it, and the client would wait in vain.
     """
     async with requests:
         async for item in incoming:
@@ -83,18 +83,18 @@ async def _take(incoming: Any, requests: ObjectSendStream[Item], outgoing: Any, 
             if refusal is not None:
                 await outgoing.send(SessionMessage(refusal))
                 continue
-            due.asked(getattr(item, "message", None))
+            pending.received(getattr(item, "message", None))
             await requests.send(item)
-        await due.wait(AT_END)
+        await pending.wait(AT_END)
 
 
 def _refusal(error: ValidationError) -> JSONRPCError | None:
-    """The answer to a request that is not valid, without anything of it but its number; None when it has none."""
-    for one in error.errors(include_url=False, include_context=False):
-        sent = one["input"]
-        if one["type"] == "json_invalid":
+    """The answer to an invalid request, which repeats nothing but the request's id; None when there is no id."""
+    for detail in error.errors(include_url=False, include_context=False):
+        sent = detail["input"]
+        if detail["type"] == "json_invalid":
             try:
-                sent = json.loads(sent)  # takes half a character, such as a cut emoji, where the SDK does not
+                sent = json.loads(sent)  # accepts half a character, such as a cut emoji; the SDK does not
             except (ValueError, RecursionError):
                 continue
         if isinstance(sent, dict) and isinstance(sent.get("id"), int) and "method" in sent:
@@ -103,18 +103,18 @@ def _refusal(error: ValidationError) -> JSONRPCError | None:
     return None
 
 
-async def _give(answers: ObjectReceiveStream[SessionMessage], outgoing: Any, due: _Due) -> None:
+async def _forward_answers(answers: ObjectReceiveStream[SessionMessage], outgoing: Any, pending: _Pending) -> None:
     async with outgoing:
         async for item in answers:
             await outgoing.send(item)
             if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
-                due.answered(item.message.id)
+                pending.answered(item.message.id)
 
 
-async def _end_by_signal(due: _Due) -> None:
+async def _exit_on_signal(pending: _Pending) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for received in signals:
-            await due.wait(AT_SIGNAL)
+            await pending.wait(AT_SIGNAL)
             sys.stderr.flush()
-            # A thread waits for input, and nothing but input can wake it: there is no other way out.
+            # A thread is blocked reading the input, and only input can wake it: there is no other way out.
             os._exit(0 if received == signal.SIGTERM else 130)
