@@ -34,28 +34,29 @@ def reference() -> str:
     ):
         lines.append(f"- `{uri}`: {what}")
     lines += ["", "## Prompts", ""]
-    for written in prompts.PROMPTS:
-        given = ", ".join(f"`{argument.name}`" for argument in written.prompt.arguments or [])
-        lines.append(f"- `{written.prompt.name}`{f' ({given})' if given else ''}: {written.prompt.description}")
+    for prompt in (template.prompt for template in prompts.TEMPLATES.values()):
+        arguments = ", ".join(f"`{argument.name}`" for argument in prompt.arguments or [])
+        lines.append(f"- `{prompt.name}`{f' ({arguments})' if arguments else ''}: {prompt.description}")
     lines += ["", "## Instructions", "", "What a client tells its model about the server:", ""]
     lines += [f"> {line}".rstrip() for line in INSTRUCTIONS.splitlines()]
     return "\n".join(lines) + "\n"
 
 
 def described(tool: Tool) -> Iterator[str]:
-    hints = tool.annotations
+    definition = tool.definition
+    hints = definition.annotations
     kind = "reads" if hints.read_only_hint else "can remove or replace" if hints.destructive_hint else "adds"
-    yield from (f"#### `{tool.name}`", "", f"{tool.description} *({kind})*", "")
-    required = tool.input_schema.get("required", [])
-    if tool.input_schema["properties"]:
+    yield from (f"#### `{definition.name}`", "", f"{definition.description} *({kind})*", "")
+    required = definition.input_schema.get("required", [])
+    if definition.input_schema["properties"]:
         yield from ("| argument | type | default | |", "|---|---|---|---|")
-    for name, schema in tool.input_schema["properties"].items():
+    for name, schema in definition.input_schema["properties"].items():
         default = "required" if name in required else f"`{schema['default']}`" if "default" in schema else ""
         yield f"| `{name}` | {typed(schema)} | {default} | {schema.get('description', '')} |"
-    if tool.input_schema["properties"]:
+    if definition.input_schema["properties"]:
         yield ""
-    result = tool.output_schema
-    if tool.listing:
+    result = definition.output_schema
+    if tool.returns_list:
         item = result["properties"]["result"]["items"]
         yield f"Answers a list of objects{keys(item)}."
     else:

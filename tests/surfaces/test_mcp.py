@@ -284,7 +284,7 @@ def test_what_a_tool_has_told_the_index_need_not_be_looked_for(folder: Path) -> 
         "remember": {"text": "Quicksilver again.", "title": "Again"},
     }
     tools = {tool.name: tool for tool in toolsets.tools(toolsets.NAMES)}
-    assert {name for name, tool in tools.items() if tool.told} == set(given)
+    assert {name for name, tool in tools.items() if tool.updates_index} == set(given)
     found = []
     with Bank.open(folder) as bank:
         bank.search("quicksilver")

@@ -10,10 +10,10 @@ from typing_extensions import TypedDict
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
 from memlane.lanes.layers.entries import MemoryEntry
-from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, tool
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, tool, without_lane
 
 Layer = Literal["shared-project", "skill-specific", "command", "agent"]
-Id = Annotated[str, Field(description="Such as shared-project/my-api/project_profile")]
+Id = Annotated[str, without_lane("layers"), Field(description="Such as shared-project/my-api/project_profile")]
 FileType = Annotated[str, Field(description="Such as project_profile, known_issues, review_history")]
 Entry = dict[str, Any]
 
@@ -64,11 +64,8 @@ def create(
     """Write a new file of a layer with today's timestamp."""
     names = {"project_name": project_name, "skill_name": skill_name}
     names |= {"command_name": command_name, "agent_name": agent_name}
-    entry = {"layer": layer, "file_type": file_type, "content": content}
-    given = {name: value for name, value in names.items() if value is not None}
-    done = bank.layers.create(entry | given)
-    bank.anchor(f"layers:{done['id']}")
-    return cast("Created", done)
+    entry = {"layer": layer, **names, "file_type": file_type, "content": content}
+    return cast("Created", _anchored(bank, bank.layers.create(entry)))
 
 
 @tool(READS, name="layers_read")
@@ -88,31 +85,25 @@ def read(
 @tool(CHANGES, name="layers_update")
 def update(bank: Bank, id: Id, content: str) -> Entry:
     """Replace a file's content and refresh its timestamp."""
-    done = bank.layers.update(_native(id), content)
-    bank.anchor(f"layers:{_native(id)}")
-    return done
+    return _anchored(bank, bank.layers.update(id, content))
 
 
 @tool(ADDS, name="layers_append")
 def append(bank: Bank, id: Id, content: str) -> Entry:
     """Add to the end of a file. Old reviews, sessions and resolved issues are pruned by its type's rule."""
-    done = bank.layers.append(_native(id), content)
-    bank.anchor(f"layers:{_native(id)}")
-    return done
+    return _anchored(bank, bank.layers.append(id, content))
 
 
 @tool(CHANGES, name="layers_upsert")
 def upsert(bank: Bank, id: Id, content: str) -> Entry:
     """Replace a file's content, or create the file."""
-    done = bank.layers.upsert(_native(id), content)
-    bank.anchor(f"layers:{_native(id)}")
-    return done
+    return _anchored(bank, bank.layers.upsert(id, content))
 
 
 @tool(CHANGES, name="layers_delete")
 def delete(bank: Bank, id: Id) -> Deleted:
     """Move a file to the trash."""
-    return cast("Deleted", bank.layers.delete(_native(id)))
+    return cast("Deleted", bank.layers.delete(id))
 
 
 @tool(ADDS, name="layers_get_project_profile")
@@ -148,11 +139,11 @@ def get_agent_memory(bank: Bank, agent_name: str, include_archives: bool = False
 @tool(ADDS, name="layers_get_by_project")
 def get_by_project(bank: Bank, project_name: str, include_archives: bool = False) -> ByProject:
     """Read everything about a project: shared, by skill, by command; and count the use."""
-    found = bank.layers.get_by_project(project_name, include_archives=include_archives)
+    layers = bank.layers.get_by_project(project_name, include_archives=include_archives)
     return {
-        "shared": _entries(found["shared"]),
-        "skills": {skill: _entries(entries) for skill, entries in found["skills"].items()},
-        "commands": _entries(found["commands"]),
+        "shared": _entries(layers["shared"]),
+        "skills": {skill: _entries(entries) for skill, entries in layers["skills"].items()},
+        "commands": _entries(layers["commands"]),
     }
 
 
@@ -166,14 +157,13 @@ def prune(
 ) -> Pruned:
     """Archive old reviews, fold old sessions, remove long-resolved issues."""
     policy = {"scope": scope, "projectName": project_name, "skillName": skill_name, "dryRun": dry_run}
-    given = {name: value for name, value in policy.items() if value is not None}
-    return cast("Pruned", bank.layers.prune(given))
+    return cast("Pruned", bank.layers.prune(policy))
 
 
 @tool(READS, name="layers_validate")
 def validate(bank: Bank, id: Id) -> Entry:
     """Judge a file's completeness, specificity and growth."""
-    return bank.layers.validate(_native(id))
+    return bank.layers.validate(id)
 
 
 @tool(READS, name="layers_get_staleness_report")
@@ -193,28 +183,10 @@ def search(
     return cast("Matches", bank.layers.search(pattern, layer, project_name))
 
 
-TOOLS = (
-    create,
-    read,
-    update,
-    append,
-    upsert,
-    delete,
-    get_project_profile,
-    get_shared_project_memory,
-    get_skill_memory,
-    get_command_memory,
-    get_agent_memory,
-    get_by_project,
-    prune,
-    validate,
-    get_staleness_report,
-    search,
-)
-
-
-def _native(id: str) -> str:
-    return id.removeprefix("layers:")
+def _anchored(bank: Bank, answer: dict[str, Any]) -> dict[str, Any]:
+    """The lane's answer to a write, once the code that the file names is anchored."""
+    bank.anchor(f"layers:{answer['id']}")
+    return answer
 
 
 def _entry(entry: MemoryEntry | None) -> Entry:

@@ -6,6 +6,7 @@ A `memory_id` is `memory:` and the file's name without `.md`.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeVar, cast
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from typing_extensions import TypedDict
 
 from memlane.bank import Bank
 from memlane.core.errors import MemlaneError
-from memlane.core.model import Hit, Link, Memory
+from memlane.core.model import Hit, Link
 from memlane.history.undo import recording
 from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 Filename = Annotated[str, Field(description="With .md")]
 T = TypeVar("T")
-_ALL = 1_000_000  # of what is filtered here and cut afterwards
+_NO_LIMIT = 1_000_000  # where the notes are picked out, and the limit applied, after the bank's answer
 
 
 class Written(TypedDict):
@@ -93,7 +94,7 @@ class Group(TypedDict):
     memories: list[Member]
 
 
-@tool(ADDS, told=True)
+@tool(ADDS, updates_index=True)
 def create_memory(
     bank: Bank,
     filename: Filename,
@@ -111,27 +112,27 @@ def read_memory(bank: Bank, filename: Filename) -> Read:
     return _answer(Read, bank.notes.read_memory(filename))
 
 
-@tool(CHANGES, told=True)
+@tool(CHANGES, updates_index=True)
 def update_memory(bank: Bank, filename: Filename, content: str) -> Written:
     """Replace a note entirely. Include the front matter in the content to keep its tags and type."""
     return _written(bank, bank.notes.update_memory(filename, content))
 
 
-@tool(ADDS, told=True)
+@tool(ADDS, updates_index=True)
 def append_memory(bank: Bank, filename: Filename, content: str) -> Written:
     """Add content to the end of a note."""
     return _written(bank, bank.notes.append_memory(filename, content))
 
 
-@tool(CHANGES, told=True)
+@tool(CHANGES, updates_index=True)
 def delete_memory(bank: Bank, filename: Filename) -> Deleted:
     """Move a note to the trash."""
-    done = _answer(Deleted, bank.notes.delete_memory(filename))
-    bank.wrote("notes", os.path.join(bank.notes.root, done["filename"]))
-    return done
+    answer = _answer(Deleted, bank.notes.delete_memory(filename))
+    bank.wrote("notes", os.path.join(bank.notes.root, answer["filename"]))
+    return answer
 
 
-@tool(READS, indexed=True)
+@tool(READS, reads_index=True)
 def search_memories(
     bank: Bank,
     query: Annotated[str, Field(description='Natural language; "exact phrase" and -without work')],
@@ -144,7 +145,7 @@ def search_memories(
     return [_found(hit) for hit in hits]
 
 
-@tool(READS, indexed=True)
+@tool(READS, reads_index=True)
 def search_linked_memories(
     bank: Bank,
     query: Annotated[str, Field(description="Ranks the results")],
@@ -152,7 +153,7 @@ def search_linked_memories(
     limit: Limit = 5,
 ) -> list[Linked]:
     """Find the notes that link to a document as [[path]]."""
-    links = bank.linked(target_document, query, _ALL)
+    links = bank.linked(target_document, query, _NO_LIMIT)
     return [_linked(link) for link in links if link.memory.lane == "notes"][:limit]
 
 
@@ -166,12 +167,12 @@ def get_memory_stats(bank: Bank) -> Stats:
 def merge_memories(bank: Bank, source_files: Words, target_file: Filename, summary_content: str) -> Merged:
     """Replace several notes by a new one with exactly this content; the sources go to the trash."""
     with recording(bank, "merge"):
-        done = _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
-    bank.anchor(f"notes:{done['target_file']}")
-    return done
+        answer = _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
+    bank.anchor(f"notes:{answer['target_file']}")
+    return answer
 
 
-@tool(READS, indexed=True)
+@tool(READS, reads_index=True)
 def suggest_memory_merges(
     bank: Bank,
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.85,
@@ -180,50 +181,36 @@ def suggest_memory_merges(
 ) -> list[Group]:
     """Suggest groups of notes that say much the same. Changes nothing."""
     groups: list[Group] = []
-    for cluster in bank.suggest_merges(threshold, _ALL, filter_type):
-        notes = [memory for memory in cluster.memories if memory.lane == "notes"]
+    for cluster in bank.suggest_merges(threshold, _NO_LIMIT, filter_type):
+        notes = tuple(memory for memory in cluster.memories if memory.lane == "notes")
         if len(notes) > 1:
-            groups.append(_group(len(groups), cluster, notes))
+            groups.append(_group(replace(cluster, cluster_id=len(groups), memories=notes)))
     return groups[:limit]
 
 
-TOOLS = (
-    create_memory,
-    read_memory,
-    update_memory,
-    append_memory,
-    delete_memory,
-    search_memories,
-    search_linked_memories,
-    get_memory_stats,
-    merge_memories,
-    suggest_memory_merges,
-)
-
-
 def _answer(shape: type[T], answer: dict[str, Any]) -> T:
-    """The lane's answer. Its {"error": …} becomes an error of the call."""
+    """The lane's answer, which has this shape. Raises MemlaneError where it is an {"error": …}."""
     if "error" in answer:
         raise MemlaneError(answer["error"])
     return cast("T", answer)
 
 
 def _written(bank: Bank, answer: dict[str, Any]) -> Written:
-    """The lane's answer to a write, once the index and the note's anchors know of it."""
-    done = _answer(Written, answer)
-    bank.wrote("notes", done["path"])
-    bank.anchor(f"notes:{done['filename']}")
-    return done
+    """The lane's answer to a write, once the index knows of it and the code that the note names is anchored."""
+    written = _answer(Written, answer)
+    bank.wrote("notes", written["path"])
+    bank.anchor(f"notes:{written['filename']}")
+    return written
 
 
-def _id(memory: Memory) -> str:
-    return f"memory:{memory.native_id}"
+def _seed_id(id: str) -> str:
+    return "memory:" + id.removeprefix("notes:")
 
 
 def _found(hit: Hit) -> Found:
     memory = hit.memory
     return {
-        "memory_id": _id(memory),
+        "memory_id": _seed_id(memory.id),
         "score": hit.score,
         "content": hit.content,
         "type": memory.type or "",
@@ -235,22 +222,11 @@ def _found(hit: Hit) -> Found:
 
 
 def _linked(link: Link) -> Linked:
-    return {
-        "memory_id": _id(link.memory),
-        "score": link.score,
-        "content": link.content,
-        "anchor_context": link.anchor_context,
-        "edge_type": link.edge_type,
-        "file_path": link.memory.file,
-    }
+    answer = link.to_dict()
+    return cast("Linked", {"memory_id": _seed_id(answer.pop("id")), **answer})
 
 
-def _group(number: int, cluster: Cluster, notes: list[Memory]) -> Group:
-    previews = {member["id"]: member["preview"] for member in cluster.to_dict()["memories"]}
-    return {
-        "cluster_id": number,
-        "score": cluster.score,
-        "reason": cluster.reason,
-        "memory_count": len(notes),
-        "memories": [{"id": _id(note), "file_path": note.file, "preview": previews[note.id]} for note in notes],
-    }
+def _group(cluster: Cluster) -> Group:
+    answer = cluster.to_dict()
+    answer["memories"] = [{**member, "id": _seed_id(member["id"])} for member in answer["memories"]]
+    return cast("Group", answer)

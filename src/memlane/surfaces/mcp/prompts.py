@@ -1,7 +1,8 @@
-"""The prompts that people choose by hand, and what completes their arguments."""
+"""The prompts that people choose by hand, and the completion of their arguments."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,35 +10,36 @@ from mcp.types import Completion, Prompt, PromptArgument
 
 from memlane.bank import Bank
 
-MOST = 100  # values in one completion, by the protocol
-WAIT = 0.5  # seconds for a completion to look for what is new: nobody waits longer while typing
+MAX_VALUES = 100  # in one completion, by the protocol
+WAIT = 0.5  # seconds for a completion to look for new memories: nobody waits longer while typing
 
 
-class Written(NamedTuple):
-    """A prompt and how its text is made of the bank and its arguments."""
+class Template(NamedTuple):
+    """A prompt and the function that makes its text from the bank and the arguments."""
 
     prompt: Prompt
     text: Callable[[Bank, dict[str, str]], str]
-    indexed: bool = False
+    reads_index: bool = False
 
 
-def _recall(bank: Bank, given: dict[str, str]) -> str:
-    block = bank.context(given["topic"], budget=2000)
+def _recall(bank: Bank, arguments: dict[str, str]) -> str:
+    topic = arguments["topic"]
+    block = bank.context(topic, budget=2000)
     if not block:
-        return f"I asked the project's memory about {given['topic']!r}. It holds nothing on that. Say so, briefly."
-    return f"This is what the project's memory holds about {given['topic']!r}. Use it; say what is missing.\n\n{block}"
+        return f"I asked the project's memory about {topic!r}. It holds nothing on that. Say so, briefly."
+    return f"This is what the project's memory holds about {topic!r}. Use it; say what is missing.\n\n{block}"
 
 
-def _remember(bank: Bank, given: dict[str, str]) -> str:
-    tags = f" Use these tags: {given['tags']}." if given.get("tags") else ""
+def _remember(bank: Bank, arguments: dict[str, str]) -> str:
+    tags = f" Use these tags: {arguments['tags']}." if arguments.get("tags") else ""
     return (
         "Store this in the project's memory so that a later session understands it without this conversation. Call "
         "`recall` first: correct or extend what is there (update_memory, append_memory, or remember with the same "
-        f"topic_id) rather than storing it twice. Leave out secrets and personal data.{tags}\n\n{given['what']}"
+        f"topic_id) rather than storing it twice. Leave out secrets and personal data.{tags}\n\n{arguments['what']}"
     )
 
 
-def _wrap_up(bank: Bank, given: dict[str, str]) -> str:
+def _wrap_up(bank: Bank, arguments: dict[str, str]) -> str:
     return (
         "This session is ending. Go through it and store what a later session needs, and only that:\n"
         "1. Decisions and why they were made; conventions; what the user prefers. One `remember` each.\n"
@@ -49,8 +51,8 @@ def _wrap_up(bank: Bank, given: dict[str, str]) -> str:
     )
 
 
-PROMPTS = (
-    Written(
+_TEMPLATES = (
+    Template(
         Prompt(
             name="recall",
             title="Recall",
@@ -58,9 +60,9 @@ PROMPTS = (
             arguments=[PromptArgument(name="topic", description="A task, a question, a file or a tag.", required=True)],
         ),
         _recall,
-        indexed=True,
+        reads_index=True,
     ),
-    Written(
+    Template(
         Prompt(
             name="remember",
             title="Remember",
@@ -72,7 +74,7 @@ PROMPTS = (
         ),
         _remember,
     ),
-    Written(
+    Template(
         Prompt(
             name="wrap-up",
             title="Wrap up",
@@ -82,6 +84,7 @@ PROMPTS = (
         _wrap_up,
     ),
 )
+TEMPLATES = {template.prompt.name: template for template in _TEMPLATES}
 
 
 def ids(bank: Bank, typed: str) -> Completion:
@@ -90,17 +93,17 @@ def ids(bank: Bank, typed: str) -> Completion:
 
 
 def tags(bank: Bank, typed: str) -> Completion:
-    """Tags for the last of several words with commas, the most used first."""
-    from collections import Counter
-
+    """Completions of the last tag in a list with commas, the most used first."""
     before, comma, last = typed.rpartition(",")
-    known = bank.index.ask(lambda: [tag for _, memory in bank.index.every_memory() for tag in memory.tags], wait=WAIT)
-    found = _matching(last.strip(), [tag for tag, _ in Counter(known).most_common()])
-    return found.model_copy(update={"values": [f"{before}{comma}{' ' if comma else ''}{tag}" for tag in found.values]})
+    used = bank.index.ask(lambda: [tag for _, memory in bank.index.every_memory() for tag in memory.tags], wait=WAIT)
+    completion = _matching(last.strip(), [tag for tag, _ in Counter(used).most_common()])
+    lead = f"{before}, " if comma else ""
+    return completion.model_copy(update={"values": [lead + tag for tag in completion.values]})
 
 
 def _matching(typed: str, words: list[str]) -> Completion:
-    low = typed.lower()
-    first = [word for word in words if word.lower().startswith(low)]
-    found = first + [word for word in words if low in word.lower() and not word.lower().startswith(low)]
-    return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+    """The words that begin with what was typed, then those that contain it; upper and lower case count the same."""
+    start = typed.lower()
+    matches = [word for word in words if start in word.lower()]
+    matches.sort(key=lambda word: not word.lower().startswith(start))
+    return Completion(values=matches[:MAX_VALUES], total=len(matches), has_more=len(matches) > MAX_VALUES)

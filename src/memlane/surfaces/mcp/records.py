@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
-from memlane.lanes.records.store import Record
-from memlane.surfaces.mcp.tools import ADDS, READS, Limit, Words, tool
+from memlane.lanes.records import Record
+from memlane.surfaces.mcp.tools import ADDS, READS, Limit, Words, tool, without_lane
 
 Scope = Annotated[str | None, Field(description="global, file:PATH or area:NAME")]
 
@@ -27,7 +27,7 @@ class Captured(TypedDict):
     thread: str | None
 
 
-class Objection(TypedDict):
+class Violation(TypedDict):
     path: str
     line: int | None
     why: str
@@ -51,9 +51,9 @@ def create(
 
 
 @tool(READS, name="records_get")
-def get(bank: Bank, id: str) -> Captured:
+def get(bank: Bank, id: Annotated[str, without_lane("records")]) -> Captured:
     """Read one record."""
-    record = bank.records.get(id.removeprefix("records:"))
+    record = bank.records.get(id)
     if record is None:
         raise NotFound("There is no such record.", hint="records_list shows what there is.")
     return _captured(record)
@@ -84,12 +84,9 @@ def index(bank: Bank) -> dict[str, Any]:
 
 
 @tool(READS, name="records_validate")
-def validate(bank: Bank) -> list[Objection]:
+def validate(bank: Bank) -> list[Violation]:
     """Check every record against the format's rules."""
-    return cast("list[Objection]", [problem.to_dict() for problem in bank.records.validate()])
-
-
-TOOLS = (create, get, list_, find, index, validate)
+    return cast("list[Violation]", [problem.to_dict() for problem in bank.records.validate()])
 
 
 def _captured(record: Record) -> Captured:

@@ -26,7 +26,7 @@ class Recalled(TypedDict):
     left_out: int
 
 
-@tool(ADDS, told=True)
+@tool(ADDS, updates_index=True)
 def remember(
     bank: Bank,
     text: str,
@@ -52,12 +52,12 @@ def remember(
         "id": memory.id,
         "lane": lane,
         "path": memory.file,
-        "updated": memory.fields.get("version", 1) > 1 if lane == "vault" else False,
+        "updated": lane == "vault" and memory.fields.get("version", 1) > 1,
         "remarks": list(memory.remarks),
     }
 
 
-@tool(READS, indexed=True)
+@tool(READS, reads_index=True)
 def recall(
     bank: Bank,
     query: Annotated[str, Field(description="The task or question")],
@@ -73,6 +73,3 @@ def recall(
         "tokens": block.tokens,
         "left_out": len(block.left_out),
     }
-
-
-TOOLS = (remember, recall)

@@ -1,9 +1,9 @@
 """The bank that all calls of a server share.
 
-One call at a time touches the bank, on a worker thread, so that the server goes on answering meanwhile. Calls wait for
-their turn in the order they came; building the index is cut into slices of about a second, with a turn for others
-after each. The bank is opened by the first call that finds one: a server that was started before `memlane init`
-begins to work after it, and a change of the configuration counts from the next call on.
+One call at a time uses the bank, on a worker thread, so that the server can answer other requests meanwhile. Calls take
+turns in the order they came. Indexing is cut into slices of about a second, and other calls get a turn between slices.
+The first call that finds a bank opens it, so a server that was started before `memlane init` works after it. A changed
+configuration takes effect with the next call.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 
 from memlane import config
 from memlane.bank import Bank
-from memlane.surfaces.mcp.toolsets import check
+from memlane.surfaces.mcp import toolsets
 
 SLICE = 1.0  # seconds of indexing before another call has its turn
-MANY = 500  # files to index that are worth a word about how far it is
+MANY = 500  # files: indexing so many ends with a report of its own
 
 T = TypeVar("T")
 Report = Callable[[float, float, str], Awaitable[None]]
 
 
 class SharedBank:
-    """A bank that is opened when it is needed. `folder` and `flags` are those of the command line."""
+    """A bank that is opened when it is first needed. `folder` and `flags` come from the command line."""
 
     def __init__(self, folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
         self.flags = dict(flags or {})
         self._bank: Bank | None = None
         self._turn = CapacityLimiter(1)
-        self._behind = True  # whether the index may have missed something
+        self._outdated = True  # whether the index may have missed a write
 
-    async def run(self, work: Callable[[Bank], T], *, behind: bool = False) -> T:
-        """What `work` makes of the bank; `behind` says that it writes what the index is not told of.
+    async def run(self, work: Callable[[Bank], T], *, outdates_index: bool = False) -> T:
+        """The result of `work(bank)`; `outdates_index` says that it writes without telling the index.
 
-        Raises NotEnabled, ConfigError, and whatever `work` raises. Once begun, it is finished even when the caller goes
-        away: a write is never left half-done.
+        Raises NotEnabled, ConfigError, and whatever `work` raises. Work that has begun is finished even when the caller
+        goes away: a write is never left half-done.
         """
 
         def turn() -> T:
             bank = self._open()
-            self._behind = self._behind or behind
+            self._outdated = self._outdated or outdates_index
             return work(bank)
 
         return await to_thread.run_sync(turn, limiter=self._turn)
 
-    async def catch_up(self, report: Report) -> None:
-        """Bring the index up to date, and say how far it is where that takes long."""
+    async def update_index(self, report: Report) -> None:
+        """Bring the index up to date, and report progress where that takes long."""
         most, wait = 0, SLICE
         while True:
-            done, total = await self.run(partial(self._slice, wait=wait))
+            done, total = await self.run(partial(self._index_slice, wait=wait))
             most = max(most, total)
             if done == total:
                 break
@@ -68,7 +68,7 @@ class SharedBank:
 
     @asynccontextmanager
     async def serving(self, server: object) -> AsyncIterator[Self]:
-        """The time in which calls may come; afterwards the bank is closed."""
+        """The server's lifespan: calls may come while it lasts, and at its end the bank is closed."""
         try:
             yield self
         finally:
@@ -84,22 +84,21 @@ class SharedBank:
         settings = config.load(self.folder, self.flags)
         if self._bank is None or settings != self._bank.config:
             self._close()
-            check(settings)
+            toolsets.check(settings)
             self._bank = Bank(settings)
         return self._bank
 
-    def _slice(self, bank: Bank, wait: float) -> tuple[int, int]:
-        """Index for so many seconds. (files indexed, files that had to be)"""
-        at = (0, 0)
+    def _index_slice(self, bank: Bank, wait: float) -> tuple[int, int]:
+        """Index for `wait` seconds. Returns how many files were indexed and how many needed it."""
+        progress = (0, 0)
 
         def note(done: int, total: int) -> None:
-            nonlocal at
-            at = (done, total)
+            nonlocal progress
+            progress = (done, total)
 
-        # Most of the lanes' own verbs write without telling the index; it need not look where none of them did.
-        force = self._behind
-        with suppress(sqlite3.Error, ValueError, IndexError):  # a damaged index is mended by whoever asks it next
-            bank.index.refresh(force=force, wait=wait, progress=note)
-            self._behind = False
-            return at
+        with suppress(sqlite3.Error, ValueError, IndexError):  # the call that searches next repairs a damaged index
+            # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
+            bank.index.refresh(force=self._outdated, wait=wait, progress=note)
+            self._outdated = False
+            return progress
         return 0, 0

@@ -1,12 +1,14 @@
-"""Which tools a server has: seed 003's ten, remember and recall, and the toolsets of `[mcp] toolsets`.
+"""Which tools a server has: remember and recall, seed 003's ten, and the toolsets of `[mcp] toolsets`.
 
-A toolset is another lane's verbs, by its seed's own names after the lane's: `vault_add_memory`, `topics_store`.
+A toolset is another lane's verbs, by its seed's own names after the lane's: `vault_add_memory`, `topics_store`. It
+consists of everything in its module that is made by `@tool`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from types import ModuleType
 
 from memlane.config import Config
 from memlane.core.errors import ConfigError
@@ -14,7 +16,14 @@ from memlane.surfaces.mcp import notes, remember_recall
 from memlane.surfaces.mcp.tools import Tool
 
 NAMES = ("vault", "topics", "layers", "records")
-DEFAULT = (*remember_recall.TOOLS, *notes.TOOLS)
+
+
+def _defined_in(module: ModuleType) -> list[Tool]:
+    """A module's tools, in the order they are written in: clients list them so, and prompt caches depend on it."""
+    return [value for value in vars(module).values() if isinstance(value, Tool)]
+
+
+DEFAULT = (*_defined_in(remember_recall), *_defined_in(notes))
 
 
 def check(settings: Config) -> None:
@@ -25,10 +34,7 @@ def check(settings: Config) -> None:
 
 
 def tools(names: Iterable[str] = ()) -> tuple[Tool, ...]:
-    """The default tools and those of the named sets, always in the same order: prompt caches depend on it."""
-    wanted = set(names)
-    found = list(DEFAULT)
-    for name in NAMES:
-        if name in wanted:
-            found += import_module(f"memlane.surfaces.mcp.{name}").TOOLS
-    return tuple(found)
+    """The default tools and those of the named sets, always in the order of NAMES; unknown names are passed over."""
+    chosen = set(names)
+    modules = [import_module(f"memlane.surfaces.mcp.{name}") for name in NAMES if name in chosen]
+    return (*DEFAULT, *(tool for module in modules for tool in _defined_in(module)))

@@ -71,6 +71,3 @@ def embed(
     """The two or three most relevant entries as Markdown for a prompt."""
     block = bank.topics.embed(query, limit=limit, max_tokens=max_tokens)
     return {"text": str(block), "tokens": block.tokens, "entries": [entry.to_dict() for entry in block.entries]}
-
-
-TOOLS = (store, search, load, embed)

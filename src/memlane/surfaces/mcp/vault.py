@@ -1,4 +1,4 @@
-"""Seed 002's verbs as the toolset `vault`. Ids are the vault's own, `3f9a1c0b7d2e`, or the bank's, with `vault:`."""
+"""Seed 002's verbs as the toolset `vault`. An id is the vault's own, `3f9a1c0b7d2e`, or the bank's, with `vault:`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing_extensions import TypedDict
 from memlane import gate
 from memlane.bank import Bank
 from memlane.lanes.vault.record import Record
-from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, LIST, READS, Limit, Words, tool, without_lane
 
+Id = Annotated[str, without_lane("vault")]
 Text = Annotated[str, Field(description="At most 1200 characters")]
 Scope = Annotated[str, Field(description="One of the vault's scopes, such as shared")]
 Scopes = Annotated[Words | None, Field(description="All when left out")]
@@ -47,16 +48,16 @@ class Item(TypedDict):
     topic_id: NotRequired[str]
 
 
-class Bulk(TypedDict):
+class BulkAdded(TypedDict):
     stored: list[dict[str, Any]]
     errors: list[dict[str, Any]]
 
 
-class Gone(TypedDict):
+class Deleted(TypedDict):
     deleted: bool
 
 
-class AllGone(TypedDict):
+class BulkDeleted(TypedDict):
     deleted: list[str]
     not_found: list[str]
 
@@ -104,19 +105,19 @@ def add_memory(
 
 
 @tool(ADDS, name="vault_bulk_add")
-def bulk_add(bank: Bank, items: Annotated[list[Item], Field(max_length=1000)]) -> Bulk:
+def bulk_add(bank: Bank, items: Annotated[list[Item], Field(max_length=1000)]) -> BulkAdded:
     """Add many memories at once. What is refused is reported with its place in the list; the rest is stored."""
     given = [{"scope": bank.vault.scopes[0], "category": "other", "source": "tool", **item} for item in items]
     done = bank.vault.bulk_add(given)
-    for one in done["stored"]:
-        bank.anchor(f"vault:{one['id']}")
-    return cast("Bulk", done)
+    for stored in done["stored"]:
+        bank.anchor(f"vault:{stored['id']}")
+    return cast("BulkAdded", done)
 
 
 @tool(CHANGES, name="vault_update_memory")
 def update_memory(
     bank: Bank,
-    id: str,
+    id: Id,
     text: Annotated[str | None, Field(description="At most 1200 characters")] = None,
     category: Category = None,
     tags: Words | None = None,
@@ -124,7 +125,7 @@ def update_memory(
     topic_id: str | None = None,
 ) -> Stored:
     """Append the next version of a memory; what is not given stays."""
-    return _written(bank, bank.vault.update_memory(_native(id), text, category, tags, None, tier, topic_id))
+    return _written(bank, bank.vault.update_memory(id, text, category, tags, None, tier, topic_id))
 
 
 @tool(ADDS, name="vault_update_by_topic")
@@ -136,15 +137,15 @@ def update_by_topic(
 
 
 @tool(CHANGES, name="vault_delete_memory")
-def delete_memory(bank: Bank, id: str) -> Gone:
+def delete_memory(bank: Bank, id: Id) -> Deleted:
     """Mark a memory as deleted; `memlane restore` brings it back."""
-    return {"deleted": bank.vault.delete_memory(_native(id))}
+    return {"deleted": bank.vault.delete_memory(id)}
 
 
 @tool(CHANGES, name="vault_bulk_delete")
-def bulk_delete(bank: Bank, ids: Words) -> AllGone:
+def bulk_delete(bank: Bank, ids: Annotated[list[Id], LIST]) -> BulkDeleted:
     """Mark many memories as deleted."""
-    done = bank.vault.bulk_delete(map(_native, ids))
+    done = bank.vault.bulk_delete(ids)
     return {"deleted": done["deleted"], "not_found": [gate.shown(id) for id in done["not_found"]]}
 
 
@@ -178,9 +179,9 @@ def propose_deletions(bank: Bank, scopes: Scopes = None) -> list[Proposal]:
 
 
 @tool(CHANGES, name="vault_promote_to_canon")
-def promote_to_canon(bank: Bank, memory_id: str, canonical_text: Text, tags: Words | None = None) -> Stored:
+def promote_to_canon(bank: Bank, memory_id: Id, canonical_text: Text, tags: Words | None = None) -> Stored:
     """Make a register canon, with the text it shall have."""
-    return _written(bank, bank.vault.promote_to_canon(_native(memory_id), canonical_text, tags))
+    return _written(bank, bank.vault.promote_to_canon(memory_id, canonical_text, tags))
 
 
 @tool(READS, name="vault_build_snapshot")
@@ -201,30 +202,8 @@ def compact(bank: Bank) -> Compacted:
     return cast("Compacted", bank.vault.compact())
 
 
-TOOLS = (
-    add_memory,
-    bulk_add,
-    update_memory,
-    update_by_topic,
-    delete_memory,
-    bulk_delete,
-    recall_memories,
-    search_memories,
-    find_consolidation_candidates,
-    propose_deletions,
-    promote_to_canon,
-    build_snapshot,
-    vault_stats,
-    compact,
-)
-
-
-def _native(id: str) -> str:
-    return id.removeprefix("vault:")
-
-
 def _written(bank: Bank, record: Record) -> Stored:
-    """The record, once the code that it names is noted."""
+    """A record that was just written, once the code that it names is anchored."""
     bank.anchor(f"vault:{record.id}")
     return _stored(record)
 
