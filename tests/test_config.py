@@ -104,6 +104,7 @@ def test_settings_can_be_given_in_python(tmp_path: Path) -> None:
         ("[memori]\nenabled = true", "there is no table [memori]."),
         ("enabled = true", "there is no table [enabled]."),
         ('[[allow]]\nfingerprint = "x"', "each [[allow]] needs a fingerprint and a reason."),
+        ("allow = 5", "each [[allow]] needs a fingerprint and a reason."),
     ],
 )
 def test_a_wrong_setting_names_file_key_and_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:

@@ -1,17 +1,24 @@
-"""Find the bank and read its settings. The only module that looks at the environment.
+"""Find the bank and read its settings. Nothing here writes.
 
-Precedence, the first that speaks wins: flags, environment (MEMLANE_<KEY>), the project's memlane.toml, the user's
-config.toml, the defaults. Every value remembers where it came from.
+The first of these sources that has a setting decides its value (see `_sources` and `_decide`):
+
+    flag         an option of the command line, or a keyword of Bank.open
+    MEMLANE_KEY  an environment variable
+    memlane.toml the nearest one, in the folder or above it; or seed 003's config.toml
+    config.toml  the user's own, in ~/.config/memlane
+    default      the one in SETTINGS
+
+`Config.sources` names the deciding source of every setting. No other module reads memlane's environment variables.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlane.core.errors import ConfigError, NotEnabled
 from memlane.core.toml import load_toml
@@ -19,14 +26,14 @@ from memlane.gate import shown
 from memlane.lanes import LANES, NAMES
 
 PROJECT_FILE = "memlane.toml"
-SEED_FILE = "config.toml"  # seed 003's own name for it; read where it has a [memory] table
+SEED_FILE = "config.toml"  # seed 003's name for it; read where it has a [memory] table
 FOLDER = ".memories"
 USER_FOLDER = "mcp-markdown-ragdocs/memories"  # seed 003's user store, under the user's data folder
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of the configuration. `kind` is a type, or a tuple of the allowed words."""
+    """One key of the configuration. `kind` is a type, or a tuple of the allowed words; `what` says what it sets."""
 
     key: str
     kind: Any
@@ -37,6 +44,7 @@ class Setting:
 
     @property
     def allowed(self) -> str:
+        """The allowed values, for a message."""
         if isinstance(self.kind, tuple):
             return " or ".join(f'"{word}"' for word in self.kind)
         words = {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list of text"}
@@ -80,24 +88,24 @@ SETTINGS = (
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _TABLES = {key.partition(".")[0] for key in _BY_KEY}
-_FREE_TABLES = {"allow"}  # [[allow]] is a list, not a setting
+_ALLOW = "allow"  # [[allow]] is a list of findings that somebody has accepted, not a setting
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What is in force. `file` is the project's configuration; None where only the user's own bank can be meant."""
+    """The settings in force. `file` is the project's configuration; None leaves only the user's own bank."""
 
     file: Path | None
     values: Mapping[str, Any]
-    sources: Mapping[str, str]
-    allow: tuple[str, ...] = ()
+    sources: Mapping[str, str]  # for each key the deciding source: "flag", a variable, a file's path or "default"
+    allow: tuple[str, ...] = ()  # fingerprints of accepted findings, from all files
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
     @property
     def project(self) -> Path | None:
-        """The folder of the project."""
+        """The project's folder."""
         return self.file.parent if self.file else None
 
     @property
@@ -105,7 +113,7 @@ class Config:
         """The bank's folder."""
         external = self["memory_configuration.external_path"]
         if external:
-            return self._resolve(external)
+            return self.resolve(external)
         if self["memory.storage_strategy"] == "user" or self.project is None:
             return user_bank()
         return self.project / FOLDER
@@ -113,15 +121,16 @@ class Config:
     def lane_root(self, lane: str) -> Path:
         """Where a lane's files are: as configured, else at its place in the bank's folder."""
         configured = self.values.get(f"lanes.{lane}") or (lane == "topics" and self["directory_structure.memory_path"])
-        return self._resolve(configured) if configured else self.root / LANES[lane].place
+        return self.resolve(configured) if configured else self.root / LANES[lane].place
 
     @property
     def profile(self) -> Profile:
         """What prompt blocks show: the [profile] table, or the YAML file that it names. Raises ConfigError."""
         return profile(self)
 
-    def _resolve(self, path: str) -> Path:
-        return (self.project or _here(".")) / _expanded(path)
+    def resolve(self, path: str) -> Path:
+        """A configured path: `~` is the home folder, and a relative path starts at the project's folder."""
+        return (self.project or _absolute(".")) / _expanded(path)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -133,6 +142,224 @@ class Config:
                 for key in sorted(self.values)
             },
         }
+
+
+# -- loading: which source decides
+
+
+class _Source(NamedTuple):
+    """A place that settings come from: what `Config.sources` calls it, and the settings it has."""
+
+    name: str
+    values: Mapping[str, Any]
+    allow: Sequence[str] = ()
+
+
+def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> Config:
+    """The configuration for a folder (default: MEMLANE_BANK, else the current folder).
+
+    Raises ConfigError, which names the source, the key and what is allowed.
+    """
+    file = find_project(folder)
+    sources = list(_sources(flags or {}, file))
+    decided = {setting.key: _decide(setting, sources) for setting in SETTINGS}
+    config = Config(
+        file,
+        values={key: value for key, (value, _) in decided.items()},
+        sources={key: name for key, (_, name) in decided.items()},
+        allow=tuple(fingerprint for source in sources for fingerprint in source.allow),
+    )
+    _refuse_overlaps(config)
+    return config
+
+
+def _sources(flags: Mapping[str, Any], file: Path | None) -> Iterator[_Source]:
+    """All sources that are obeyed, the one with the highest precedence first. Raises ConfigError."""
+    for key in flags:
+        if key not in _BY_KEY:
+            raise ConfigError(f"There is no setting {shown(key)!r}.", hint=_suggestion(key))
+    yield _Source("flag", flags)
+    yield from _from_environment()
+    for path in (file, user_file()):
+        if path is not None and os.path.isfile(path):
+            yield _from_file(path)
+
+
+def _decide(setting: Setting, sources: Sequence[_Source]) -> tuple[Any, str]:
+    """A setting's value and the name of the source that decided it. Raises ConfigError for a value it cannot have."""
+    for source in sources:
+        if setting.key in source.values:
+            return _checked(setting, source.values[setting.key], source.name), source.name
+    return setting.default, "default"
+
+
+def require_enabled(config: Config) -> None:
+    """Raise NotEnabled unless memory is switched on."""
+    if not config["memory.enabled"]:
+        raise NotEnabled(
+            "Memory system is not enabled"
+            + (f" in {config.file}" if config.file else " here: no memlane.toml was found"),
+            hint="Run `memlane init` in your project's folder.",
+        )
+
+
+def default(key: str) -> Any:
+    """The value of a setting that no source sets."""
+    return _BY_KEY[key].default
+
+
+# -- sources: the environment
+
+
+def _from_environment() -> Iterator[_Source]:
+    """MEMLANE_STORAGE_STRATEGY for [memory] and [memory_configuration], MEMLANE_VAULT_MAX_ACTIVE for other tables."""
+    for setting in SETTINGS:
+        table, _, key = setting.key.partition(".")
+        name = f"MEMLANE_{key if table in ('memory', 'memory_configuration') else f'{table}_{key}'}".upper()
+        if text := os.environ.get(name):
+            yield _Source(name, {setting.key: parsed(setting.key, text)})
+
+
+def parsed(key: str, text: str) -> Any:
+    """A setting's value from the text of a flag or an environment variable; the text itself when it does not fit."""
+    kind = _BY_KEY[key].kind if key in _BY_KEY else str
+    if kind is bool:
+        words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+        return words.get(text.lower(), text)
+    if kind is list:
+        with suppress(ValueError):
+            if text.lstrip().startswith("["):  # written as in a file
+                return load_toml(f"value = {text}")["value"]
+        return [item.strip() for item in text.split(",") if item.strip()]
+    if kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+# -- sources: files
+
+
+def find_project(folder: str | Path | None = None) -> Path | None:
+    """The nearest memlane.toml (or seed 003's config.toml) in a folder or above it.
+
+    The folder is by default that of MEMLANE_BANK, else the current one. Raises ConfigError for one that does not exist.
+    """
+    named = folder or os.environ.get("MEMLANE_BANK")
+    start = _absolute(named or ".")
+    if named and not os.path.isdir(start):
+        raise ConfigError("There is no such folder to look for a bank in.", hint="Check --bank or MEMLANE_BANK.")
+    for place in (start, *start.parents):
+        path = place / PROJECT_FILE
+        if os.path.isfile(path):
+            return path
+        if is_seed_file(place / SEED_FILE):
+            return place / SEED_FILE
+    return None
+
+
+def is_seed_file(path: Path) -> bool:
+    """Whether this config.toml is seed 003's: many programs have such a file, but not our keys in a [memory] table."""
+    if not os.path.isfile(path) or path == user_file():
+        return False
+    try:
+        memory = _read(path).get("memory")
+    except ConfigError:
+        return False
+    return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
+
+
+def _from_file(path: Path) -> _Source:
+    """The settings of a file. Unknown keys are errors, except in seed 003's config.toml, which has keys of its own.
+
+    Raises ConfigError.
+    """
+    values: dict[str, Any] = {}
+    tables = _read(path)
+    accepted = tables.pop(_ALLOW, [])
+    for name, table in tables.items():
+        if name not in _TABLES or not isinstance(table, dict):
+            if path.name == PROJECT_FILE:
+                hint = f"It has: {', '.join(sorted({*_TABLES, _ALLOW}))}."
+                raise ConfigError(f"{path}: there is no table [{name}].", hint=hint)
+            continue
+        for key, value in table.items():
+            if f"{name}.{key}" in _BY_KEY:
+                values[f"{name}.{key}"] = value
+            elif path.name == PROJECT_FILE or path == user_file():
+                raise ConfigError(f"{path}: there is no key {key!r} in [{name}].", hint=_suggestion(f"{name}.{key}"))
+    return _Source(str(path), values, _allowed(accepted, path))
+
+
+def _allowed(entries: Any, path: Path) -> list[str]:
+    """Fingerprints of `[[allow]] fingerprint = …, reason = …`: findings that somebody has accepted."""
+    fingerprints = []
+    for entry in entries if isinstance(entries, Iterable) else [entries]:
+        if not isinstance(entry, dict) or not entry.get("fingerprint") or not entry.get("reason"):
+            raise ConfigError(
+                f"{path}: each [[allow]] needs a fingerprint and a reason.", hint="`memlane audit --json` prints them."
+            )
+        fingerprints.append(str(entry["fingerprint"]))
+    return fingerprints
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
+    try:
+        return load_toml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None
+
+
+# -- checks
+
+
+def _checked(setting: Setting, value: Any, source: str) -> Any:
+    """The value, if the setting can have it. Raises ConfigError, which names the source and not the value."""
+    kind = setting.kind
+    if isinstance(kind, tuple):
+        fits = value in kind
+    elif kind is list:
+        fits = isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+        fits = fits and bool(value or not setting.default)  # a list with a default must not be emptied
+    else:
+        fits = isinstance(value, int | float if kind is float else kind)
+        fits = fits and (kind is bool or not isinstance(value, bool))  # in Python, True is an int
+    if fits and setting.least is not None:
+        fits = value >= setting.least
+    if fits and setting.most is not None:
+        fits = value <= setting.most
+    if not fits:
+        raise ConfigError(f"{source}: {setting.key} must be {setting.allowed}.", hint=f"{setting.key}: {setting.what}.")
+    return value
+
+
+def _suggestion(key: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(key, _BY_KEY, 1)
+    if close:
+        return f"Did you mean {close[0]}?"
+    siblings = [other for other in _BY_KEY if other.startswith(key.partition(".")[0] + ".")]
+    return f"There are: {', '.join(siblings or sorted(_TABLES))}."
+
+
+def _refuse_overlaps(config: Config) -> None:
+    """Raise ConfigError for lanes in one place, which would read each other's files; only notes may hold the others."""
+    roots = {name: config.lane_root(name) for name in NAMES}
+    for name, root in roots.items():
+        for other, place in roots.items():
+            if (name < other and root == place) or (name != "notes" and name != other and root in place.parents):
+                raise ConfigError(
+                    f"The lanes {name} and {other} overlap: {root} and {place}.",
+                    hint=f"Give lanes.{other} a folder of its own in {config.sources[f'lanes.{other}']}.",
+                )
+
+
+# -- the profile of an agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +375,7 @@ class Profile:
 def profile(config: Config) -> Profile:
     """The profile in force. Raises ConfigError."""
     if config["profile.file"]:
-        return load_profile(config._resolve(config["profile.file"]))
+        return load_profile(config.resolve(config["profile.file"]))
     return _profile({field.name: config[f"profile.{field.name}"] for field in fields(Profile)})
 
 
@@ -177,80 +404,12 @@ def _profile(values: dict[str, Any]) -> Profile:
     return Profile(**{**values, "scopes": tuple(values.get("scopes", Profile().scopes))})
 
 
-def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> Config:
-    """The configuration that holds in a folder (default: MEMLANE_BANK, else the current one).
-
-    Raises ConfigError naming the file, the key and what is allowed. Reads only.
-    """
-    file = find_project(folder)
-    layers: list[tuple[str, dict[str, Any]]] = [("flag", dict(flags or {})), *_environment()]
-    for key in layers[0][1]:
-        if key not in _BY_KEY:
-            raise ConfigError(f"There is no setting {shown(key)!r}.", hint=_suggestion(key))
-    allow: list[str] = []
-    for path in (file, user_file()):
-        if path is not None and os.path.isfile(path):
-            table = _read(path)
-            layers.append((str(path), _flatten(table, path)))
-            allow += _allowed(table, path)
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for setting in SETTINGS:
-        values[setting.key], sources[setting.key] = setting.default, "default"
-        for source, layer in layers:
-            if setting.key in layer:
-                values[setting.key] = _checked(setting, layer[setting.key], source)
-                sources[setting.key] = source
-                break
-    config = Config(file, values, sources, tuple(allow))
-    _refuse_overlaps(config)
-    return config
+# -- places on this machine, and variables that are no settings
 
 
-def require_enabled(config: Config) -> None:
-    """Raise NotEnabled unless memory is switched on."""
-    if not config["memory.enabled"]:
-        raise NotEnabled(
-            "Memory system is not enabled"
-            + (f" in {config.file}" if config.file else " here: no memlane.toml was found"),
-            hint="Run `memlane init` in your project's folder.",
-        )
-
-
-def find_project(folder: str | Path | None = None) -> Path | None:
-    """The nearest memlane.toml (or seed-003 config.toml) in this folder or above it. A named folder must exist."""
-    named = folder or os.environ.get("MEMLANE_BANK")
-    start = _here(named or ".")
-    if named and not os.path.isdir(start):
-        raise ConfigError("There is no such folder to look for a bank in.", hint="Check --bank or MEMLANE_BANK.")
-    for place in (start, *start.parents):
-        path = place / PROJECT_FILE
-        if os.path.isfile(path):
-            return path
-        if is_seed_file(place / SEED_FILE):
-            return place / SEED_FILE
-    return None
-
-
-def is_seed_file(path: Path) -> bool:
-    """Whether this config.toml is seed 003's, with one of its keys in a [memory] table: any program may have one."""
-    if not os.path.isfile(path) or path == user_file():
-        return False
-    try:
-        memory = _read(path).get("memory")
-    except ConfigError:
-        return False
-    return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
-
-
-def default(key: str) -> Any:
-    """What a setting is where nobody has set it."""
-    return _BY_KEY[key].default
-
-
-def mcp_token() -> str | None:
-    """The token that clients of the MCP server have to send; it is in no file that a project shares."""
-    return os.environ.get("MEMLANE_MCP_TOKEN") or None
+def home() -> Path:
+    """The user's home folder. Raises ConfigError where there is none; so do `user_bank` and `user_state`."""
+    return _expanded("~")
 
 
 def user_bank() -> Path:
@@ -259,17 +418,8 @@ def user_bank() -> Path:
 
 
 def user_state() -> Path:
-    """Where memlane keeps what it must remember of this machine: backups of changed configurations, logs."""
+    """Where memlane keeps what belongs to this machine: backups of changed configurations, logs."""
     return _expanded(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "memlane"
-
-
-def home() -> Path:
-    return _expanded("~")
-
-
-def variables(*names: str) -> dict[str, str]:
-    """Those of these variables that are set: other programs' own ways to move their configuration."""
-    return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 
 def user_file() -> Path | None:
@@ -280,6 +430,16 @@ def user_file() -> Path | None:
         return None
 
 
+def mcp_token() -> str | None:
+    """The token that clients of the MCP server must send; never in a file, since a project may share its files."""
+    return os.environ.get("MEMLANE_MCP_TOKEN") or None
+
+
+def variables(*names: str) -> dict[str, str]:
+    """Those of these environment variables that are set and not empty."""
+    return {name: os.environ[name] for name in names if os.environ.get(name)}
+
+
 def _expanded(path: str | Path) -> Path:
     try:
         return Path(path).expanduser()
@@ -287,121 +447,8 @@ def _expanded(path: str | Path) -> Path:
         raise ConfigError("There is no home folder for '~'.", hint="Set HOME, or write the path out.") from None
 
 
-def _here(path: str | Path) -> Path:
+def _absolute(path: str | Path) -> Path:
     try:
         return _expanded(path).absolute()
     except FileNotFoundError:
         raise ConfigError("The current folder is gone.", hint="Change to a folder that exists.") from None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
-    try:
-        return load_toml(text)
-    except ValueError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Mend it in an editor.") from None
-
-
-def _flatten(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    ours = path.name == PROJECT_FILE
-    for name, section in table.items():
-        if name in _FREE_TABLES:
-            continue
-        if name not in _TABLES or not isinstance(section, dict):
-            if ours:
-                hint = f"It has: {', '.join(sorted(_TABLES | _FREE_TABLES))}."
-                raise ConfigError(f"{path}: there is no table [{name}].", hint=hint)
-            continue
-        for key, value in section.items():
-            if f"{name}.{key}" not in _BY_KEY:
-                if path.name == SEED_FILE and path != user_file():
-                    continue  # another program's keys
-                raise ConfigError(f"{path}: there is no key {key!r} in [{name}].", hint=_suggestion(f"{name}.{key}"))
-            flat[f"{name}.{key}"] = value
-    return flat
-
-
-def _allowed(table: Mapping[str, Any], path: Path) -> list[str]:
-    """Fingerprints of `[[allow]] fingerprint = …, reason = …`: findings somebody has looked at."""
-    found = []
-    for entry in table.get("allow", []):
-        if not isinstance(entry, dict) or not entry.get("fingerprint") or not entry.get("reason"):
-            raise ConfigError(
-                f"{path}: each [[allow]] needs a fingerprint and a reason.", hint="`memlane audit --json` prints them."
-            )
-        found.append(str(entry["fingerprint"]))
-    return found
-
-
-def _environment() -> Iterator[tuple[str, dict[str, Any]]]:
-    """MEMLANE_STORAGE_STRATEGY for [memory] and [memory_configuration], MEMLANE_VAULT_MAX_ACTIVE for other tables."""
-    for setting in SETTINGS:
-        table, _, key = setting.key.partition(".")
-        name = f"MEMLANE_{key}" if table in ("memory", "memory_configuration") else f"MEMLANE_{table}_{key}"
-        if raw := os.environ.get(name.upper()):
-            yield name.upper(), {setting.key: parsed(setting.key, raw)}
-
-
-def parsed(key: str, raw: str) -> Any:
-    """A setting's value from the text of a flag or an environment variable; left as text when it does not fit."""
-    setting = _BY_KEY.get(key)
-    if setting is None or isinstance(setting.kind, tuple) or setting.kind is str:
-        return raw
-    if setting.kind is list:
-        with suppress(ValueError):
-            if raw.lstrip().startswith("["):  # as it stands in the file
-                return load_toml(f"value = {raw}")["value"]
-        return [item.strip() for item in raw.split(",") if item.strip()]
-    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    try:
-        return words.get(raw.lower(), raw) if setting.kind is bool else setting.kind(raw)
-    except ValueError:
-        return raw
-
-
-def _checked(setting: Setting, value: Any, source: str) -> Any:
-    kind = setting.kind
-    if isinstance(kind, tuple):
-        good = value in kind
-    elif kind is float:
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-    elif kind is int:
-        good = isinstance(value, int) and not isinstance(value, bool)
-    elif kind is list:
-        good = isinstance(value, list) and all(isinstance(item, str) and item for item in value)
-        good = good and (bool(value) or not setting.default)  # what is never empty by itself must not become so
-    else:
-        good = isinstance(value, kind)
-    if good and setting.least is not None:
-        good = value >= setting.least
-    if good and setting.most is not None:
-        good = value <= setting.most
-    if not good:
-        raise ConfigError(f"{source}: {setting.key} must be {setting.allowed}.", hint=f"{setting.key}: {setting.what}.")
-    return value
-
-
-def _suggestion(key: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(key, _BY_KEY, 1)
-    if close:
-        return f"Did you mean {close[0]}?"
-    siblings = [other for other in _BY_KEY if other.startswith(key.partition(".")[0] + ".")]
-    return f"There are: {', '.join(siblings or sorted(_TABLES))}."
-
-
-def _refuse_overlaps(config: Config) -> None:
-    """Two lanes in one place would read each other's files; only the notes' folder may hold the others'."""
-    roots = {name: config.lane_root(name) for name in NAMES}
-    for name, root in roots.items():
-        for other, place in roots.items():
-            if (name < other and root == place) or (name != "notes" and name != other and root in place.parents):
-                raise ConfigError(
-                    f"The lanes {name} and {other} overlap: {root} and {place}.",
-                    hint=f"Give lanes.{other} a folder of its own in {config.sources[f'lanes.{other}']}.",
-                )
