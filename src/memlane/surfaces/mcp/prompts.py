@@ -13,12 +13,14 @@ from memlane.bank import Bank
 MAX_VALUES = 100  # in one completion, by the protocol
 WAIT = 0.5  # seconds for a completion to look for new memories: nobody waits longer while typing
 
+Text = Callable[[Bank, dict[str, str]], str]
+
 
 class Template(NamedTuple):
     """A prompt and the function that makes its text from the bank and the arguments."""
 
     prompt: Prompt
-    text: Callable[[Bank, dict[str, str]], str]
+    text: Text
     reads_index: bool = False
 
 
@@ -51,38 +53,30 @@ def _wrap_up(bank: Bank, arguments: dict[str, str]) -> str:
     )
 
 
+def _template(
+    name: str, description: str, text: Text, *arguments: PromptArgument, reads_index: bool = False
+) -> Template:
+    title = name.replace("-", " ").capitalize()
+    prompt = Prompt(name=name, title=title, description=description, arguments=list(arguments))
+    return Template(prompt, text, reads_index)
+
+
 _TEMPLATES = (
-    Template(
-        Prompt(
-            name="recall",
-            title="Recall",
-            description="Bring what the memory holds about a topic into the conversation.",
-            arguments=[PromptArgument(name="topic", description="A task, a question, a file or a tag.", required=True)],
-        ),
+    _template(
+        "recall",
+        "Bring what the memory holds about a topic into the conversation.",
         _recall,
+        PromptArgument(name="topic", description="A task, a question, a file or a tag.", required=True),
         reads_index=True,
     ),
-    Template(
-        Prompt(
-            name="remember",
-            title="Remember",
-            description="Have something stored well: self-contained, once, without secrets.",
-            arguments=[
-                PromptArgument(name="what", description="What is to be remembered.", required=True),
-                PromptArgument(name="tags", description="Tags, with commas.", required=False),
-            ],
-        ),
+    _template(
+        "remember",
+        "Have something stored well: self-contained, once, without secrets.",
         _remember,
+        PromptArgument(name="what", description="What is to be remembered.", required=True),
+        PromptArgument(name="tags", description="Tags, with commas.", required=False),
     ),
-    Template(
-        Prompt(
-            name="wrap-up",
-            title="Wrap up",
-            description="At the end of a session: store what the next one needs.",
-            arguments=[],
-        ),
-        _wrap_up,
-    ),
+    _template("wrap-up", "At the end of a session: store what the next one needs.", _wrap_up),
 )
 TEMPLATES = {template.prompt.name: template for template in _TEMPLATES}
 

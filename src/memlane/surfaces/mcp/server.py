@@ -14,31 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mcp import types
 from mcp.server import CacheHint, Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    CompleteRequestParams,
-    CompleteResult,
-    Completion,
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    PromptMessage,
-    PromptReference,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    ResourceTemplateReference,
-    TextContent,
-)
 
 from memlane import __version__, config, gate
 from memlane.core.errors import ConfigError, InvalidInput, MemlaneError, NotEnabled, NotFound, StorageError
@@ -69,6 +48,7 @@ _LEGACY_NOT_FOUND = -32002
 _HOUR, _NOW = CacheHint(ttl_ms=3_600_000, scope="public"), CacheHint(ttl_ms=0, scope="private")
 
 Context = ServerRequestContext[Any, Any]
+ListParams = types.PaginatedRequestParams | None
 
 
 def build_server(
@@ -122,79 +102,79 @@ class _Handlers:
 
     # -- tools
 
-    async def list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[tool.definition for tool in self.tools.values()])
+    async def list_tools(self, ctx: Context, params: ListParams) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.definition for tool in self.tools.values()])
 
-    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self.tools.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, "There is no such tool. tools/list names them.")
+            raise MCPError(types.INVALID_PARAMS, "There is no such tool. tools/list names them.")
         try:
             arguments = tool.checked(params.arguments)
             if tool.reads_index:
                 await self.bank.update_index(_reporter(ctx))
             result = await self.bank.run(lambda bank: tool.run(bank, **arguments), outdates_index=tool.outdates_index)
         except Exception as error:
-            return CallToolResult(content=[_text(_sentence(error, tool.name))], is_error=True)
-        return CallToolResult(
+            return types.CallToolResult(content=[_text(_sentence(error, tool.name))], is_error=True)
+        return types.CallToolResult(
             content=[_text(json.dumps(result, ensure_ascii=False))],
             structured_content={"result": result} if tool.returns_list else result,
         )
 
     # -- resources
 
-    async def list_resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list_resources(self, ctx: Context, params: ListParams) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
         with _failures_told(ctx):
             try:
                 listed, next_cursor = await self.bank.run(lambda bank: resources.page(bank, cursor))
             except NotEnabled:
-                return ListResourcesResult(resources=[])  # clients ask as soon as they connect; the tools say why
-            return ListResourcesResult(resources=listed, next_cursor=next_cursor)
+                return types.ListResourcesResult(resources=[])  # clients ask as soon as they connect; the tools say why
+            return types.ListResourcesResult(resources=listed, next_cursor=next_cursor)
 
-    async def list_templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+    async def list_templates(self, ctx: Context, params: ListParams) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
 
-    async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
         with _failures_told(ctx):
             try:
-                return ReadResourceResult(contents=[await self.bank.run(lambda bank: resources.read(bank, uri))])
+                return types.ReadResourceResult(contents=[await self.bank.run(lambda bank: resources.read(bank, uri))])
             except NotFound:
-                code = INVALID_PARAMS if ctx.protocol_version >= _MODERN else _LEGACY_NOT_FOUND
+                code = types.INVALID_PARAMS if ctx.protocol_version >= _MODERN else _LEGACY_NOT_FOUND
                 raise MCPError(code, "Resource not found", {"uri": gate.redacted(uri)}) from None
 
     # -- prompts
 
-    async def list_prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=[template.prompt for template in prompts.TEMPLATES.values()])
+    async def list_prompts(self, ctx: Context, params: ListParams) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[template.prompt for template in prompts.TEMPLATES.values()])
 
-    async def get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         template = prompts.TEMPLATES.get(params.name)
         if template is None:
-            raise MCPError(INVALID_PARAMS, "There is no such prompt. prompts/list names them.")
+            raise MCPError(types.INVALID_PARAMS, "There is no such prompt. prompts/list names them.")
         arguments = dict(params.arguments or {})
         for argument in template.prompt.arguments or []:
             if argument.required and not arguments.get(argument.name, "").strip():
-                raise MCPError(INVALID_PARAMS, f"The prompt needs its argument {argument.name}.")
+                raise MCPError(types.INVALID_PARAMS, f"The prompt needs its argument {argument.name}.")
         with _failures_told(ctx):
             if template.reads_index:
                 await self.bank.update_index(_reporter(ctx))
             message = _text(await self.bank.run(lambda bank: template.text(bank, arguments)))
-        return GetPromptResult(
-            description=template.prompt.description, messages=[PromptMessage(role="user", content=message)]
+        return types.GetPromptResult(
+            description=template.prompt.description, messages=[types.PromptMessage(role="user", content=message)]
         )
 
-    async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         name, typed = params.argument.name, params.argument.value
-        if isinstance(params.ref, ResourceTemplateReference) and name == "id":
+        if isinstance(params.ref, types.ResourceTemplateReference) and name == "id":
             completions = prompts.ids
-        elif isinstance(params.ref, PromptReference) and name in ("tags", "topic"):
+        elif isinstance(params.ref, types.PromptReference) and name in ("tags", "topic"):
             completions = prompts.tags
         else:
-            return CompleteResult(completion=Completion(values=[], total=0, has_more=False))
+            return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         with _failures_told(ctx):
-            return CompleteResult(completion=await self.bank.run(lambda bank: completions(bank, typed)))
+            return types.CompleteResult(completion=await self.bank.run(lambda bank: completions(bank, typed)))
 
 
 async def _redact_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -215,12 +195,12 @@ def _failures_told(ctx: Context) -> Iterator[None]:
     except MCPError:
         raise
     except Exception as error:
-        code = INVALID_PARAMS if isinstance(error, InvalidInput) else INTERNAL_ERROR
+        code = types.INVALID_PARAMS if isinstance(error, InvalidInput) else types.INTERNAL_ERROR
         raise MCPError(code, _sentence(error, ctx.method)) from None
 
 
-def _text(text: str) -> TextContent:
-    return TextContent(type="text", text=text)
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
 
 
 def _reporter(ctx: Context) -> Report:

@@ -17,16 +17,7 @@ from typing import Annotated, Any, get_origin, get_type_hints
 
 from mcp.types import Tool as Definition
 from mcp.types import ToolAnnotations
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    create_model,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError, create_model
 
 from memlane.core.errors import InvalidInput
 
@@ -115,7 +106,7 @@ def tool(
             for parameter in parameters
         }
         tool_name = name or function.__name__
-        arguments = create_model(tool_name, __config__=ConfigDict(extra="forbid"), **fields)
+        arguments = create_model(tool_name, __config__={"extra": "forbid"}, **fields)
         returns_list = get_origin(hints["return"]) is list
         output = compact(TypeAdapter(hints["return"]).json_schema())
         if returns_list:
