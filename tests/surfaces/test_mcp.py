@@ -1,4 +1,4 @@
-"""The MCP server, asked by the SDK's own client in memory."""
+"""The MCP server, called by the SDK's own client in memory."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(folder: Path, steps: Callable[[Client], Awaitable[T]], era: str = "auto", **options: Any) -> T:
-    """What a client makes of a server in memory."""
+def with_client(folder: Path, steps: Callable[[Client], Awaitable[T]], era: str = "auto", **options: Any) -> T:
+    """The result of what a client does with a server in memory."""
 
     async def run() -> T:
         async with Client(build_server(folder, **options), mode=era) as client:
@@ -60,14 +60,14 @@ def asked(folder: Path, steps: Callable[[Client], Awaitable[T]], era: str = "aut
     return anyio.run(run)
 
 
-def said(result: CallToolResult) -> str:
+def text_of(result: CallToolResult) -> str:
     (content,) = result.content
     assert content.type == "text"
     return content.text
 
 
 def calls(folder: Path, *steps: tuple[str, dict[str, Any]], era: str = "auto", **options: Any) -> list[Any]:
-    """The answers of several calls in a row; of a failed one, its text."""
+    """The answers to several calls in a row; for a failed call, its text."""
 
     async def run(client: Client) -> list[Any]:
         found = []
@@ -75,22 +75,22 @@ def calls(folder: Path, *steps: tuple[str, dict[str, Any]], era: str = "auto", *
             result = await client.call_tool(name, arguments)
             if result.is_error:
                 assert result.structured_content is None
-                found.append(said(result))
+                found.append(text_of(result))
             else:
-                shown = json.loads(said(result))
+                shown = json.loads(text_of(result))
                 listing = isinstance(shown, list)
                 assert result.structured_content == ({"result": shown} if listing else shown)
                 found.append(shown)
         return found
 
-    return asked(folder, run, era, **options)
+    return with_client(folder, run, era, **options)
 
 
 def call(folder: Path, name: str, /, *, more: tuple[str, ...] = (), **arguments: Any) -> Any:
     return calls(folder, (name, arguments), more=more)[0]
 
 
-# -- what a client is told at first
+# -- what a client learns when it connects
 
 
 def definitions(folder: Path, **options: Any) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ def definitions(folder: Path, **options: Any) -> list[dict[str, Any]]:
         listed = await client.list_tools()
         return [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed.tools]
 
-    return asked(folder, run, **options)
+    return with_client(folder, run, **options)
 
 
 def test_the_tools_are_the_seeds_ten_and_remember_and_recall_always_in_the_same_order(folder: Path) -> None:
@@ -168,7 +168,7 @@ def test_the_handshake_and_the_lists_touch_neither_bank_nor_index(folder: Path, 
         await client.list_resource_templates()
         return client.instructions
 
-    assert asked(folder, run, era) == INSTRUCTIONS
+    assert with_client(folder, run, era) == INSTRUCTIONS
     assert tree(folder) == before
 
 
@@ -469,7 +469,7 @@ def test_without_a_bank_there_are_no_resources(tmp_path: Path) -> None:
     async def run(client: Client) -> Any:
         return (await client.list_resources()).resources
 
-    assert asked(tmp_path, run) == []
+    assert with_client(tmp_path, run) == []
 
 
 def test_a_server_begins_to_work_when_a_bank_is_made_and_follows_its_configuration(tmp_path: Path) -> None:
@@ -485,7 +485,7 @@ def test_a_server_begins_to_work_when_a_bank_is_made_and_follows_its_configurati
         (tmp_path / "memlane.toml").write_text("[memory]\nenabled = true\n")
         return [*found, await works()]
 
-    assert asked(tmp_path, run) == [False, True, False, True]
+    assert with_client(tmp_path, run) == [False, True, False, True]
 
 
 def test_a_broken_configuration_is_what_every_call_says(folder: Path) -> None:
@@ -543,7 +543,7 @@ def test_an_id_that_is_not_there_is_repeated_without_its_secrets(folder: Path) -
 def test_unknown_names_are_not_repeated(folder: Path, era: str) -> None:
     async def run(client: Client) -> list[tuple[int, str]]:
         found = []
-        for asking in (
+        for request in (
             lambda: client.call_tool(SECRET, {}),
             lambda: client.get_prompt(SECRET),
             lambda: client.get_prompt("recall", {SECRET: SECRET}),
@@ -552,12 +552,12 @@ def test_unknown_names_are_not_repeated(folder: Path, era: str) -> None:
             lambda: client.list_resources(cursor=SECRET),
         ):
             with pytest.raises(MCPError) as error:
-                await asking()
+                await request()
             found.append((error.value.error.code, error.value.error.model_dump_json()))
         return found
 
     missing = -32602 if era == "2026-07-28" else -32002
-    found = asked(folder, run, era)
+    found = with_client(folder, run, era)
     assert [code for code, _ in found] == [-32602, -32602, -32602, missing, missing, -32602]
     assert SECRET not in str(found)
 
@@ -587,16 +587,16 @@ def test_fifty_calls_at_once_are_all_answered_and_none_is_lost(folder: Path, era
     async def run(client: Client) -> list[CallToolResult]:
         results: dict[int, CallToolResult] = {}
 
-        async def one(number: int) -> None:
+        async def call_one(number: int) -> None:
             results[number] = await client.call_tool(*kinds[number % 5](number))
 
         async with anyio.create_task_group() as tasks:
             for number in range(50):
-                tasks.start_soon(one, number)
+                tasks.start_soon(call_one, number)
         return [results[number] for number in range(50)]
 
-    results = asked(folder, run, era)
-    assert [said(result) for result in results if result.is_error] == []
+    results = with_client(folder, run, era)
+    assert [text_of(result) for result in results if result.is_error] == []
     bank = Bank.open(folder)
     assert {memory.native_id for memory in bank.memories("notes")} == {f"n{n}" for n in range(0, 50, 5)}
     assert len(list(bank.memories("vault"))) == 4
@@ -607,18 +607,18 @@ def test_fifty_calls_at_once_are_all_answered_and_none_is_lost(folder: Path, era
 def test_a_search_in_a_large_bank_that_is_not_indexed_says_how_far_it_is(folder: Path, era: str) -> None:
     for number in range(600):
         (folder / f".memories/n{number:04}.md").write_text(words(number, 4))
-    heard: list[tuple[float, float | None, str | None]] = []
+    progress: list[tuple[float, float | None, str | None]] = []
 
-    async def hear(done: float, total: float | None, message: str | None) -> None:
-        heard.append((done, total, message))
+    async def note(done: float, total: float | None, message: str | None) -> None:
+        progress.append((done, total, message))
 
     async def run(client: Client) -> Any:
-        result = await client.call_tool("search_memories", {"query": words(7, 4)}, progress_callback=hear)
-        return json.loads(said(result))
+        result = await client.call_tool("search_memories", {"query": words(7, 4)}, progress_callback=note)
+        return json.loads(text_of(result))
 
-    assert asked(folder, run, era)[0]["memory_id"] == "memory:n0007"
-    assert heard[-1] == (600, 600, "indexed 600 of 600 files")
-    assert [done for done, _, _ in heard] == sorted({done for done, _, _ in heard})
+    assert with_client(folder, run, era)[0]["memory_id"] == "memory:n0007"
+    assert progress[-1] == (600, 600, "indexed 600 of 600 files")
+    assert [done for done, _, _ in progress] == sorted({done for done, _, _ in progress})
 
 
 def test_a_damaged_index_is_mended_by_the_next_search(folder: Path) -> None:
@@ -651,7 +651,7 @@ def test_resources_are_listed_page_by_page_each_once(folder: Path, era: str) -> 
             if cursor is None:
                 return pages
 
-    pages = asked(folder, run, era)
+    pages = with_client(folder, run, era)
     assert [len(page) for page in pages] == [100, 100, 71]
     assert pages[0][0] == "memory://index"
     listed = [uri for page in pages for uri in page][1:]
@@ -669,7 +669,7 @@ def test_every_listed_resource_can_be_read(folder: Path) -> None:
         read.append(await client.read_resource("memory://memory/notes%3A2025%2F%C3%BCber%20uns"))
         return [content.text for result in read for content in result.contents]
 
-    index, note, vault, again = asked(folder, run)
+    index, note, vault, again = with_client(folder, run)
     assert index.startswith(f"# 2 memories in {folder / '.memories'}\n\n- ")
     assert note.startswith('---\nid: "notes:2025/über uns"\n')
     assert note.endswith("In a folder, with a name in another script.")
@@ -696,7 +696,7 @@ def test_prompts_bring_the_memory_into_the_conversation(folder: Path) -> None:
             texts.append(message.content.text)
         return texts
 
-    recall, nothing, remember, wrap_up = asked(folder, run)
+    recall, nothing, remember, wrap_up = with_client(folder, run)
     assert "Deploys go out on Tuesdays." in recall
     assert "It holds nothing on that." in nothing
     assert remember.endswith("Use these tags: git.\n\nWe moved to trunk-based work.")
@@ -723,7 +723,7 @@ def test_ids_and_tags_are_completed(folder: Path) -> None:
             found.append((completion.values, completion.total, completion.has_more))
         return found
 
-    ids, every, tags, second, nothing = asked(folder, run)
+    ids, every, tags, second, nothing = with_client(folder, run)
     assert sorted(ids[0]) == sorted(f"notes:n-{n}" for n in (11, *range(110, 120)))
     assert (len(every[0]), every[1], every[2]) == (100, 120, True)
     assert tags == (["common", "rare"], 2, False)

@@ -1,4 +1,4 @@
-"""The MCP server, judged by programs that others wrote: the official inspector and the conformance suite.
+"""The MCP server, tested with third-party programs: the official inspector and the conformance suite.
 
 `make node` installs them into .node/. Where they are not, these tests are skipped; never where CI is set.
 """
@@ -93,9 +93,9 @@ def url(folder: Path) -> Iterator[str]:
     ) as process:
         assert process.stderr
         try:
-            said = process.stderr.readline()
-            assert "serving http://127.0.0.1:" in said, said
-            yield said.split()[2].rstrip(";")
+            line = process.stderr.readline()
+            assert "serving http://127.0.0.1:" in line, line
+            yield line.split()[2].rstrip(";")
         finally:
             process.send_signal(signal.SIGTERM)
             try:

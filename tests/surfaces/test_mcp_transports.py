@@ -59,7 +59,7 @@ def test_a_real_client_starts_the_command_and_uses_it(folder: Path, era: str) ->
     assert recalled["ids"] == ["notes:deploy-day"]
 
 
-def requests(revision: str, *asked: tuple[str, dict[str, Any]]) -> str:
+def requests(revision: str, *calls: tuple[str, dict[str, Any]]) -> str:
     """A session as a client writes it, numbered from 1 on."""
     modern = revision == "2026-07-28"
     client = {"name": "test", "version": "1"}
@@ -74,7 +74,7 @@ def requests(revision: str, *asked: tuple[str, dict[str, Any]]) -> str:
     else:
         hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": client}
         lines += [{"id": 0, "method": "initialize", "params": hello}, {"method": "notifications/initialized"}]
-    for number, (method, params) in enumerate(asked, 1):
+    for number, (method, params) in enumerate(calls, 1):
         lines.append({"id": number, "method": method, "params": {**params, "_meta": meta} if modern else params})
     return "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
 
@@ -182,9 +182,9 @@ def test_no_other_command_imports_the_sdk(folder: Path) -> None:
 
 def url_of(process: subprocess.Popen[str]) -> str:
     assert process.stderr
-    said = process.stderr.readline()
-    assert said.startswith("memlane: serving http://"), said
-    return said.split()[2].rstrip(";")
+    line = process.stderr.readline()
+    assert line.startswith("memlane: serving http://"), line
+    return line.split()[2].rstrip(";")
 
 
 def status(url: str, **headers: str) -> int:

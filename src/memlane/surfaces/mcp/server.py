@@ -125,7 +125,7 @@ class _Handlers:
 
     async def list_resources(self, ctx: Context, params: ListParams) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
-        with _failures_told(ctx):
+        with _protocol_errors(ctx):
             try:
                 listed, next_cursor = await self.bank.run(lambda bank: resources.page(bank, cursor))
             except NotEnabled:
@@ -137,7 +137,7 @@ class _Handlers:
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        with _failures_told(ctx):
+        with _protocol_errors(ctx):
             try:
                 return types.ReadResourceResult(contents=[await self.bank.run(lambda bank: resources.read(bank, uri))])
             except NotFound:
@@ -157,7 +157,7 @@ class _Handlers:
         for argument in template.prompt.arguments or []:
             if argument.required and not arguments.get(argument.name, "").strip():
                 raise MCPError(types.INVALID_PARAMS, f"The prompt needs its argument {argument.name}.")
-        with _failures_told(ctx):
+        with _protocol_errors(ctx):
             if template.reads_index:
                 await self.bank.update_index(_reporter(ctx))
             message = _text(await self.bank.run(lambda bank: template.text(bank, arguments)))
@@ -173,7 +173,7 @@ class _Handlers:
             completions = prompts.tags
         else:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
-        with _failures_told(ctx):
+        with _protocol_errors(ctx):
             return types.CompleteResult(completion=await self.bank.run(lambda bank: completions(bank, typed)))
 
 
@@ -188,7 +188,7 @@ async def _redact_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 
 @contextmanager
-def _failures_told(ctx: Context) -> Iterator[None]:
+def _protocol_errors(ctx: Context) -> Iterator[None]:
     """Turn whatever fails inside into an error of the protocol that says what to do."""
     try:
         yield
