@@ -151,7 +151,7 @@ def test_the_clients_own_variables_move_its_files(
     for name in (*HOME_VARIABLES, "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(elsewhere / name.lower()))
     moved = clients.here(tmp_path)
-    found = {seen.client.name: [path.relative_to(elsewhere) for path in seen.files] for seen in clients.survey(moved)
+    found = {seen.client.name: [path.relative_to(elsewhere) for path in seen.files] for seen in clients.statuses(moved)
              if seen.client.name in ("claude-code", "codex", "gemini", "opencode")}  # fmt: skip
     assert {name: list(map(str, paths)) for name, paths in found.items()} == {
         "claude-code": ["claude_config_dir/.claude.json", "claude_config_dir/settings.json"],

@@ -114,7 +114,7 @@ def _machine(ctx: click.Context) -> clients.Machine:
 
 
 def _survey(machine: clients.Machine, as_json: bool) -> None:
-    found = clients.survey(machine)
+    found = clients.statuses(machine)
     if as_json:
         print_json([seen.to_dict() for seen in found])
         return

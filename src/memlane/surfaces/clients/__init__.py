@@ -4,19 +4,23 @@
     connect(plan(CLIENTS["codex"], "user", machine, command))
     disconnect(CLIENTS["codex"], "user", machine)
 
-A connection is a server entry and hooks in the client's own files. Only those are touched; what was there before comes
-back byte for byte, unless somebody else has changed the file since. Then our entries alone are taken out.
+A connection is a server entry, and usually hooks, in the client's own configuration files. Nothing else in those files
+is touched. Disconnecting restores them byte for byte; a file that somebody has edited since only loses our entries.
 
-    table        the clients side by side            machine   where their files are
-    jsonc, toml  change one member of a text         wiring    our entries in a text
-    record       what was there before               connection, survey
+    table        one row per client; says how to add one
+    machine      where the clients' files are on this machine
+    jsonc, toml  change one member of a text
+    wiring       our entries in a text: find, put in, take out
+    backups      the files as they were before
+    connection   plan, connect, disconnect
+    status       what is installed, connected, or broken
 """
 
 from __future__ import annotations
 
 from memlane.surfaces.clients.connection import Change, Plan, connect, disconnect, disconnection, plan, plugin
 from memlane.surfaces.clients.machine import Machine, here
-from memlane.surfaces.clients.status import Seen, problems, survey
+from memlane.surfaces.clients.status import Status, problems, statuses
 from memlane.surfaces.clients.table import CLIENTS, SCOPES, Client
 
 __all__ = [
@@ -26,7 +30,7 @@ __all__ = [
     "Client",
     "Machine",
     "Plan",
-    "Seen",
+    "Status",
     "connect",
     "disconnect",
     "disconnection",
@@ -34,5 +38,5 @@ __all__ = [
     "plan",
     "plugin",
     "problems",
-    "survey",
+    "statuses",
 ]

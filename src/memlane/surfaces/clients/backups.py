@@ -1,5 +1,7 @@
-"""What a connection changed, and the bytes that were there before: `<state>/connect/<client>-<scope>….json` and beside
-it the backups. The folder is the user's alone: a configuration may hold keys.
+"""The client files that a connection changed, as they were before.
+
+Each connection has a record, `<state>/connect/<client>-<scope>….json`, with the copies of the files beside it. Only the
+user can read the folder, because configuration files may hold keys.
 """
 
 from __future__ import annotations
@@ -16,22 +18,24 @@ from memlane.disk import files
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """One file. `backup` names the copy of what was there, None when there was no file; `after` is our result."""
+class FileBackup:
+    """One file that a connection changed."""
 
     path: str
-    backup: str | None
-    after: str
-    folders: tuple[str, ...] = ()  # those that were made for it, outermost first
+    backup: str | None  # the name of the copy; None when there was no file
+    after: str  # the digest of the file as we left it
+    folders: tuple[str, ...] = ()  # the folders made for it, outermost first
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    hooks: bool
-    files: tuple[Kept, ...]
+class Backups:
+    """Everything one connection changed; without files, there is no connection."""
 
-    def kept(self, path: Path) -> Kept | None:
-        return next((kept for kept in self.files if kept.path == os.fspath(path)), None)
+    hooks: bool = False
+    files: tuple[FileBackup, ...] = ()
+
+    def of(self, path: Path) -> FileBackup | None:
+        return next((file for file in self.files if file.path == os.fspath(path)), None)
 
 
 def digest(data: bytes) -> str:
@@ -39,52 +43,52 @@ def digest(data: bytes) -> str:
 
 
 def name_of(client: str, scope: str, project: Path) -> str:
+    """The name of a connection's record."""
     if scope == "user":
         return f"{client}-user"
     return f"{client}-project-{digest(bytes(project))[:12]}"
 
 
-def load(folder: Path, name: str) -> Record | None:
-    """The record of a connection; None when there is none. Raises StorageError when it is damaged."""
+def load(folder: Path, name: str) -> Backups:
+    """The record of a connection, empty when there is none. Raises StorageError when it is damaged."""
     path = os.fspath(folder / f"{name}.json")
     try:
-        found = json.loads(files.read_bytes(path))
-        kept = [Kept(**{**item, "folders": tuple(item["folders"])}) for item in found["files"]]
-        return Record(bool(found["hooks"]), tuple(kept))
+        record = json.loads(files.read_bytes(path))
+        changed = [FileBackup(**{**item, "folders": tuple(item["folders"])}) for item in record["files"]]
+        return Backups(bool(record["hooks"]), tuple(changed))
     except FileNotFoundError:
-        return None
+        return Backups()
     except (ValueError, LookupError, TypeError, RecursionError):
         raise StorageError(
             f"{path} is damaged.", hint="Move it away; disconnecting then takes out memlane's entries only."
         ) from None
 
 
-def backup(folder: Path, kept: Kept | None) -> bytes | None:
-    """The bytes that were there before; None when there was no file, or the backup is gone."""
-    if kept is None or kept.backup is None:
+def original(folder: Path, file: FileBackup | None) -> bytes | None:
+    """A file's bytes before we changed it; None when there was no file, or the copy is gone."""
+    if file is None or file.backup is None:
         return None
     try:
-        return files.read_bytes(os.fspath(folder / kept.backup))
+        return files.read_bytes(os.fspath(folder / file.backup))
     except FileNotFoundError:
         return None
 
 
-def save(folder: Path, name: str, record: Record, backups: dict[str, bytes]) -> None:
-    """Write the backups, then the record that names them."""
+def save(folder: Path, name: str, backups: Backups, copies: dict[str, bytes]) -> None:
+    """Write the copies, then the record that names them."""
     files.make_folder(os.fspath(folder.parent))
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    for backup_name, data in backups.items():
-        files.replace(os.fspath(folder / backup_name), data)
-    found = {"hooks": record.hooks, "files": [asdict(kept) for kept in record.files]}
-    files.replace(os.fspath(folder / f"{name}.json"), json.dumps(found, indent=2).encode())
+    for copy_name, data in copies.items():
+        files.replace(os.fspath(folder / copy_name), data)
+    files.replace(os.fspath(folder / f"{name}.json"), json.dumps(asdict(backups), indent=2).encode())
 
 
-def forget(folder: Path, name: str, record: Record) -> None:
-    """Delete a record and its backups; after the last one, the folder too."""
+def delete(folder: Path, name: str, backups: Backups) -> None:
+    """Delete a record and its copies, and the folder when no other connection is left in it."""
     files.remove(os.fspath(folder / f"{name}.json"))
-    for kept in record.files:
-        if kept.backup:
-            files.remove(os.fspath(folder / kept.backup))
+    for file in backups.files:
+        if file.backup:
+            files.remove(os.fspath(folder / file.backup))
     with suppress(OSError):  # it holds other connections
         os.rmdir(folder)

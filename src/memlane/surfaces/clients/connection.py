@@ -1,7 +1,7 @@
-"""What connecting or disconnecting a client changes, as a plan, and carrying it out.
+"""Plan how connecting or disconnecting a client changes its files, and carry the plan out.
 
-Everything is worked out before anything is written, so that a damaged file stops it all. Written: the client's files,
-the record of what was there before, and its backups.
+The whole plan is worked out before anything is written, so a damaged file stops it before the first change. Carrying it
+out writes the client's files, and the record and backups of `backups`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ import os
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import AlreadyExists, ConfigError, InvalidInput
 from memlane.disk import files
 from memlane.gate import redacted
-from memlane.surfaces.clients import backups as records
-from memlane.surfaces.clients import wiring
-from memlane.surfaces.clients.backups import Kept, Record, digest
+from memlane.surfaces.clients import backups, wiring
+from memlane.surfaces.clients.backups import Backups, FileBackup, digest
 from memlane.surfaces.clients.jsonc import Damaged
-from memlane.surfaces.clients.machine import Machine, damaged, decoded, load
+from memlane.surfaces.clients.machine import Machine, damaged, decoded, read, read_text
 from memlane.surfaces.clients.table import SERVER, Client
-from memlane.surfaces.clients.wiring import PLUGIN_MARK, Foreign, Wanted
+from memlane.surfaces.clients.wiring import PLUGIN_MARK, Foreign, Target
 
-_PATIENCE = 30  # seconds for a client's own command
+_VENDOR_SECONDS = 30  # how long a client's own command may take
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file: its bytes before and after; None where there is no file."""
+    """One file's bytes before and after; None where there is no file."""
 
     path: Path
     what: str
@@ -46,7 +45,7 @@ class Change:
         return "create" if self.before is None else "remove" if self.after is None else "write"
 
     def diff(self) -> str:
-        """What changes, for people to look at; what looks like a secret in the lines around it is covered."""
+        """The change as a unified diff for people, with whatever looks like a secret covered."""
         before, after = ((data or b"").decode(errors="replace") for data in (self.before, self.after))
         lines = difflib.unified_diff(
             before.splitlines(keepends=True),
@@ -63,14 +62,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What connecting or disconnecting a client does. `vendor` is the client's own command that is tried first."""
+    """What connecting or disconnecting a client does; `targets` are the files of `changes`, when connecting."""
 
     client: Client
     scope: str
     machine: Machine
     changes: tuple[Change, ...]
-    wanted: tuple[Wanted, ...] = ()
-    vendor: tuple[str, ...] = ()
+    targets: tuple[Target, ...] = ()
+    vendor: tuple[str, ...] = ()  # the client's own command, tried first
     replace: bool = False
     notes: tuple[str, ...] = ()
 
@@ -104,10 +103,10 @@ def plan(
         raise InvalidInput(
             f"{client.title} has no configuration of its own for a project.", hint=f"memlane connect {client.name}"
         )
-    aims = targets(client, scope, machine, command, hooks)
+    planned = targets(client, scope, machine, command, hooks)
     changes = []
-    for target in aims:
-        before = load(target.path)
+    for target in planned:
+        before = read(target.path)
         try:
             text = wiring.put(decoded(before, target.path), target, client, replace=replace)
         except Damaged as error:
@@ -117,67 +116,66 @@ def plan(
                 f"{target.path} has {error}.", hint="Take it out or rename it; --replace puts memlane's in its place."
             ) from None
         changes.append(Change(target.path, target.what, before, text.encode()))
-    vendor = _vendor(client, scope, command, changes[0]) if client.vendor else ()
     notes = tuple(note for note in client.notes if hooks or "hook" not in note)
     if not hooks and _has_hooks(client, scope, machine):
         notes = (f"The hooks are still there; `memlane disconnect {client.name}` first to be without them.", *notes)
-    return Plan(client, scope, machine, tuple(changes), tuple(aims), vendor, replace, notes)
+    vendor = _vendor_command(client, scope, command, changes[0])
+    return Plan(client, scope, machine, tuple(changes), tuple(planned), vendor, replace, notes)
 
 
 def connect(plan: Plan) -> Plan:
-    """Carry a plan out: keep what is there, then let the client add its entry, or write it. Returns what was done."""
+    """Back up the files, let the client add its entry where it can, and write the rest. Returns what was done."""
     if not plan.changed:
         return plan
-    client, machine = plan.client, plan.machine
-    name = records.name_of(client.name, plan.scope, machine.project)
-    known = records.load(machine.state, name)
-    planned = {change.path for change in plan.changes}
-    others = [kept for kept in known.files if Path(kept.path) not in planned] if known else []
-    kept, backups = [], {}
+    client, state = plan.client, plan.machine.state
+    name = backups.name_of(client.name, plan.scope, plan.machine.project)
+    saved = backups.load(state, name)
+    planned = {os.fspath(change.path) for change in plan.changes}
+    others = [file for file in saved.files if file.path not in planned]
+    changed, copies = [], {}
     for change in plan.changes:
-        base = _without(change.path, change.before, client, machine, known)
-        earlier = known.kept(change.path) if known else None
-        backup = f"{name}-{digest(bytes(change.path))[:8]}-{change.path.name}.bak" if base is not None else None
-        if backup and base is not None:
-            backups[backup] = base
+        earlier = saved.of(change.path)
+        base = _without(change.path, change.before, client, earlier, backups.original(state, earlier))
+        copy = None
+        if base is not None:
+            copy = f"{name}-{digest(bytes(change.path))[:8]}-{change.path.name}.bak"
+            copies[copy] = base
         folders = earlier.folders if earlier else _missing_folders(change.path)
-        kept.append(Kept(os.fspath(change.path), backup, digest(change.after or b""), folders))
-    hooks = any(wanted.hooks or wanted.plugin for wanted in plan.wanted) or (known is not None and known.hooks)
-    records.save(machine.state, name, Record(hooks, (*others, *kept)), backups)
-    notes = (*_ask_vendor(plan), *plan.notes)
-    done = [_write(wanted, change, plan) for wanted, change in zip(plan.wanted, plan.changes, strict=True)]
-    final = [
-        Kept(item.path, item.backup, digest(change.after or b""), item.folders)
-        for item, change in zip(kept, done, strict=True)
-    ]
-    records.save(machine.state, name, Record(hooks, (*others, *final)), {})
-    return Plan(client, plan.scope, machine, tuple(done), plan.wanted, plan.vendor, plan.replace, notes)
+        changed.append(FileBackup(os.fspath(change.path), copy, digest(change.after or b""), folders))
+    hooks = saved.hooks or any(target.hooks or target.plugin for target in plan.targets)
+    backups.save(state, name, Backups(hooks, (*others, *changed)), copies)
+    notes = (*_run_vendor(plan), *plan.notes)
+    done = [_write(target, change, plan) for target, change in zip(plan.targets, plan.changes, strict=True)]
+    changed = [replace(file, after=digest(change.after or b"")) for file, change in zip(changed, done, strict=True)]
+    backups.save(state, name, Backups(hooks, (*others, *changed)), {})
+    return replace(plan, changes=tuple(done), notes=notes)
 
 
-def _write(wanted: Wanted, change: Change, plan: Plan) -> Change:
+def _write(target: Target, change: Change, plan: Plan) -> Change:
     """Put our entries into a file as it is now: the client may just have written it."""
-    before = load(wanted.path)
-    text = wiring.put(decoded(before, wanted.path), wanted, plan.client, replace=plan.replace)
-    if text.encode() != before:
-        files.replace(os.fspath(wanted.path), text.encode())
-    return Change(change.path, change.what, change.before, text.encode())
+    before = read(target.path)
+    after = wiring.put(decoded(before, target.path), target, plan.client, replace=plan.replace).encode()
+    if after != before:
+        files.replace(os.fspath(target.path), after)
+    return replace(change, after=after)
 
 
-def targets(client: Client, scope: str, machine: Machine, command: str, hooks: bool) -> list[Wanted]:
-    """Our entries by file; the one with the server comes first."""
+def targets(client: Client, scope: str, machine: Machine, command: str, hooks: bool) -> list[Target]:
+    """The files a connection needs and our entries in each; the file with the server comes first."""
     server = machine.existing(client.servers[scope])
     entry = client.entry(command)
     if not hooks or scope not in client.hooks:
-        return [Wanted(server, entry)]
-    place = machine.path(client.hooks[scope])
+        return [Target(server, entry)]
+    hooks_file = machine.path(client.hooks[scope])
     if client.handler is None:
-        return [Wanted(server, entry), Wanted(place, plugin=plugin(command))]
-    handlers = []
-    for event, ours in client.events:
-        handlers.append((event, client.handler(event, shlex.join([command, "hook", client.name, ours]))))
-    if place == server:
-        return [Wanted(server, entry, tuple(handlers))]
-    return [Wanted(server, entry), Wanted(place, hooks=tuple(handlers), fresh=client.fresh)]
+        return [Target(server, entry), Target(hooks_file, plugin=plugin(command))]
+    handlers = tuple(
+        (event, client.handler(event, shlex.join([command, "hook", client.name, ours])))
+        for event, ours in client.events
+    )
+    if hooks_file == server:
+        return [Target(server, entry, handlers)]
+    return [Target(server, entry), Target(hooks_file, hooks=handlers, fresh=client.fresh)]
 
 
 def plugin(command: str) -> str:
@@ -187,21 +185,28 @@ def plugin(command: str) -> str:
 
 
 def _has_hooks(client: Client, scope: str, machine: Machine) -> bool:
-    """Whether hooks of ours are in the client's file, from an earlier time."""
+    """Whether an earlier connection left hooks of ours in the client's file."""
     if scope not in client.hooks:
         return False
     path = machine.path(client.hooks[scope])
     try:
-        text = decoded(load(path), path) or ""
-        if client.handler is None:
-            return text.startswith(PLUGIN_MARK)
-        return any(wiring.our_hooks(wiring.at(wiring.read(text, path), ("hooks",))))
+        text = read_text(path) or ""
+        return text.startswith(PLUGIN_MARK) if client.handler is None else bool(wiring.hooks_in(text, path))
     except (Damaged, ConfigError):
         return False
 
 
-def _vendor(client: Client, scope: str, command: str, change: Change) -> tuple[str, ...]:
-    """The client's own command that adds the entry; () when it is not installed or there is an entry to change."""
+def _missing_folders(path: Path) -> tuple[str, ...]:
+    """The folders that writing a file will create; for a link, those of the file behind it."""
+    real = Path(os.path.realpath(path))
+    return tuple(os.fspath(folder) for folder in reversed(real.parents) if not folder.exists())
+
+
+# -- the client's own command
+
+
+def _vendor_command(client: Client, scope: str, command: str, change: Change) -> tuple[str, ...]:
+    """The client's own command that adds the entry; () where it has none or there is an entry already."""
     program = shutil.which(client.programs[0]) if scope == "user" and client.vendor else None
     if program is None or client.vendor is None:
         return ()
@@ -210,17 +215,20 @@ def _vendor(client: Client, scope: str, command: str, change: Change) -> tuple[s
     return (program, *(command if word == "{command}" else word for word in client.vendor.add.split()))
 
 
-def _ask_vendor(plan: Plan) -> tuple[str, ...]:
-    """Run the client's own command. A result that lost or moved anything else is undone, and we write instead."""
-    if not plan.vendor or plan.client.vendor is None:
-        return ()
+def _run_vendor(plan: Plan) -> tuple[str, ...]:
+    """Run the client's own command; returns notes for the user.
+
+    When it changed more of the file than its entry, the file is restored, and `connect` writes the entry itself.
+    """
     client, change = plan.client, plan.changes[0]
+    if not plan.vendor or client.vendor is None:
+        return ()
     worked = _run(plan.vendor)
-    after = load(change.path)
-    if plan.client.vendor.lives or after == change.before:
+    after = read(change.path)
+    if client.vendor.lives or after == change.before:
         return () if worked else (f"`{client.programs[0]} mcp add` did not work; memlane wrote the entry itself.",)
     try:
-        rest = _without(change.path, after, client, plan.machine, None, change.before)
+        rest = _without(change.path, after, client, None, change.before)
     except ConfigError:
         rest = None
     if worked and (rest == change.before or (change.before is None and rest is not None and not rest.strip(b"{} \n"))):
@@ -232,11 +240,26 @@ def _ask_vendor(plan: Plan) -> tuple[str, ...]:
     return (f"`{client.programs[0]} mcp add` changed more than its entry; memlane undid that and wrote it itself.",)
 
 
+def _removed_by_vendor(plan: Plan, file: FileBackup | None) -> bool:
+    """Let the client take our entry out of a file that it rewrites all the time; False when it did not."""
+    client, change = plan.client, plan.changes[0]
+    if plan.scope != "user" or client.vendor is None or not client.vendor.lives or change.before is None:
+        return False
+    if file and digest(change.before) == file.after:
+        return False  # it is as we left it, so the backup is restored
+    if change.after is None or wiring.entry(decoded(change.after, change.path), client, change.path) is not None:
+        return False  # another entry of our name comes back
+    program = shutil.which(client.programs[0])
+    if program is None or not _run((program, *client.vendor.remove.split())):
+        return False
+    return wiring.entry(read_text(change.path), client, change.path) is None
+
+
 def _run(command: tuple[str, ...]) -> bool:
-    """Whether the client's own program ended well."""
+    """Whether a client's own command ran and succeeded."""
     try:
         done = subprocess.run(  # noqa: S603 - the program the user has installed, without a shell
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_VENDOR_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
@@ -248,14 +271,14 @@ def _run(command: tuple[str, ...]) -> bool:
 
 def disconnection(client: Client, scope: str, machine: Machine) -> Plan:
     """What disconnecting would change. Reads only. Raises ConfigError for a damaged file."""
-    known = records.load(machine.state, records.name_of(client.name, scope, machine.project))
-    paths = {wanted.path: wanted.what for wanted in targets(client, scope, machine, "memlane", True)}
-    if known:
-        paths |= {Path(kept.path): "server or hooks" for kept in known.files if Path(kept.path) not in paths}
+    saved = backups.load(machine.state, backups.name_of(client.name, scope, machine.project))
+    paths = {target.path: target.what for target in targets(client, scope, machine, "memlane", True)}
+    for file in saved.files:
+        paths.setdefault(Path(file.path), "server or hooks")
     changes, notes = [], []
     for path, what in paths.items():
-        before = load(path)
-        after = _without(path, before, client, machine, known)
+        before, backup = read(path), saved.of(path)
+        after = _without(path, before, client, backup, backups.original(machine.state, backup))
         if before is not None and before == after and path.suffix == ".js" and before.startswith(PLUGIN_MARK.encode()):
             notes.append(f"{path} was edited since memlane wrote it; delete it if you no longer need it.")
         changes.append(Change(path, what, before, after))
@@ -263,81 +286,54 @@ def disconnection(client: Client, scope: str, machine: Machine) -> Plan:
 
 
 def disconnect(client: Client, scope: str, machine: Machine) -> Plan:
-    """Take our entries out: the bytes from before where nobody has changed the file since, else our entries alone.
+    """Restore files that nobody has changed since; take our entries out of the others.
 
-    Deletes the files and folders that connecting made, and the record. Raises ConfigError for a damaged file.
+    Deletes the files and folders that connecting made, and the record with its backups. Raises ConfigError for a
+    damaged file.
     """
-    name = records.name_of(client.name, scope, machine.project)
-    known = records.load(machine.state, name)
+    name = backups.name_of(client.name, scope, machine.project)
+    saved = backups.load(machine.state, name)
     plan = disconnection(client, scope, machine)
     for change in plan.changes:
-        if change.how == "unchanged":
-            continue
-        kept = known.kept(change.path) if known else None
-        if change is plan.changes[0] and _taken_by_vendor(plan, kept):
+        file = saved.of(change.path)
+        if change.how == "unchanged" or (change is plan.changes[0] and _removed_by_vendor(plan, file)):
             continue
         if change.after is None:
             files.remove(os.path.realpath(change.path))
-            _remove_folders(kept)
+            _remove_empty(file.folders if file else ())
         else:
             files.replace(os.fspath(change.path), change.after)
-    if known:
-        records.forget(machine.state, name, known)
+    if saved.files:
+        backups.delete(machine.state, name, saved)
     return plan
 
 
-def _taken_by_vendor(plan: Plan, kept: Kept | None) -> bool:
-    """Let the client take its entry out of a file that it rewrites all the time; False when it did not."""
-    client, change = plan.client, plan.changes[0]
-    if plan.scope != "user" or client.vendor is None or not client.vendor.lives or change.before is None:
-        return False
-    if kept and digest(change.before) == kept.after:
-        return False  # as we left it: the bytes from before come back
-    if change.after is None or wiring.entry(decoded(change.after, change.path), client, change.path) is not None:
-        return False  # another entry of the name comes back
-    program = shutil.which(client.programs[0])
-    if program is None or not _run((program, *client.vendor.remove.split())):
-        return False
-    return wiring.entry(decoded(load(change.path), change.path), client, change.path) is None
-
-
 def _without(
-    path: Path,
-    data: bytes | None,
-    client: Client,
-    machine: Machine,
-    known: Record | None,
-    original: bytes | None = None,
+    path: Path, data: bytes | None, client: Client, file: FileBackup | None, original: bytes | None
 ) -> bytes | None:
-    """A file's bytes as they were, or would be, without us; None when there would be no file."""
-    kept = known.kept(path) if known else None
+    """What a file with the bytes `data` would be without our entries; None when there would be no file.
+
+    `file` is its backup, if it has one, and `original` what the file was before. Raises ConfigError.
+    """
     if data is None:
         return None
-    if kept:
-        original = records.backup(machine.state, kept)
-        if digest(data) == kept.after and (original is not None or kept.backup is None):
-            return original
+    if file and digest(data) == file.after and (original is not None or file.backup is None):
+        return original
     if path.suffix == ".js":
-        return None if not kept and data.startswith(PLUGIN_MARK.encode()) else data
-    if not kept and SERVER.encode() not in data:
-        return data  # none of our business, even when it is damaged
+        return None if not file and data.startswith(PLUGIN_MARK.encode()) else data
+    if not file and SERVER.encode() not in data:
+        return data  # we are not in it, so it may even be damaged
     try:
         text = wiring.take(decoded(data, path) or "", client, path, decoded(original, path))
-        gone = kept and kept.backup is None and wiring.is_empty(text, path, client.fresh)
+        gone = file and file.backup is None and wiring.is_empty(text, path, client.fresh)
     except Damaged as error:
         raise damaged(path, error) from None
     return None if gone else text.encode()
 
 
-def _missing_folders(path: Path) -> tuple[str, ...]:
-    """The folders that writing a file makes; where it is a link, those of the file behind it."""
-    real = Path(os.path.realpath(path))
-    return tuple(os.fspath(folder) for folder in reversed(real.parents) if not folder.exists())
-
-
-def _remove_folders(kept: Kept | None) -> None:
-    """The folders that connecting made, as far as they are empty."""
-    for folder in reversed(kept.folders if kept else ()):
+def _remove_empty(folders: tuple[str, ...]) -> None:
+    """Remove the folders that connecting made, innermost first, up to one that is not empty."""
+    for folder in reversed(folders):
         try:
             os.rmdir(folder)
         except OSError:

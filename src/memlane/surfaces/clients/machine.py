@@ -1,4 +1,4 @@
-"""This machine as clients see it: where their files are, and what is in them. Reads only."""
+"""Where the clients keep their files on this machine, and what is in them. Reads only."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from memlane.surfaces.clients.table import BASES
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where clients keep their files: the home folder, the project, and the variables that move them."""
+    """The folders that the table's paths start from, and the environment variables that move them."""
 
     home: Path
     project: Path
-    state: Path  # ours: what connecting has changed
+    state: Path  # our own folder: records and backups
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def path(self, template: str) -> Path:
-        """The file that a path of the table means here."""
+        """The file or folder that a path of the table means here."""
         for name, (variable, otherwise) in BASES.items():
             template = template.replace("{" + name + "}", self.variables.get(variable) or otherwise)
         if template.startswith("~"):
@@ -32,25 +32,30 @@ class Machine:
         return self.project / template
 
     def existing(self, templates: tuple[str, ...]) -> Path:
-        """The first of several candidates that is there, else the first."""
+        """The first of several candidates that exists, else the first."""
         paths = [self.path(template) for template in templates]
         return next((path for path in paths if path.exists()), paths[0])
 
 
 def here(project: Path | None = None, home: Path | None = None) -> Machine:
-    """This machine, with the project of a folder: the one with a memlane.toml at or above it, else the folder."""
-    found = config.find_project(project)
-    project = found.parent if found else (project or Path.cwd()).absolute()
+    """This machine. The project is the nearest folder with a memlane.toml, from `project` upwards, else `project`."""
+    marker = config.find_project(project)
+    project = marker.parent if marker else (project or Path.cwd()).absolute()
     variables = config.variables(*sorted({variable for variable, _ in BASES.values() if variable}))
     return Machine(home or config.home(), project, config.user_state() / "connect", variables)
 
 
-def load(path: Path) -> bytes | None:
-    """A file's bytes; None when it is not there."""
+def read(path: Path) -> bytes | None:
+    """A file's bytes; None when it does not exist. Raises OSError, StorageError."""
     try:
         return files.read_bytes(os.fspath(path))
     except FileNotFoundError:
         return None
+
+
+def read_text(path: Path) -> str | None:
+    """A configuration's text; None when it does not exist. Raises ConfigError, OSError, StorageError."""
+    return decoded(read(path), path)
 
 
 def decoded(data: bytes | None, path: Path) -> str | None:

@@ -1,7 +1,16 @@
-"""The clients side by side: where each keeps its servers and hooks, and in what shape.
+"""The clients side by side: where each keeps its servers and hooks, and in what shape. Data only.
 
-A path may begin with one of BASES in braces; of several candidates the first that exists is used, else the first.
-Data only: what is done with it is in `memlane.surfaces.clients`.
+To add a client:
+
+1. Add a `Client` to CLIENTS; the fields are explained there. `servers` and `entry` are all it takes to offer the tools.
+   Paths start at `~`, at one of BASES in braces, or else at the project's folder. A file ending in `.toml` is edited
+   as TOML, any other as JSON with comments.
+2. If it has hooks, name their files in `hooks`, map its events to ours (`memlane.surfaces.hook.EVENTS`) in `events`,
+   and write a `handler` that builds one hook in the client's format; an existing one may fit. Give each hook a timeout
+   in the client's own unit. Then see whether `_reply` in `memlane.surfaces.hook` prints what the client reads.
+3. If the client moves its files by an environment variable, add that to BASES.
+
+The tests of `connect` and `disconnect` run for every client of the table.
 """
 
 from __future__ import annotations
@@ -14,7 +23,7 @@ from typing import Any
 SERVER = "memlane"  # the name of the entry in every client
 SCOPES = ("user", "project")
 
-# (the client's own variable that moves it, where it is otherwise)
+# {name} in a path: (the client's own environment variable that moves it, where it is otherwise)
 _CONFIG = ("XDG_CONFIG_HOME", "~/.config")
 BASES = {
     "claude": ("CLAUDE_CONFIG_DIR", "~/.claude"),
@@ -28,32 +37,31 @@ BASES = {
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """The client's own commands for its user scope; `{command}` is memlane's path.
-
-    `lives`: the client rewrites that file all the time, so an entry is also taken out by the client itself.
-    """
+    """The client's own commands for its user scope; `{command}` stands for memlane's path."""
 
     add: str
-    remove: str = ""
-    lives: bool = False
+    remove: str = ""  # needed only with `lives`
+    lives: bool = False  # the client rewrites that file all the time, so it should also remove the entry itself
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    name: str
+    """One client; see the top of this module for how to add one."""
+
+    name: str  # on our command line
     title: str
-    programs: tuple[str, ...]  # its commands; with `folder`, how it is recognised
+    programs: tuple[str, ...]  # its commands; it is installed when one of them or `folder` is there
     folder: str
-    servers: Mapping[str, tuple[str, ...]]  # scope → candidate files
-    key: str  # the object that lists the servers
-    entry: Callable[[str], dict[str, Any]]
+    servers: Mapping[str, tuple[str, ...]]  # scope → files, of which the first that exists is used, else the first
+    key: str  # the object in that file that lists the servers
+    entry: Callable[[str], dict[str, Any]]  # memlane's path → our entry in that object
     hooks: Mapping[str, str] = field(default_factory=dict)  # scope → file
     events: tuple[tuple[str, str], ...] = ()  # (the client's event, ours)
     handler: Callable[[str, str], dict[str, Any]] | None = None  # (event, command line) → one hook; None: a plugin file
-    fresh: str = ""  # what a new file of hooks starts with
+    fresh: str = ""  # what a new hooks file starts with
     plugins: str = ""  # the object in the user's hooks file that says which plugins are on
     vendor: Vendor | None = None
-    notes: tuple[str, ...] = ()  # what the user has to know or do
+    notes: tuple[str, ...] = ()  # what the user has to know or do; one with "hook" in it is only for connecting hooks
 
 
 def _plain(command: str) -> dict[str, Any]:
@@ -72,24 +80,25 @@ def _zed(command: str) -> dict[str, Any]:
     return {"source": "custom", **_plain(command), "env": {}}
 
 
-def _claude_hook(event: str, line: str) -> dict[str, Any]:
-    """Seconds. Capture at the end of a turn runs in the background; SessionEnd is killed after 1.5 s by Claude Code."""
-    hook: dict[str, Any] = {"type": "command", "command": line, "timeout": 10}
-    if event == "Stop":
-        hook["async"] = True
-    return {**_matcher(event), "hooks": [hook]}
+def _vscode_hook(event: str, line: str) -> dict[str, Any]:
+    return {"type": "command", "command": line, "timeout": 10}
 
 
 def _codex_hook(event: str, line: str) -> dict[str, Any]:
-    return {**_matcher(event), "hooks": [{"type": "command", "command": line, "timeout": 10}]}
+    matcher = {"matcher": "startup|resume|clear|compact"} if event == "SessionStart" else {}
+    return {**matcher, "hooks": [_vscode_hook(event, line)]}
 
 
-def _matcher(event: str) -> dict[str, str]:
-    return {"matcher": "startup|resume|clear|compact"} if event == "SessionStart" else {}
+def _claude_hook(event: str, line: str) -> dict[str, Any]:
+    """Capture at the end of a turn runs in the background. Claude Code kills a SessionEnd hook after 1.5 seconds."""
+    group = _codex_hook(event, line)
+    if event == "Stop":
+        group["hooks"][0]["async"] = True
+    return group
 
 
 def _gemini_hook(event: str, line: str) -> dict[str, Any]:
-    """Milliseconds."""
+    """The timeout is in milliseconds."""
     return {"hooks": [{"type": "command", "name": "memlane", "command": line, "timeout": 10_000}]}
 
 
@@ -97,15 +106,11 @@ def _cursor_hook(event: str, line: str) -> dict[str, Any]:
     return {"command": line, "timeout": 10}
 
 
-def _vscode_hook(event: str, line: str) -> dict[str, Any]:
-    return {"type": "command", "command": line, "timeout": 10}
-
-
 def _windsurf_hook(event: str, line: str) -> dict[str, Any]:
     return {"command": line, "show_output": False}
 
 
-_EVENTS = (  # Claude Code's names, which others took over
+_EVENTS = (  # Claude Code's names, which others have adopted
     ("SessionStart", "session-start"),
     ("UserPromptSubmit", "prompt"),
     ("Stop", "stop"),

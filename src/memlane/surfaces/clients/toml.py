@@ -1,7 +1,7 @@
-"""Change one table of a TOML text and nothing else: the siblings of `jsonc` for Codex.
+"""Change one table of a TOML text and nothing else, as `jsonc` does for JSON. Codex keeps its servers in TOML.
 
-Every change is checked by reading the result: a text that writes its tables in another way (inline, dotted) is
-refused rather than guessed at. Does not read or write files.
+Every change is checked by parsing the result. A text that writes its tables in another way (inline, dotted) is refused
+rather than guessed at. Does not read or write files.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memlane.core.toml import load_toml
-from memlane.surfaces.clients.jsonc import Damaged, newline_of
+from memlane.core.text import load_toml, newline_of
+from memlane.surfaces.clients.jsonc import Damaged, at
 
 
 def value(text: str) -> dict[str, Any]:
-    """What the text says. Raises Damaged."""
+    """The value of a text. Raises Damaged."""
     try:
         return load_toml(text.removeprefix("\ufeff"))
     except ValueError as error:
@@ -24,24 +24,24 @@ def value(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: Sequence[str], new: dict[str, Any]) -> str:
-    """Set the table at a path: at the end of the text, in place of one that is there. Raises Damaged."""
-    wanted = _with(value(text), path, new)
-    text = drop(text, path) if _at(value(text), path) is not None else text
+    """Write the table at a path to the end of the text, in place of one that is there. Raises Damaged."""
+    expected = _with(value(text), path, new)
+    text = drop(text, path)
     newline = newline_of(text)
     gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
     lines = [f"[{'.'.join(path)}]", *(f"{key} = {_rendered(item)}" for key, item in new.items())]
-    return _checked(text + gap + newline.join(lines) + newline, wanted, path)
+    return _checked(text + gap + newline.join(lines) + newline, expected, path)
 
 
 def drop(text: str, path: Sequence[str]) -> str:
-    """Take out the table at a path and those below it, and the blank line before it. Raises Damaged."""
+    """Take out the table at a path, if there is one, those below it and the blank line before it. Raises Damaged."""
     before = value(text)
-    if _at(before, path) is None:
+    if at(before, path) is None:
         return text
-    ours = [(start, end) for start, end, name in _sections(text) if name[: len(path)] == tuple(path)]
-    for start, end in reversed(ours):
+    newline = newline_of(text)
+    sections = [(start, end) for start, end, name in _sections(text) if name[: len(path)] == tuple(path)]
+    for start, end in reversed(sections):
         head, rest = text[:start], text[end:]
-        newline = newline_of(text)
         if head.endswith(newline * 2) and (not rest or rest.startswith(newline)):
             head = head.removesuffix(newline)
         text = head + rest
@@ -49,14 +49,14 @@ def drop(text: str, path: Sequence[str]) -> str:
 
 
 def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """(start, end, name) of each table; the end is that of its last key, before the comments of the next table."""
+    """(start, end, name) of each table; it ends with its last key, before the comments of the next table."""
     starts: list[tuple[int, tuple[str, ...]]] = []
-    at = 0
+    offset = 0
     for line in _lines(text):
-        since = starts[-1][0] if starts else 0
-        if line.lstrip(" \t").startswith("[") and (name := _header(text[since:at], line)):
-            starts.append((at, name))
-        at += len(line)
+        last = starts[-1][0] if starts else 0
+        if line.lstrip(" \t").startswith("[") and (name := _header(text[last:offset], line)):
+            starts.append((offset, name))
+        offset += len(line)
     for number, (start, name) in enumerate(starts, 1):
         stop = starts[number][0] if number < len(starts) else len(text)
         lines = _lines(text[start:stop])
@@ -70,9 +70,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _header(before: str, line: str) -> tuple[str, ...]:
-    """The name in a line that is the head of a table; () when it is part of a string or of a list.
+    """The name in a line that begins a table; () when the line is part of a string or of a list.
 
-    `before` is what stands between the head of the last table and this line.
+    `before` is the text from the beginning of the last table to this line.
     """
     try:
         load_toml(before.removeprefix("\ufeff"))
@@ -81,22 +81,14 @@ def _header(before: str, line: str) -> tuple[str, ...]:
         return ()
     name = []
     while table:
-        table = table[0] if isinstance(table, list) else table
-        if not table:
-            break
         key, table = next(iter(table.items()))
+        table = table[0] if isinstance(table, list) else table
         name.append(key)
     return tuple(name)
 
 
-def _at(table: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        table = table.get(key) if isinstance(table, dict) else None
-    return table
-
-
 def _with(table: dict[str, Any], path: Sequence[str], new: Any) -> dict[str, Any]:
-    """The table with the value at a path set, or taken out when it is None."""
+    """The table with the value at a path set, or taken out when `new` is None."""
     rest = {key: item for key, item in table.items() if key != path[0]}
     if len(path) == 1:
         return rest if new is None else {**rest, path[0]: new}
@@ -106,13 +98,13 @@ def _with(table: dict[str, Any], path: Sequence[str], new: Any) -> dict[str, Any
     return {**rest, path[0]: _with(inner, path[1:], new)}
 
 
-def _checked(text: str, wanted: dict[str, Any], path: Sequence[str]) -> str:
-    """The text, if it says what it should; the table that held the last one may be gone."""
+def _checked(text: str, expected: dict[str, Any], path: Sequence[str]) -> str:
+    """The text, if it parses to what is expected; the outermost table may have gone with its last member."""
     try:
-        found = value(text)
+        parsed = value(text)
     except Damaged:
-        found = {}
-    if {path[0]: {}, **found} != {path[0]: {}, **wanted}:
+        parsed = {}
+    if {path[0]: {}, **parsed} != {path[0]: {}, **expected}:
         raise Damaged(None, "its tables are written in a way that cannot be changed automatically")
     return text
 

@@ -1,44 +1,45 @@
-"""Our entries in one configuration text: see them, put them in, take them out. Pure text → text.
+"""Our entries in one configuration text: find them, put them in, take them out. Pure text → text.
 
-An entry is known by what it runs, not by its place: a command called `memlane` with `mcp` or `hook` behind it.
+An entry is ours by what it runs, wherever it stands: a command called `memlane` followed by `mcp` or `hook`.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memlane.surfaces.clients import jsonc, toml
-from memlane.surfaces.clients.jsonc import Damaged, Key
+from memlane.surfaces.clients.jsonc import Damaged, Key, at
 from memlane.surfaces.clients.table import SERVER, Client
 
 PLUGIN_MARK = "// Written by `memlane connect opencode`; `memlane disconnect opencode` removes it."
+_HOOKS = ("hooks",)  # where every client with JSON hooks keeps them
 
 
 class Foreign(Exception):
-    """Something with our name is there already that is not ours."""
+    """Something that is not ours already has our name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be in one file: a server entry, hooks as (event, handler), or the whole text of a plugin."""
+class Target:
+    """What one file should hold: a server entry, hooks as (event, handler), or the whole text of a plugin."""
 
     path: Path
     entry: Mapping[str, Any] | None = None
     hooks: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     plugin: str = ""
-    fresh: str = ""
+    fresh: str = ""  # the text to start from when there is no file
 
     @property
     def what(self) -> str:
         return " and ".join([*(["server"] if self.entry else []), *(["hooks"] if self.hooks or self.plugin else [])])
 
 
-# -- seeing
+# -- finding
 
 
 def command_of(entry: Any) -> str | None:
@@ -71,54 +72,50 @@ def our_hooks(tree: Any, path: tuple[Key, ...] = ()) -> Iterator[tuple[tuple[Key
             yield from our_hooks(inner, (*path, key))
 
 
-def read(text: str, path: Path) -> Any:
-    """What a configuration says. Raises Damaged."""
-    found = toml.value(text) if path.suffix == ".toml" else jsonc.value(text)
-    if not isinstance(found, dict):
+def hooks_in(text: str, path: Path) -> list[tuple[tuple[Key, ...], dict[str, Any]]]:
+    """(path below `hooks`, handler) of every hook of ours in a configuration. Raises Damaged."""
+    return list(our_hooks(at(read(text, path), _HOOKS)))
+
+
+def read(text: str, path: Path) -> dict[str, Any]:
+    """The value of a configuration's text; `path` tells TOML from JSON. Raises Damaged."""
+    tree = toml.value(text) if path.suffix == ".toml" else jsonc.value(text)
+    if not isinstance(tree, dict):
         raise Damaged(None, "it is not an object")
-    return found
-
-
-def at(tree: Any, path: Sequence[Key]) -> Any:
-    for key in path:
-        try:
-            tree = tree[key]
-        except (LookupError, TypeError):
-            return None
     return tree
 
 
 def entry(text: str | None, client: Client, path: Path) -> Any:
-    """Whatever stands under our name among a client's servers; None when nothing does. Raises Damaged."""
+    """Whatever has our name among a client's servers; None when nothing does. Raises Damaged."""
     return at(read(text or "", path), (client.key, SERVER))
 
 
 # -- putting in
 
 
-def put(text: str | None, wanted: Wanted, client: Client, *, replace: bool = False) -> str:
-    """The text with our entries. Unchanged when they are there; raises Damaged and, unless `replace`, Foreign."""
-    if wanted.plugin:
+def put(text: str | None, target: Target, client: Client, *, replace: bool = False) -> str:
+    """The text with our entries, unchanged when it has them. Raises Damaged and, unless `replace`, Foreign."""
+    if target.plugin:
         if text is not None and not text.startswith(PLUGIN_MARK) and not replace:
             raise Foreign("a plugin called memlane that memlane did not write")
-        return wanted.plugin
-    text = wanted.fresh if text is None else text
-    if wanted.entry is not None:
-        text = _put_entry(text, wanted.entry, client, wanted.path, replace)
-    for event, handler in wanted.hooks:
+        return target.plugin
+    text = target.fresh if text is None else text
+    if target.entry is not None:
+        text = _put_entry(text, target.entry, client, target.path, replace)
+    for event, handler in target.hooks:
         text = _put_hook(text, event, handler)
     return text
 
 
-def _put_entry(text: str, entry: Mapping[str, Any], client: Client, path: Path, replace: bool) -> str:
-    place = (client.key, SERVER)
-    there = at(read(text, path), place)
-    if there is not None and command_of(there) is None and not replace:
+def _put_entry(text: str, new: Mapping[str, Any], client: Client, path: Path, replace: bool) -> str:
+    there = entry(text, client, path)
+    ours = command_of(there) is not None
+    if there is not None and not ours and not replace:
         raise Foreign(f"an entry {SERVER!r} under {client.key!r} that memlane did not write")
-    kept = there if command_of(there) is not None else {}
-    if all(kept.get(key) == item for key, item in entry.items()):
+    kept = there if ours else {}  # what the user added to it stays
+    if all(kept.get(key) == item for key, item in new.items()):
         return text
-    return _put(text, place, {**kept, **entry}, path)
+    return _put(text, (client.key, SERVER), {**kept, **new}, path)
 
 
 def _put(text: str, place: tuple[str, str], new: dict[str, Any], path: Path) -> str:
@@ -126,11 +123,11 @@ def _put(text: str, place: tuple[str, str], new: dict[str, Any], path: Path) -> 
 
 
 def _put_hook(text: str, event: str, handler: Mapping[str, Any]) -> str:
-    """Our hook for an event, once; one of ours that runs something else gives way to it."""
-    place = ("hooks", event)
+    """Add our hook for an event, in place of any that runs another command."""
+    place = (*_HOOKS, event)
     ours = list(our_hooks(at(jsonc.value(text), place), place))
-    line = next(inner["command"] for _, inner in our_hooks(handler))
-    if [inner["command"] for _, inner in ours] == [line]:
+    line = next(hook["command"] for _, hook in our_hooks(handler))
+    if [hook["command"] for _, hook in ours] == [line]:
         return text
     for path, _ in reversed(ours):
         text = _drop_hook(text, path, keep={place})
@@ -141,9 +138,9 @@ def _put_hook(text: str, event: str, handler: Mapping[str, Any]) -> str:
 
 
 def take(text: str, client: Client, path: Path, original: str | None) -> str:
-    """The text without our entries. What `original` had in their place comes back; everything else stays as it is.
+    """The text without our entries; an entry that `original` had in place of ours comes back.
 
-    A container that this empties goes too, unless the original had it. Raises Damaged.
+    A container that this leaves empty goes too, unless the original had it. Raises Damaged.
     """
     had = read(original, path) if original is not None else {}
     tree = read(text, path)
@@ -155,20 +152,21 @@ def take(text: str, client: Client, path: Path, original: str | None) -> str:
             text = toml.drop(text, place)
         else:
             text = jsonc.drop(text, place)
-            if at(read(text, path), place[:1]) == {} and client.key not in had:
+            if at(jsonc.value(text), place[:1]) == {} and client.key not in had:
                 text = jsonc.drop(text, place[:1])
     if path.suffix == ".toml":
         return text
-    events = [("hooks", event) for event in at(had, ("hooks",)) or ()]
-    for found, _ in reversed(list(our_hooks(at(tree, ("hooks",)), ("hooks",)))):
-        text = _drop_hook(text, found, keep={("hooks",), *events} if "hooks" in had else set())
-    for empty in ((), (client.key,), ("hooks",), *events):
-        text = _blanks_back(text, original or "", empty)
+    events = [(*_HOOKS, event) for event in at(had, _HOOKS) or ()]
+    keep = {_HOOKS, *events} if "hooks" in had else set()
+    for hook, _ in reversed(list(our_hooks(at(tree, _HOOKS), _HOOKS))):
+        text = _drop_hook(text, hook, keep)
+    for container in ((), (client.key,), _HOOKS, *events):
+        text = _blanks_back(text, original or "", container)
     return text
 
 
 def _blanks_back(text: str, original: str, place: tuple[str, ...]) -> str:
-    """An object or list that is empty again gets back the blanks that it had inside."""
+    """Give an object or list that is empty again the blanks that it had inside."""
     node, was = jsonc.find(jsonc.parse(text), place), jsonc.find(jsonc.parse(original), place)
     if node is None or was is None or node.value not in ({}, []) or was.value != node.value:
         return text
@@ -178,24 +176,24 @@ def _blanks_back(text: str, original: str, place: tuple[str, ...]) -> str:
 
 
 def _drop_hook(text: str, path: tuple[Key, ...], keep: set[tuple[str, ...]]) -> str:
-    """Take a hook out, then each container that is left with no hook in it."""
+    """Take a hook out, then each container around it that is left without hooks, up to one in `keep`."""
     text = jsonc.drop(text, path)
-    place: tuple[Key, ...] = path[:-1]
-    while place and place not in keep:
-        left = at(jsonc.value(text), place)
-        group = isinstance(left, dict) and left.get("hooks") == [] and isinstance(place[-1], int)
-        if left not in ([], {}) and not group:
+    for depth in range(len(path) - 1, 0, -1):
+        place = path[:depth]
+        if place in keep:
             break
-        if isinstance(left, list) and len(place) > 2 and place[-1] == "hooks":
-            place = place[:-1]  # the group goes, not its list
-            continue
+        left = at(jsonc.value(text), place)
+        if left == [] and depth > 2 and place[-1] == "hooks":
+            continue  # the list of a group: the group goes as a whole
+        empty_group = isinstance(place[-1], int) and at(left, _HOOKS) == []
+        if left not in ([], {}) and not empty_group:
+            break
         text = jsonc.drop(text, place)
-        place = place[:-1]
     return text
 
 
 def is_empty(text: str, path: Path, fresh: str = "") -> bool:
-    """Whether nothing but an empty shell is left."""
+    """Whether a text holds no more than a file that we started."""
     if path.suffix == ".toml":
         return not text.strip()
     return jsonc.value(text) in ({}, jsonc.value(fresh))
