@@ -1,8 +1,10 @@
 """Whether what memories say about code may still be true.
 
-mentions    which code a text names
-code        that code as it is now; symbols: one symbol's own text
-anchors     what it was when the memory was written: `anchors.jsonl`
-moves       where it went
-verdicts    fresh, drifted, moved, orphaned
+mentions    which files and symbols a text names
+code        those files as they are now
+symbols     the text of one symbol in a source file
+moves       where code went that is gone from its place
+verdicts    fresh, moved, drifted or orphaned
+
+What the code was when a memory was written is in `anchors.jsonl`: memlane.disk.anchors.
 """

@@ -1,7 +1,7 @@
-"""The project's own files as memories speak of them: what is in a file now, and in a symbol of it.
+"""The project's own files: hashes and texts of a file, or of one symbol in it, as they are now.
 
-A file is named from the project's folder on. Nothing outside of it, in .git or in the bank is looked at, however it is
-named or linked. A file is read again only when its size, time or inode has changed. Writes nothing.
+Paths are relative to the project's folder. Nothing outside it, in .git or in the bank is read, even through a link. A
+file is read again only when its size, time or inode has changed. Writes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memlane.care.fresh.symbols import Unparsable, find
 from memlane.core.errors import StorageError
 from memlane.disk import files
 
-_UNSURE = 2_000_000_000  # a file this young, in nanoseconds, may change again without its time changing
+_YOUNG = 2_000_000_000  # a file that changed this few nanoseconds ago may change again within the same tick
 
 
 class Gone(Exception):
@@ -25,22 +25,22 @@ class Gone(Exception):
 
 
 class Unreadable(Exception):
-    """There is a file, and this is why its content is unknown."""
+    """There is a file that cannot be read; the message says why."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """A file as it was read. `symbols` are the hashes of those that were asked for; "" is none, "?" not known."""
+    """A file as it was read."""
 
     size: int
     mtime: int
     inode: int
     blob: str
-    symbols: dict[str, str] = field(default_factory=dict)
+    symbols: dict[str, str] = field(default_factory=dict)  # name -> hash; "" where there is none, "?" does not parse
 
 
 class Code:
-    """The files of one project. `known` may be kept and given again; `read` counts what had to be read."""
+    """The files of one project. `known` may be kept and passed in again; `read` counts how often a file was read."""
 
     def __init__(self, project: str | Path, excluded: Iterable[str | Path] = (), known: dict[str, Seen] | None = None):
         self.root = os.fspath(project)
@@ -50,23 +50,30 @@ class Code:
         self.read = 0
 
     def holds(self, path: str) -> bool:
-        """Whether this is a file of the project that memories can speak of."""
+        """Whether a path is a file of the project, outside .git and the bank."""
         real = os.path.realpath(os.path.join(self.root, path))
-        return (
-            _within(real, self._home) and not any(_within(real, own) for own in self._excluded) and os.path.isfile(real)
-        )
+        excluded = any(_within(real, folder) for folder in self._excluded)
+        return _within(real, self._home) and not excluded and os.path.isfile(real)
 
     def blob(self, path: str) -> str:
-        """git's name of the file's content, line ends made alike. Raises Gone, Unreadable."""
+        """The git blob id of a file, see blob_of. Raises Gone, Unreadable."""
         return self._seen(path).blob
 
+    def state(self, path: str) -> str | Gone | Unreadable:
+        """The git blob id of a file, or the reason why there is none."""
+        try:
+            return self.blob(path)
+        except (Gone, Unreadable) as reason:
+            return reason
+
     def symbol(self, path: str, name: str) -> str:
-        """The hash of a symbol's own text; "" where there is none. Raises Gone, Unreadable, Unparsable."""
+        """The hash of a symbol's text; "" where there is none. Raises Gone, Unreadable, Unparsable."""
         seen = self._seen(path)
         if name not in seen.symbols:
             try:
                 text = self.symbol_text(path, name)
-                seen.symbols[name] = "" if text is None else digest(text)
+                data = None if text is None else text.encode(errors="surrogatepass")
+                seen.symbols[name] = "" if data is None else sha1(data, usedforsecurity=False).hexdigest()
             except Unparsable:
                 seen.symbols[name] = "?"
         if seen.symbols[name] == "?":
@@ -74,10 +81,11 @@ class Code:
         return seen.symbols[name]
 
     def symbol_text(self, path: str, name: str) -> str | None:
+        """The text of a symbol; None where there is none. Raises Gone, Unreadable, Unparsable."""
         return find(os.path.splitext(path)[1], self.text(path), name)
 
     def text(self, path: str) -> str:
-        """What stands in the file. Raises Gone, Unreadable."""
+        """The text of a file. Raises Gone, Unreadable."""
         return decoded(self._read(path))
 
     def _seen(self, path: str) -> Seen:
@@ -92,13 +100,13 @@ class Code:
         if known is not None and (known.size, known.mtime, known.inode) == facts:
             return known
         data = self._read(path)
-        if time.time_ns() - info.st_mtime_ns < _UNSURE:
-            facts = (-1, 0, 0)
-        found = Seen(*facts, blob_of(data))
-        if known is not None and known.blob == found.blob:
-            found.symbols = known.symbols
-        self.known[path] = found
-        return found
+        if time.time_ns() - info.st_mtime_ns < _YOUNG:
+            facts = (-1, 0, 0)  # matches nothing: read it again the next time
+        seen = Seen(*facts, blob_of(data))
+        if known is not None and known.blob == seen.blob:
+            seen.symbols = known.symbols
+        self.known[path] = seen
+        return seen
 
     def _read(self, path: str) -> bytes:
         if not self.holds(path):
@@ -119,17 +127,14 @@ def _within(path: str, folder: str) -> bool:
 
 
 def blob_of(data: bytes) -> str:
-    """git's name of a content, of text with the line ends that git stores."""
+    """The git blob id of a content; text counts with the line ends that git stores."""
     if b"\r\n" in data and b"\0" not in data[:8000]:
         data = data.replace(b"\r\n", b"\n")
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def digest(text: str) -> str:
-    return sha1(text.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
-
-
 def decoded(data: bytes) -> str:
+    """A file's bytes as text, whatever its encoding."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

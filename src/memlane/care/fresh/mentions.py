@@ -1,11 +1,11 @@
-"""Which code a memory speaks of, as it is written. Pure text: `code.py` says whether there is such a file.
+"""Which files and symbols a memory names. Pure text: `code.py` says whether there is such a file.
 
     [[src/auth.py]]  [[src/auth.py#login]]      links, outside code
-    src/auth.py:login  src/auth.py::Auth.login  anywhere in the text but in fenced code; `auth.py` in backticks, too
-    src/auth.py:12                              the file: line numbers move
+    src/auth.py:login  src/auth.py::Auth.login  anywhere but in fenced code; `auth.py` only in backticks
+    src/auth.py:12                              means the whole file, because line numbers move
     file:src/auth.py                            the scope of a record
 
-Paths start at the project's folder. Where a symbol of a file is named, the file as a whole does not count.
+Paths are relative to the project's folder. Where a memory names a symbol of a file, the file as a whole does not count.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
 from memlane.index.links import links_in
 
-MOST = 50  # that one memory can have
-_TOKEN = re.compile(r"[A-Za-z0-9_@+$./:#-]+")  # whole words: a search for the dot inside would be quadratic
+MOST = 50  # mentions that count in one memory
+_TOKEN = re.compile(r"[A-Za-z0-9_@+$./:#-]+")  # whole words: requiring the dot in the pattern would be quadratic
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 _BARE = frozenset({"Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Justfile", "Rakefile", "Gemfile"})
 _SPLIT = re.compile(r"::|[:#]")
@@ -28,7 +28,7 @@ _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|[.#])[\w$]+)*")
 
 
 class Mention(NamedTuple):
-    """A file as a memory names it, from the project's folder on, and a symbol in it; "" is all of it."""
+    """A file as a memory names it, and a symbol in it; "" means the whole file."""
 
     target: str
     symbol: str = ""
@@ -38,17 +38,17 @@ class Mention(NamedTuple):
 
 
 def mentions(memory: Memory) -> tuple[Mention, ...]:
-    """Everything in a memory that may be a file of the project, in its order."""
-    found = dict.fromkeys(_found(memory))
-    precise = {mention.target for mention in found if mention.symbol}
-    return tuple(mention for mention in found if mention.symbol or mention.target not in precise)[:MOST]
+    """Everything in a memory that may be a file of the project, in the order of the text."""
+    candidates = dict.fromkeys(_candidates(memory))
+    precise = {mention.target for mention in candidates if mention.symbol}
+    return tuple(mention for mention in candidates if mention.symbol or mention.target not in precise)[:MOST]
 
 
-def _found(memory: Memory) -> Iterator[Mention]:
+def _candidates(memory: Memory) -> Iterator[Mention]:
     if memory.scope and memory.scope.startswith("file:"):
         yield from _parsed(memory.scope.removeprefix("file:").strip(), sure=True)
     text = memory.text
-    if "." not in text and "/" not in text and "`" not in text and "[[" not in text:
+    if not any(sign in text for sign in (".", "/", "`", "[[")):
         return
     for node, _, _ in links_in(text):
         if node.startswith("ghost:"):
@@ -66,7 +66,10 @@ def _found(memory: Memory) -> Iterator[Mention]:
 
 
 def _parsed(written: str, *, sure: bool) -> Iterator[Mention]:
-    """The mention in a word or link; of prose, not `and/or`, `e.g` or `README.md`: a path has a folder and a suffix."""
+    """The mention in a word or link, if it is one.
+
+    Unless `sure`, the word comes from prose, and needs both a suffix and a folder or symbol: not `and/or` or `e.g`.
+    """
     if "://" in written or written.startswith(("/", "~")) or len(written) > 500 or "\\" in written:
         return
     path, *rest = _SPLIT.split(written, maxsplit=1)

@@ -1,13 +1,14 @@
-"""Where code went that is not where it was: by git's renames, or because the same content stands elsewhere.
+"""Where code went that is gone from its place: git knows the rename, or another file has the same content.
 
-Asks git a handful of questions however many files are gone, and only when some are. Outside of a repository nothing is
-known. Writes nothing.
+Runs a handful of git commands however many files are gone, and none when no file is. Outside a repository nothing is
+found. Writes nothing.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from memlane.care.fresh.code import Code, Gone, Unreadable
@@ -15,38 +16,36 @@ from memlane.care.fresh.symbols import Unparsable
 from memlane.core.errors import MemlaneError
 from memlane.history import git
 
-_HOPS = 5  # renames of one file that are followed
-_UNTRACKED = 1_000  # new files that are compared
-_HOLDERS = 50  # files that may hold a symbol that is gone from its own
+_HOPS = 5  # how many renames of one file are followed
+_UNTRACKED = 1_000  # how many untracked files are compared
+_HOLDERS = 50  # how many files are searched for a symbol that is gone from its own
+_STATUS = ("--relative", "--name-status", "--diff-filter=R", "-z")
 
 
 def renames(project: Path, gone: Collection[str], past: dict[str, str]) -> dict[str, str]:
-    """Where git says that these files went, those that went somewhere; uncommitted renames included.
+    """The new paths of the files that git knows as renamed, uncommitted renames included.
 
-    `past` is what is known of the commits already (path -> its next name, or ""), and takes in what is found.
+    `past` holds the renames in commits that are known already (path -> its next name, or ""); new ones are added to it.
     """
-    now = dict(_renamed(_asked(project, "diff", "-M", "--no-ext-diff", *_STATUS, "HEAD")))
-    found: dict[str, str] = {}
+    uncommitted = dict(_renamed(_git(project, "diff", "-M", "--no-ext-diff", *_STATUS, "HEAD")))
+    new_paths: dict[str, str] = {}
     left = {path: path for path in gone}  # where it was last seen -> what it was called at first
     for _ in range(_HOPS):
-        for last in [last for last in left if last in now]:
-            found[left.pop(last)] = now[last]
+        for last in [last for last in left if last in uncommitted]:
+            new_paths[left.pop(last)] = uncommitted[last]
         unknown = [last for last in left if last not in past]
         if unknown:
             past |= dict.fromkeys(unknown, "") | _committed(project, unknown)
         left = {past[last]: first for last, first in left.items() if past[last]}
         for last in [last for last in left if os.path.isfile(project / last)]:
-            found[left.pop(last)] = last
-    return found
-
-
-_STATUS = ("--relative", "--name-status", "--diff-filter=R", "-z")
+            new_paths[left.pop(last)] = last
+    return new_paths
 
 
 def _committed(project: Path, paths: Iterable[str]) -> dict[str, str]:
-    """What the commits that removed these paths called them from then on."""
+    """The new names that these paths got in the commits that removed them."""
     wanted = set(paths)
-    listing = _asked(
+    listing = _git(
         project, "--literal-pathspecs", "log", "--no-renames", "--diff-filter=D", "--name-only", "--relative", "-z",
         "--format=%x01%H", "--no-ext-diff", "HEAD", "--", *sorted(wanted),
     )  # fmt: skip
@@ -58,13 +57,14 @@ def _committed(project: Path, paths: Iterable[str]) -> dict[str, str]:
                 removed.setdefault(name, commit)
     steps: dict[str, str] = {}
     for commit in dict.fromkeys(removed.values()):
-        for old, new in _renamed(_asked(project, "diff-tree", "-r", "-M", "--no-commit-id", *_STATUS, commit)):
+        for old, new in _renamed(_git(project, "diff-tree", "-r", "-M", "--no-commit-id", *_STATUS, commit)):
             if removed.get(old) == commit:
                 steps[old] = new
     return steps
 
 
 def _renamed(listing: str) -> Iterator[tuple[str, str]]:
+    """(old, new) of each rename that git lists."""
     words = iter(listing.split("\0"))
     for word in words:
         if word.startswith("R"):
@@ -72,60 +72,54 @@ def _renamed(listing: str) -> Iterator[tuple[str, str]]:
 
 
 def same_content(project: Path, code: Code, blobs: Collection[str]) -> dict[str, str]:
-    """Blob -> the one file that has this content now; one that several have is nobody's."""
-    found: dict[str, set[str]] = {blob: set() for blob in blobs}
-    for entry in filter(None, _asked(project, "ls-files", "-s", "-z").split("\0")):
+    """Blob -> the file that has this content now; none where several files have it."""
+    candidates = set(_names(project, "ls-files", "-o", "--exclude-standard")[:_UNTRACKED])
+    for entry in _names(project, "ls-files", "-s"):
         facts, _, path = entry.partition("\t")
-        blob = facts.split(" ")[1]
-        if blob in found:
-            found[blob].add(path)
-    new = _asked(project, "ls-files", "-o", "--exclude-standard", "-z").split("\0")
-    for path in [path for path in new if path][:_UNTRACKED]:
-        blob = _blob(code, path)
-        if blob in found:
-            found[blob].add(path)
-    still = {blob: [path for path in paths if _blob(code, path) == blob] for blob, paths in found.items()}
-    return {blob: paths[0] for blob, paths in still.items() if len(paths) == 1}
-
-
-def _blob(code: Code, path: str) -> str:
-    try:
-        return code.blob(path) if code.holds(path) else ""
-    except (Gone, Unreadable):
-        return ""
+        if facts.split(" ")[1] in blobs:
+            candidates.add(path)
+    holders: dict[str, list[str]] = {blob: [] for blob in blobs}
+    for path in candidates:
+        blob = code.state(path) if code.holds(path) else ""
+        if isinstance(blob, str) and blob in holders:
+            holders[blob].append(path)
+    return {blob: paths[0] for blob, paths in holders.items() if len(paths) == 1}
 
 
 def same_symbol(project: Path, code: Code, path: str, symbol: str, hash: str) -> str | None:
-    """The one other file of the same kind that holds a symbol of this name and text."""
+    """The other file of the same language with a symbol of this name and text; None if there are several."""
     name, suffix = symbol.rpartition(".")[2], os.path.splitext(path)[1]
-    listing = _asked(project, "grep", "--untracked", "-l", "-z", "-F", "-w", "-e", name, "--", f"*{suffix}")
-    found = []
-    for other in [other for other in listing.split("\0") if other and other != path][:_HOLDERS]:
-        try:
+    candidates = _names(project, "grep", "--untracked", "-l", "-F", "-w", "-e", name, "--", f"*{suffix}")
+    holders = []
+    for other in [other for other in candidates if other != path][:_HOLDERS]:
+        with suppress(Gone, Unreadable, Unparsable):
             if code.holds(other) and code.symbol(other, symbol) == hash:
-                found.append(other)
-        except (Gone, Unreadable, Unparsable):
-            continue
-    return found[0] if len(found) == 1 else None
+                holders.append(other)
+    return holders[0] if len(holders) == 1 else None
 
 
 def contents(project: Path, blobs: Collection[str]) -> dict[str, bytes]:
-    """What git has of these blobs."""
+    """The content of those of these blobs that git has."""
     wanted = sorted(blobs)
     try:
-        found = zip(wanted, git.known_blobs(project, wanted), strict=True)
-        return {blob: data for blob, data in found if data is not None}
+        pairs = zip(wanted, git.known_blobs(project, wanted), strict=True)
+        return {blob: data for blob, data in pairs if data is not None}
     except MemlaneError:
         return {}
 
 
 def head(project: Path) -> str:
     """The commit that is checked out; "" where there is none."""
-    return _asked(project, "rev-parse", "--verify", "--quiet", "HEAD").strip()
+    return _git(project, "rev-parse", "--verify", "--quiet", "HEAD").strip()
 
 
-def _asked(project: Path, *args: str) -> str:
-    """What git prints; nothing where it is not installed, is no repository, or has no commit yet."""
+def _names(project: Path, subcommand: str, *args: str) -> list[str]:
+    """What git lists with `-z`."""
+    return [name for name in _git(project, subcommand, "-z", *args).split("\0") if name]
+
+
+def _git(project: Path, *args: str) -> str:
+    """What git prints; "" where there is no git, no repository, or no commit yet."""
     try:
         return os.fsdecode(git.run(project, *args, ok=(0, 1)))
     except MemlaneError:

@@ -1,13 +1,15 @@
-"""Whether what memories say about code may still be true: each against the code as it was when it was written.
+"""Whether what memories say about code may still be true: compare the code with what it was when they were written.
 
-    fresh      the file, or the named symbol in it, is what it was
-    moved      it is elsewhere now: renamed in git, or the same content stands in another file
-    drifted    it has changed since
+    fresh      the file, or the named symbol in it, is unchanged
+    moved      it is in another file now: git knows the rename, or another file has the same content
+    drifted    it has changed
     orphaned   it is gone
 
-No model, no network, no guess about meaning: `drifted` says that somebody should look. Only `accept`, and writing the
-memory's text anew, make it fresh again; reading never does. `indices/code.json` and `indices/mentions.json` keep what
-was read, so that only what changed is read again; they can be deleted.
+There is no model and no guess about meaning: `drifted` asks somebody to look. A memory becomes fresh again only by
+`accept` or when its text is written anew, never by being read.
+
+Writes anchors.jsonl, and two caches that can be deleted: `indices/code.json` and `indices/mentions.json` keep what was
+read, so that only changed files are read again.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,28 +39,28 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 FRESH, MOVED, DRIFTED, ORPHANED = VERDICTS = ("fresh", "moved", "drifted", "orphaned")  # the worst last
-FACTORS = {DRIFTED: 0.9, ORPHANED: 0.8}  # what the score of such a memory is multiplied by
-LOOKS = 20  # changed files that are read for one search or block
+FACTORS = {DRIFTED: 0.9, ORPHANED: 0.8}  # a search multiplies the memory's score by this
+LOOKS = 20  # how many changed files one search or block may read
 _DIFF_LINES, _DIFF_CHARS = 20, 200_000
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place that a memory speaks of, as it is now. `now` is the file where it is when that is another one."""
+    """The verdict on one file or symbol that a memory names."""
 
     target: str
     symbol: str
     verdict: str
-    since: str
+    since: str  # the day it was compared with
     why: str = ""
-    now: str = ""
+    now: str = ""  # the file that has it now, when it moved
     diff: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of the code that one memory speaks of: the worst of its findings."""
+    """The verdict on one memory: the worst of its findings."""
 
     id: str
     verdict: str
@@ -65,7 +68,7 @@ class Verdict:
 
     @property
     def why(self) -> str:
-        """What is not fresh, in a line."""
+        """What is not fresh, on one line."""
         return "; ".join(finding.why for finding in self.findings if finding.why)
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,11 +77,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The verdicts by id, how many memories speak of no code, how many places were anchored just now."""
+    """The verdicts on the memories that name code."""
 
     verdicts: tuple[Verdict, ...]
-    unanchored: int
-    anchored: int
+    unanchored: int  # memories that name no code
+    anchored: int  # places that were anchored just now
     remarks: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
@@ -102,21 +105,19 @@ class Watch:
     def __init__(self, project: Path, root: Path, own: Iterable[Path] = ()) -> None:
         self.project = project
         self.path = os.fspath(root / sidecar.NAME)
-        self._folder = root / "indices"
+        self._cache = root / "indices" / "code.json"
         self._own = [path for path in (root, *own) if not project.is_relative_to(path)]
         self._anchors: Anchors = {}
         self._damaged = 0
         self._size: tuple[int, int, int] | None = None
         self._code: Code | None = None
-        self._places: dict[str, str] = {}  # where git said, at the last report, that what is gone went
-        self._past: dict[str, str] = {}
+        self._places: dict[str, str] = {}  # where the last report found what is gone: _key(anchor) -> file
+        self._past: dict[str, str] = {}  # the renames known at commit _head: path -> its next name, or ""
         self._head = ""
-        self._news = False  # whether there is more to keep than files that were read
-        self._kept_at = 0
-
-    # -- what is known
+        self._cached: tuple[int, dict[str, str]] = (0, {})  # `code.read` and `_places` when the cache was written
 
     def anchors(self) -> Anchors:
+        """The anchors that count, read again when the file has changed. Raises OSError."""
         size = sidecar.size_of(self.path)
         if size is None or size != self._size:
             self._anchors, self._damaged = sidecar.load(self.path)
@@ -126,57 +127,55 @@ class Watch:
     @property
     def code(self) -> Code:
         if self._code is None:
-            kept = _kept(self._folder / "code.json", os.fspath(self.project))
-            try:
+            kept = _load_cache(self._cache, os.fspath(self.project))
+            known: dict[str, Seen] = {}
+            with suppress(TypeError, AttributeError):  # a damaged cache
                 known = {path: Seen(*facts) for path, facts in kept.get("files", {}).items()}
-                self._places, self._past, self._head = (
-                    kept.get("places", {}),
-                    kept.get("past", {}),
-                    kept.get("head", ""),
-                )
-            except (TypeError, AttributeError):
-                known = {}
+                self._places, self._past = kept.get("places", {}), kept.get("past", {})
+                self._head = kept.get("head", "")
+            self._cached = (0, self._places)
             self._code = Code(self.project, self._own, known)
         return self._code
 
-    def _keep_code(self) -> None:
-        facts = {path: [s.size, s.mtime, s.inode, s.blob, s.symbols] for path, s in sorted(self.code.known.items())}
-        kept = {"files": facts, "places": self._places, "past": self._past, "head": self._head}
-        _keep(self._folder / "code.json", os.fspath(self.project), kept)
+    def _save_code(self) -> None:
+        """Write the cache if there is something new to keep."""
+        state = (self.code.read, self._places)
+        if state != self._cached:
+            facts = {path: astuple(seen) for path, seen in sorted(self.code.known.items())}
+            kept = {"files": facts, "places": self._places, "past": self._past, "head": self._head}
+            _save_cache(self._cache, os.fspath(self.project), kept)
+            self._cached = state
 
     # -- anchoring
 
     def anchor(self, memory: Memory, now: datetime) -> None:
-        """Write down what the code is that a memory names. Raises StorageError, OSError."""
-        named = mentions(memory)
-        if named:
-            made = (self._made(memory.id, mention, sidecar.stamp(now)) for mention in named)
-            sidecar.append(self.path, [anchor for anchor in made if anchor])
+        """Write anchors for the code that a memory names, as it is now. Raises StorageError, OSError."""
+        made = (self._made(memory.id, mention, sidecar.stamp(now)) for mention in mentions(memory))
+        sidecar.append(self.path, [anchor for anchor in made if anchor])
 
     def _made(self, id: str, mention: Mention, at: str, path: str = "") -> Anchor | None:
+        """An anchor to the code as it is now; None where there is no such file."""
         place = path or mention.target
         try:
             if not self.code.holds(place):
                 return None
             blob, hash = self.code.blob(place), ""
             if mention.symbol:
-                try:
+                with suppress(Unparsable):
                     hash = self.code.symbol(place, mention.symbol)
-                except Unparsable:
-                    hash = ""
-            return Anchor(id, *mention, blob, hash, at, path if path != mention.target else "")
         except (Gone, Unreadable, ValueError):
             return None
+        return Anchor(id, *mention, blob, hash, at, path if path != mention.target else "")
 
     def accept(self, verdicts: Iterable[Verdict], now: datetime) -> None:
-        """Anchor what is not fresh to what is there now; where nothing is, watch it no more. Raises StorageError."""
+        """Anchor what is not fresh to the code as it is now, and stop watching what is gone. Raises StorageError."""
         lines = []
         for verdict in verdicts:
-            of_id = self.anchors().get(verdict.id, {})
+            known = self.anchors().get(verdict.id, {})
             for finding in verdict.findings:
                 if finding.verdict != FRESH:
                     mention = Mention(finding.target, finding.symbol)
-                    before = of_id.get(mention)
+                    before = known.get(mention)
                     at = sidecar.stamp(now, before)
                     place = finding.now or (before.place if before else finding.target)
                     made = self._made(verdict.id, mention, at, place)
@@ -186,42 +185,38 @@ class Watch:
     # -- a quick look
 
     def look(self, memories: Sequence[Memory]) -> dict[str, Verdict]:
-        """Those of these memories that are not fresh, as far as it can be told without git and much reading."""
+        """The memories that are not fresh, as far as that shows without git; reads no more than LOOKS changed files."""
         if len(memories) == 1 and self._size is None:
             known, _ = sidecar.load(self.path, memories[0].id)
         else:
             known = self.anchors()
-        found: dict[str, Verdict] = {}
-        code = self.code
-        start = code.read
-        seen: dict[str, str | Gone | Unreadable] = {}
+        verdicts: dict[str, Verdict] = {}
+        start, now = self.code.read, cache(self.code.state)
         for memory in memories:
             findings = []
             for anchor in known.get(memory.id, {}).values():
-                if anchor.blob and code.read - start <= LOOKS:
-                    finding = _judged(anchor, code, seen)
+                if anchor.blob and self.code.read - start <= LOOKS:
+                    finding = _judge(anchor, self.code, now(anchor.place))
+                    if finding.verdict == ORPHANED and (place := self._places.get(_key(anchor))):
+                        finding = _moved(finding, anchor, place, self.code)
                     if finding.verdict != FRESH:
-                        findings.append(self._moved_before(finding, anchor))
+                        findings.append(finding)
             if findings:
-                named = set(mentions(memory))  # the memory may have been changed since
+                named = set(mentions(memory))  # the text may have changed since it was anchored
                 findings = [finding for finding in findings if (finding.target, finding.symbol) in named]
             if findings:
-                found[memory.id] = _verdict(memory.id, findings)
-        return found
+                verdicts[memory.id] = _verdict(memory.id, findings)
+        return verdicts
 
     def weights(self, memories: Sequence[Memory]) -> dict[str, float]:
-        """What the scores of these memories are multiplied by, those for which it is not 1."""
-        found = self.look(memories)
-        return {id: FACTORS[verdict.verdict] for id, verdict in found.items() if verdict.verdict in FACTORS}
+        """What to multiply the scores of these memories by, for those where it is not 1."""
+        verdicts = self.look(memories)
+        return {id: FACTORS[verdict.verdict] for id, verdict in verdicts.items() if verdict.verdict in FACTORS}
 
-    def _moved_before(self, finding: Finding, anchor: Anchor) -> Finding:
-        place = self._places.get(_key(anchor)) if finding.verdict == ORPHANED else None
-        return _moved(finding, anchor, place, self.code) if place else finding
-
-    # -- the whole truth
+    # -- the full report
 
     def report(self, bank: Bank, ids: Sequence[str] | None = None) -> Report:
-        """Verdicts over the whole bank, or over some memories. What is not anchored yet is anchored now.
+        """Verdicts on the whole bank, or on these memories. What has no anchor yet gets one now.
 
         Writes anchors.jsonl where something is new, and the caches where something changed. Raises NotFound.
         """
@@ -231,122 +226,103 @@ class Watch:
         if self._damaged:
             remarks.append(f"{self._damaged} damaged lines of {sidecar.NAME} are passed over")
         named = _named(bank) if ids is None else {memory.id: mentions(memory) for memory in map(bank.get, ids)}
-        pairs, new = self._anchored(named, known)
+        anchored, new = self._anchored(named, known)
         if first and new:
             remarks.append(f"there was no {sidecar.NAME}: memories are compared with the code as it is now")
         try:
             sidecar.append(self.path, new)
         except MemlaneError as error:
             remarks.append(f"nothing could be anchored: {error}")
-        verdicts = self._judged(pairs)
+        verdicts = self._verdicts(anchored)
         if bank.tombstones.any():
             verdicts = [v for v in verdicts if v.verdict == FRESH or not bank.tombstones.held(bank.get(v.id))]
         unanchored = len(named) - len(verdicts)
-        with suppress(MemlaneError, OSError):  # it only saves time and room
+        with suppress(MemlaneError, OSError):  # this only saves time and room
             if ids is None:
-                self._compacted(bank, named, known)
-            if self.code.read != self._kept_at or self._news:
-                self._keep_code()
-                self._kept_at, self._news = self.code.read, False
+                self._compact(bank, named, known)
+            self._save_code()
         return Report(tuple(verdicts), unanchored, len(new), tuple(remarks))
 
     def _anchored(
         self, named: Mapping[str, Sequence[Mention]], known: Anchors
-    ) -> tuple[list[tuple[str, list[Anchor]]], list[Anchor]]:
-        """The anchors of every memory, and those that had to be made."""
-        pairs, new = [], []
-        none: dict[tuple[str, str], Anchor] = {}
+    ) -> tuple[dict[str, list[Anchor]], list[Anchor]]:
+        """The anchors of each memory that has any, and those of them that had to be made."""
+        anchored: dict[str, list[Anchor]] = {}
+        new: list[Anchor] = []
         missing: set[str] = set()
         at = sidecar.stamp(utc_now())
-        for id, wanted in named.items():
-            of_id = known.get(id, none)
-            found = []
-            for mention in wanted:
-                anchor = of_id.get(mention)
+        for id, named_here in named.items():
+            for mention in named_here:
+                anchor = known.get(id, {}).get(mention)
                 if anchor is None or not anchor.blob:
-                    if mention.target in missing:
-                        continue
-                    anchor = self._made(id, mention, at)
+                    anchor = None if mention.target in missing else self._made(id, mention, at)
                     if anchor is None:
                         missing.add(mention.target)
                         continue
                     new.append(anchor)
-                found.append(anchor)
-            if found:
-                pairs.append((id, found))
-        return pairs, new
+                anchored.setdefault(id, []).append(anchor)
+        return anchored, new
 
-    def _judged(self, pairs: Iterable[tuple[str, list[Anchor]]]) -> list[Verdict]:
-        seen: dict[str, str | Gone | Unreadable] = {}
-        alike: dict[tuple[str, ...], Finding] = {}  # many memories speak of the same place
-        fresh: dict[tuple[str, ...], tuple[Finding, ...]] = {}
-        cases: dict[tuple[str, ...], Anchor] = {}
-        keyed = []
-        for id, anchors in pairs:
-            keys = []
-            for anchor in anchors:
-                key = (anchor.target, anchor.symbol, anchor.path, anchor.blob, anchor.hash, anchor.at[:10])
-                if key not in alike:
-                    alike[key] = _judged(anchor, self.code, seen)
-                    if alike[key].verdict != FRESH:
-                        cases[key] = anchor
-                keys.append(key)
-            keyed.append((id, keys))
-        if cases:
-            alike |= self._explained(cases, alike)
-        verdicts = []
-        for id, keys in keyed:
-            if len(keys) == 1:
-                findings = fresh.get(keys[0])
-                if findings is None:
-                    findings = fresh[keys[0]] = (alike[keys[0]],)
-                verdicts.append(Verdict(id, findings[0].verdict, findings))
-            else:
-                verdicts.append(_verdict(id, [alike[key] for key in keys]))
-        return verdicts
+    def _verdicts(self, anchored: Mapping[str, Sequence[Anchor]]) -> list[Verdict]:
+        """The verdict on each memory. Many name the same place, so equal anchors are judged once."""
+        alike = {
+            id: [anchor._replace(id="", at=anchor.at[:10]) for anchor in anchors] for id, anchors in anchored.items()
+        }
+        now = cache(self.code.state)
+        findings = {
+            anchor: _judge(anchor, self.code, now(anchor.place))
+            for anchor in dict.fromkeys(anchor for anchors in alike.values() for anchor in anchors)
+        }
+        open_ = {anchor: finding for anchor, finding in findings.items() if finding.verdict != FRESH}
+        if open_:
+            findings |= self._explained(open_)
+        return [_verdict(id, [findings[anchor] for anchor in anchors]) for id, anchors in alike.items()]
 
-    def _explained(
-        self, cases: Mapping[tuple[str, ...], Anchor], found: Mapping[tuple[str, ...], Finding]
-    ) -> dict[tuple[str, ...], Finding]:
-        """The findings that are not fresh with what git knows: where the code went, and what changed in it."""
+    def _explained(self, findings: Mapping[Anchor, Finding]) -> dict[Anchor, Finding]:
+        """The findings with what git adds: where the code went, and what changed in it."""
         from memlane.care.fresh import moves
 
-        project, code = self.project, self.code
-        orphans = {key: anchor for key, anchor in cases.items() if found[key].verdict == ORPHANED}
-        places: dict[str, str] = {}
-        if orphans:
-            head = moves.head(project)
-            if head != self._head:
-                self._head, self._past = head, {}
-            gone = {anchor.place for anchor in orphans.values() if not code.holds(anchor.place)}
-            renamed = moves.renames(project, gone, self._past) if gone else {}
-            whole = {a.blob for a in orphans.values() if a.place in gone and a.place not in renamed and not a.hash}
-            same = moves.same_content(project, code, whole) if whole else {}
-            for anchor in orphans.values():
-                place = renamed.get(anchor.place)
-                if anchor.hash and (place is None or not _has(code, place, anchor.symbol)):
-                    place = moves.same_symbol(project, code, anchor.place, anchor.symbol, anchor.hash)
-                elif place is None:
-                    place = same.get(anchor.blob)
-                if place and code.holds(place):
-                    places[_key(anchor)] = place
-        if places != self._places:
-            self._places = places
-            self._news = True
-        explained = {
-            key: _moved(found[key], anchor, places[_key(anchor)], code) if _key(anchor) in places else found[key]
-            for key, anchor in cases.items()
-        }
-        changed = {key: cases[key] for key, finding in explained.items() if "changed since" in finding.why}
-        old = moves.contents(project, {anchor.blob for anchor in changed.values()}) if changed else {}
-        for key, anchor in changed.items():
+        self._places = self._moves([anchor for anchor, finding in findings.items() if finding.verdict == ORPHANED])
+        explained = {}
+        for anchor, finding in findings.items():
+            place = self._places.get(_key(anchor))
+            explained[anchor] = _moved(finding, anchor, place, self.code) if place else finding
+        changed = [anchor for anchor, finding in explained.items() if "changed since" in finding.why]
+        old = moves.contents(self.project, {anchor.blob for anchor in changed}) if changed else {}
+        for anchor in changed:
             if anchor.blob in old:
-                diff = _diff(anchor, decoded(old[anchor.blob]), code, explained[key].now or anchor.place)
-                explained[key] = replace(explained[key], diff=diff)
+                place = explained[anchor].now or anchor.place
+                diff = _diff(anchor, decoded(old[anchor.blob]), self.code, place)
+                explained[anchor] = replace(explained[anchor], diff=diff)
         return explained
 
-    def _compacted(self, bank: Bank, named: Mapping[str, object], known: Anchors) -> None:
-        """Rewrite the file when most of it does not count any more: memories that are gone, older anchors."""
+    def _moves(self, orphans: Sequence[Anchor]) -> dict[str, str]:
+        """The files that hold what is gone from its place: _key(anchor) -> file."""
+        from memlane.care.fresh import moves
+
+        if not orphans:
+            return {}
+        project, code = self.project, self.code
+        head = moves.head(project)
+        if head != self._head:
+            self._head, self._past = head, {}
+        gone = {anchor.place for anchor in orphans if not code.holds(anchor.place)}
+        renamed = moves.renames(project, gone, self._past) if gone else {}
+        whole = {a.blob for a in orphans if a.place in gone and a.place not in renamed and not a.hash}
+        same = moves.same_content(project, code, whole) if whole else {}
+        places = {}
+        for anchor in orphans:
+            place = renamed.get(anchor.place)
+            if anchor.hash and (place is None or not _has(code, place, anchor.symbol)):
+                place = moves.same_symbol(project, code, anchor.place, anchor.symbol, anchor.hash)
+            elif place is None:
+                place = same.get(anchor.blob)
+            if place and code.holds(place):
+                places[_key(anchor)] = place
+        return places
+
+    def _compact(self, bank: Bank, named: Mapping[str, object], known: Anchors) -> None:
+        """Rewrite anchors.jsonl when most of its lines no longer count: memories that are gone, older anchors."""
         lines = files.size_of(self.path) // 150
         live = sum(len(known.get(id, ())) for id in named)
         if lines > 3 * live + 1000:
@@ -354,6 +330,7 @@ class Watch:
 
 
 def _has(code: Code, place: str, symbol: str) -> bool:
+    """Whether a file has a symbol; one that does not parse at the moment may have it."""
     try:
         return code.symbol(place, symbol) != ""
     except Unparsable:
@@ -370,21 +347,12 @@ def _verdict(id: str, findings: Sequence[Finding]) -> Verdict:
     return Verdict(id, max((finding.verdict for finding in findings), key=VERDICTS.index), tuple(findings))
 
 
-def _judged(anchor: Anchor, code: Code, seen: dict[str, str | Gone | Unreadable]) -> Finding:
-    """What became of one place, by the file as it is now. `seen` are the files that were looked at already."""
-    place = anchor.path or anchor.target
-    now = seen.get(place)
-    if now is None:
-        try:
-            now = code.blob(place)
-        except (Gone, Unreadable) as reason:
-            now = reason
-        seen[place] = now
-    since = anchor.at[:10]
+def _judge(anchor: Anchor, code: Code, now: str | Gone | Unreadable) -> Finding:
+    """The finding on one place, without git. `now` is the state of its file (see Code.state)."""
+    place, since = anchor.place, anchor.at[:10]
     if now == anchor.blob:
         return Finding(anchor.target, anchor.symbol, FRESH, since)
-    name = str(Mention(place, anchor.symbol))
-    verdict, why = DRIFTED, f"{name} changed since {since}"
+    verdict, why = DRIFTED, f"{Mention(place, anchor.symbol)} changed since {since}"
     if isinstance(now, Gone):
         verdict, why = ORPHANED, f"{place} is gone"
     elif isinstance(now, Unreadable):
@@ -404,8 +372,8 @@ def _judged(anchor: Anchor, code: Code, seen: dict[str, str | Gone | Unreadable]
 
 
 def _moved(finding: Finding, anchor: Anchor, place: str, code: Code) -> Finding:
-    """The finding of something that is at another place now, unchanged or not; as it was, if that is gone, too."""
-    there = _judged(anchor._replace(path=place), code, {})
+    """The finding on what is in another file now, changed or not; the old finding if it is gone from there, too."""
+    there = _judge(anchor._replace(path=place), code, code.state(place))
     if there.verdict == ORPHANED:
         return finding
     why = f"{Mention(anchor.place, anchor.symbol)} is in {place} now"
@@ -415,7 +383,7 @@ def _moved(finding: Finding, anchor: Anchor, place: str, code: Code) -> Finding:
 
 
 def _diff(anchor: Anchor, old: str, code: Code, place: str) -> str:
-    """What changed, in a few lines without secrets; "" where it cannot be told."""
+    """What changed, as a few lines without secrets; "" where it cannot be told."""
     from difflib import unified_diff
 
     try:
@@ -435,17 +403,15 @@ def _diff(anchor: Anchor, old: str, code: Code, place: str) -> str:
     return gate.redacted("\n".join(line[:200] for line in shown))
 
 
-# -- what was read before
+# -- caches
 
 
 def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
-    """What every memory of the bank names. Of files that are as they were the last time, without reading them."""
-    folder = bank.root / "indices"
-    kept = _kept(folder / "mentions.json", "").get("files")
+    """The code that each memory of the bank names. Files of lanes that have not changed are not read again."""
+    cache_path = bank.root / "indices" / "mentions.json"
+    kept = _load_cache(cache_path, "").get("files")
     kept = kept if isinstance(kept, dict) and all(isinstance(entry, list) for entry in kept.values()) else {}
-    found: dict[str, tuple[Mention, ...]] = {}
-    now: dict[str, Any] = {}
-    unchanged = True
+    now: dict[str, Any] = {}  # path -> [size and time, {id: mentions}]
     for name in lanes.NAMES:
         lane = bank.lane(name)
         for path in lane.files():
@@ -458,18 +424,18 @@ def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
             facts = [info.st_size, info.st_mtime_ns]
             entry = kept.get(path)
             if entry is None or entry[0] != facts:
-                unchanged = False
-                read = [item for item in lane.parse(path) if isinstance(item, Memory)]
-                entry = [facts, {memory.id: mentions(memory) for memory in read}]
+                entry = [facts, {item.id: mentions(item) for item in lane.parse(path) if isinstance(item, Memory)}]
             now[path] = entry
-            found |= entry[1]
-    if not unchanged or len(now) != len(kept):
-        with suppress(MemlaneError, OSError):  # it only saves time
-            _keep(folder / "mentions.json", "", {"files": now})
-    return {id: tuple(Mention(*mention) for mention in named) for id, named in found.items()}
+    if now != kept:
+        with suppress(MemlaneError, OSError):  # this only saves time
+            _save_cache(cache_path, "", {"files": now})
+    return {
+        id: tuple(Mention(*mention) for mention in named) for _, by_id in now.values() for id, named in by_id.items()
+    }
 
 
-def _kept(path: Path, about: str) -> dict[str, Any]:
+def _load_cache(path: Path, about: str) -> dict[str, Any]:
+    """What a cache holds; {} when it is damaged, of another version or about another folder."""
     try:
         kept = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -479,16 +445,19 @@ def _kept(path: Path, about: str) -> dict[str, Any]:
     return kept
 
 
-def _keep(path: Path, about: str, kept: Mapping[str, Any]) -> None:
+def _save_cache(path: Path, about: str, kept: Mapping[str, Any]) -> None:
     ignore = path.parent / ".gitignore"
     if not ignore.exists():
-        files.replace(os.fspath(ignore), b"*\n")  # derived files have no place in a history
+        files.replace(os.fspath(ignore), b"*\n")  # caches do not belong into a history
     data = json.dumps({"version": _VERSION, "about": about, **kept}, ensure_ascii=True, separators=(",", ":"))
     files.replace(os.fspath(path), data.encode())
 
 
+# -- for the bank and the command line
+
+
 def report(bank: Bank, ids: Sequence[str] | None = None) -> Report:
-    """Verdicts over the whole bank, or over these memories; see Watch.report."""
+    """Verdicts on the whole bank, or on these memories; see Watch.report."""
     watch = bank.watch
     if watch is None:
         why = "this bank belongs to no one project, so there is no code that it could be compared with"
@@ -497,16 +466,19 @@ def report(bank: Bank, ids: Sequence[str] | None = None) -> Report:
 
 
 def accept(bank: Bank, ids: Sequence[str] | None) -> Report:
-    """Anchor memories to the code as it is now: these, or all that are not fresh. Raises NotFound for what has none."""
+    """Anchor memories to the code as it is now: these, or all that are not fresh.
+
+    Writes anchors.jsonl. Raises NotFound for one of `ids` that names no code, StorageError.
+    """
     watch = bank.watch
-    report_ = report(bank, ids)
-    found = {verdict.id for verdict in report_.verdicts}
+    before = report(bank, ids)
+    naming_code = {verdict.id for verdict in before.verdicts}
     for id in ids or ():
-        if bank.get(id).id not in found:
+        if bank.get(id).id not in naming_code:
             raise NotFound(
                 f"{gate.shown(id)} speaks of no code of this project.", hint="`memlane fresh --all` lists what does."
             )
     if watch is None:
-        return report_
-    watch.accept(report_.verdicts, utc_now())
+        return before
+    watch.accept(before.verdicts, utc_now())
     return watch.report(bank, ids)
