@@ -1,19 +1,19 @@
-"""A named symbol's own text in a source file: Python by `ast`, JavaScript, TypeScript, Go, Rust and Java by a scanner.
+"""The text of one symbol in a source file: Python by `ast`; JavaScript, TypeScript, Go, Rust and Java by a scanner.
 
     find(".py", source, "Auth.login")   the lines of the method, decorators included, or None
 
-The scanner knows strings, comments and brackets, and cuts a file into statements; it is no parser. What it does not
-understand it does not find, and nobody is told a text that is not the symbol's. Definitions of the same name
-(overloads, getter and setter) count together. Pure text; never raises for what stands in a file.
+The scanner knows strings, comments and brackets, and cuts a file into statements; it is not a parser. What it does not
+understand it does not find, so it never returns text that is not the symbol's. Definitions of the same name (overloads,
+getter and setter) count together. Pure text; raises nothing but Unparsable.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-MAX_CHARS = 500_000  # larger files are generated, and looked at as a whole
+MAX_CHARS = 500_000  # larger files are probably generated; no symbols are looked for in them
 Named = tuple[str, int, int]  # full name, start, end
 _LANGUAGES = {
     **dict.fromkeys((".py", ".pyi"), "python"),
@@ -29,27 +29,22 @@ class Unparsable(Exception):
 
 
 def find(suffix: str, source: str, name: str) -> str | None:
-    """The text of the symbol, its line ends and trailing blanks made alike; None where there is none.
+    """The text of a symbol, see `normal`; None where there is none. Raises Unparsable.
 
-    `name` is dotted (`Class.method`). One that is not a full name stands for all that end with it. Raises Unparsable.
+    `name` is dotted (`Class.method`); without a symbol of that full name, it stands for all whose names end with it.
     """
     language = _LANGUAGES.get(suffix.lower())
     if language is None or len(source) > MAX_CHARS:
         return None
     source = normal(source)
     spans = _python(source) if language == "python" else _scan(source, language)
-    exact, ending = [], []
-    for full, start, end in spans:
-        if full == name:
-            exact.append((start, end))
-        elif full.endswith(f".{name}"):
-            ending.append((start, end))
-    chosen = sorted(set(exact or ending))
+    exact = {(start, end) for full, start, end in spans if full == name}
+    chosen = sorted(exact or {(start, end) for full, start, end in spans if full.endswith(f".{name}")})
     return "\n".join(source[start:end] for start, end in chosen) if chosen else None
 
 
 def normal(source: str) -> str:
-    """The source without byte order mark, carriage returns and blanks at line ends."""
+    """The source without a byte order mark, carriage returns and blanks at line ends."""
     source = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return "\n".join(line.rstrip(" \t") for line in source.split("\n"))
 
@@ -63,7 +58,7 @@ def _python(source: str) -> list[Named]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the source's own escapes
+            warnings.simplefilter("ignore")  # such as about invalid escapes in the source
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Unparsable from None
@@ -94,18 +89,27 @@ def _python(source: str) -> list[Named]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Source:
+    """A file ready to be cut up; positions in `masked` are positions in the file."""
+
+    masked: str  # with blanks for strings and comments
+    closing: dict[int, int]  # where each opening bracket is closed
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Region:
     """A piece of a file that holds statements: the file, or the body of something."""
 
     start: int
     end: int
     prefix: str = ""
-    kind: str = "block"  # or "class", "object" (parted by commas), "group" (Go's parentheses)
+    kind: str = "block"  # or "class", "object" (separated by commas), "group" (Go's parentheses)
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """One statement. `head` is what stands before its first braces; `blocks` are those, each from { to after }."""
+    """One statement. `blocks` are its braces, each from { to after }; `head` is the text before the first."""
 
     start: int
     end: int
@@ -113,32 +117,36 @@ class _Statement:
     blocks: tuple[tuple[int, int], ...]
 
 
-def _scan(source: str, language: str) -> list[Named]:
-    masked = _masked(source, language)
-    closing = _brackets(masked)
+def _scan(text: str, language: str) -> list[Named]:
+    masked = _masked(text, language)
+    source = _Source(masked, _brackets(masked), language)
     found: list[Named] = []
     pending = [_Region(0, len(masked))]
     while pending:
         region = pending.pop()
-        for statement in _statements(masked, closing, region, language):
-            names, inside = _NAMERS[language](statement, region, masked)
-            full = [region.prefix + name for name in names]
-            found += [(name, statement.start, statement.end) for name in full]
-            if inside is not None:
-                pending.append(inside)
+        for statement in _statements(source, region):
+            names, body = _NAMERS[language](statement, region, masked)
+            found += [(region.prefix + name, statement.start, statement.end) for name in names]
+            if body is not None:
+                pending.append(body)
     return found
 
+
+# -- strings and comments
 
 _INTERESTING = {
     "script": re.compile(r"[\"'`/{}]"),
     "go": re.compile(r"[\"'`/]"),
     "java": re.compile(r"[\"'/]"),
-    "rust": re.compile(r"[\"'/]|\b(?:b|c|br|cr|r)(?:#*)\""),
+    "rust": re.compile(r"['/]|(?:\b(?:[bc]|[bc]?r#*))?\""),
 }
 _QUOTED = {sign: re.compile(rf"{sign}(?:[^{sign}\\\n]|\\[\s\S])*+{sign}") for sign in "\"'"}
-_RUST_STRING = re.compile(r'"(?:[^"\\]|\\[\s\S])*+"')
-_RUST_CHAR = re.compile(r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'")
+_BLOCK_COMMENT = re.compile(r"/\*[\s\S]*?\*/")
 _NESTED_COMMENT = re.compile(r"/\*|\*/")
+_GO_RAW = re.compile(r"`[^`]*`")
+_JAVA_TEXT_BLOCK = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""')
+_RUST_STRING = re.compile(r'[bc]?(?:r(#*)"[\s\S]*?"\1|"(?:[^"\\]|\\[\s\S])*+")')
+_RUST_CHAR = re.compile(r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'")
 _REGEX = re.compile(r"/(?![*/])(?:[^\\/\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*+\])++/[a-z]*")
 _BEFORE_REGEX = re.compile(
     r"(?:^|[(,=:\[!&|?{;+*%~^-]|=>|\b(?:return|typeof|case|in|of|delete|void|do|else|new|throw|yield|await))$"
@@ -147,134 +155,112 @@ _NOT_NEWLINE = re.compile(r"[^\n]")
 _TEMPLATE_PART = re.compile(r"\\[\s\S]|`|\$\{")
 
 
-def _masked(source: str, language: str) -> str:
-    """The source, character for character, with blanks for what stands in strings, comments and regular expressions."""
+def _masked(text: str, language: str) -> str:
+    """The text with blanks for what is in strings, comments and regular expressions, of the same length.
+
+    A template string of JavaScript is blanked as a whole, with the code in its ${…}. Raises Unparsable.
+    """
     parts: list[str] = []
-    done = at = mark = 0
+    done = at = mark = outermost = 0
     tail = ""  # the last code before this place
-    open_templates: list[int] = []  # of each template around this place, how many braces are open in its ${
-    outermost = 0
-    hopeless: dict[str, int] = {}  # up to where a quote of this kind has no other
-
-    def blank(start: int, end: int, sign: str) -> None:
-        nonlocal done
-        if not open_templates:
-            text = source[start:end]
-            gone = _NOT_NEWLINE.sub(" ", text) if not sign else sign + " " * (end - start - 2) + sign
-            parts.extend((source[done:start], gone))
-            done = end
-
-    def in_template(start: int) -> int:
-        """From inside a template's text to its end, or into its next ${; back to code."""
-        nonlocal outermost
-        while match := _TEMPLATE_PART.search(source, start):
-            start = match.end()
-            if match[0] == "`":
-                open_templates.pop()
-                if not open_templates:
-                    blank(outermost, start, "`")
-                return start
-            if match[0] == "${":
-                return start
-        raise Unparsable
-
+    templates: list[int] = []  # for each template around this place, how many braces are open in its ${
+    hopeless: dict[str, int] = {}
     interesting = _INTERESTING[language]
-    while match := interesting.search(source, at):
-        at, sign = match.start(), match[0]
-        code = source[mark:at].rstrip()
-        tail = code[-12:] or tail
-        mark = at
-        end = 0
-        quote = '"'
-        if sign in "{}":
-            if open_templates:
-                open_templates[-1] += 1 if sign == "{" else -1
-                if open_templates[-1] < 0:
-                    open_templates[-1] = 0
-                    at = mark = in_template(at + 1)
-                    tail = quote
-                    continue
-        elif sign == "/":
-            quote = ""
-            if source.startswith("//", at):
-                end = source.find("\n", at)
-                end = len(source) if end < 0 else end
-            elif source.startswith("/*", at):
-                end = _comment_end(source, at, nested=language == "rust")
-            elif language == "script" and at >= hopeless.get(sign, 0) and _BEFORE_REGEX.search(tail):
-                regex = _REGEX.match(source, at)
-                end, quote = (regex.end(), '"') if regex else (0, "")
-                hopeless[sign] = 0 if regex else _line_end(source, at)
-        elif sign == "`":
-            if language == "script":
-                outermost = outermost if open_templates else at
-                open_templates.append(0)
-                at = mark = in_template(at + 1)
-                tail = quote
+    while match := interesting.search(text, at):
+        start, sign = match.start(), match[0]
+        tail = text[mark:start].rstrip()[-12:] or tail
+        at, mark = start + 1, start
+        if sign in "{}" or (sign == "`" and language == "script"):
+            if sign == "`":
+                outermost = outermost if templates else start
+                templates.append(0)
+            elif not templates:
                 continue
-            end = source.find("`", at + 1) + 1
-            if not end:
-                raise Unparsable
-        elif language == "java" and source.startswith('"""', at):
-            text_block = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""').match(source, at)
-            if text_block is None:
-                raise Unparsable
-            end = text_block.end()
-        elif language == "rust" and sign != "'":
-            end = _rust_string_end(source, match)
-        elif language == "rust":
-            char = _RUST_CHAR.match(source, at)
-            end = char.end() if char else 0  # else it is a lifetime
-        elif at >= hopeless.get(sign, 0):
-            string = _QUOTED[sign].match(source, at)
-            end = string.end() if string else 0  # else an apostrophe, as between tags
-            hopeless[sign] = 0 if string else _line_end(source, at)
-        if end:
-            blank(at, end, quote)
-            at = mark = end
-            tail = quote or tail
+            elif sign == "{" or templates[-1]:
+                templates[-1] += 1 if sign == "{" else -1
+                continue
+            at, closed = _template_part(text, at)
+            mark, tail = at, '"'
+            if closed:
+                templates.pop()
+            if templates:
+                continue
+            start, sign = outermost, "`"
         else:
-            at += len(sign)
-    if open_templates:
+            end = _literal_end(text, match, language, tail, hopeless)
+            if not end:
+                at = match.end()
+                continue
+            at = mark = end
+            sign = "" if text.startswith(("//", "/*"), start) else '"'
+            tail = sign or tail
+            if templates:
+                continue
+        blank = f"{sign}{' ' * (at - start - 2)}{sign}" if sign else _NOT_NEWLINE.sub(" ", text[start:at])
+        parts += (text[done:start], blank)
+        done = at
+    if templates:
         raise Unparsable
-    return "".join(parts) + source[done:]
+    return "".join(parts) + text[done:]
 
 
-def _line_end(source: str, at: int) -> int:
-    end = source.find("\n", at)
-    return len(source) if end < 0 else end
+def _template_part(text: str, at: int) -> tuple[int, bool]:
+    """From inside a template string to after its end, or after its next ${; whether it is the end."""
+    while match := _TEMPLATE_PART.search(text, at):
+        at = match.end()
+        if match[0] in ("`", "${"):
+            return at, match[0] == "`"
+    raise Unparsable
 
 
-def _comment_end(source: str, at: int, *, nested: bool) -> int:
-    if not nested:
-        end = source.find("*/", at + 2)
-        if end < 0:
-            raise Unparsable
-        return end + 2
+def _literal_end(text: str, match: re.Match[str], language: str, tail: str, hopeless: dict[str, int]) -> int:
+    """The end of the string, comment or regular expression that begins here; 0 when none does. Raises Unparsable.
+
+    `hopeless` notes up to where a quote of a kind has no partner, so that nothing is searched twice.
+    """
+    at, sign = match.start(), match[0]
+    if text.startswith("//", at):
+        return _line_end(text, at)
+    if text.startswith("/*", at):
+        return _nested_comment_end(text, at) if language == "rust" else _closed(_BLOCK_COMMENT, text, at)
+    if language == "rust":
+        char = _RUST_CHAR.match(text, at) if sign == "'" else None
+        return char.end() if char else 0 if sign in "'/" else _closed(_RUST_STRING, text, at)
+    if sign == "`":
+        return _closed(_GO_RAW, text, at)
+    if language == "java" and text.startswith('"""', at):
+        return _closed(_JAVA_TEXT_BLOCK, text, at)
+    if at < hopeless.get(sign, 0) or (sign == "/" and not (language == "script" and _BEFORE_REGEX.search(tail))):
+        return 0
+    literal = _QUOTED.get(sign, _REGEX).match(text, at)
+    if literal is None:  # a division, or an apostrophe as between tags
+        hopeless[sign] = _line_end(text, at)
+    return literal.end() if literal else 0
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _closed(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    if match is None:
+        raise Unparsable
+    return match.end()
+
+
+def _nested_comment_end(text: str, at: int) -> int:
     depth = 0
-    for match in _NESTED_COMMENT.finditer(source, at):
+    for match in _NESTED_COMMENT.finditer(text, at):
         depth += 1 if match[0] == "/*" else -1
         if not depth:
             return match.end()
     raise Unparsable
 
 
-def _rust_string_end(source: str, match: re.Match[str]) -> int:
-    prefix = match[0][:-1].lstrip("bc")
-    if prefix.startswith("r"):
-        close = '"' + prefix.count("#") * "#"
-        end = source.find(close, match.end())
-        if end < 0:
-            raise Unparsable
-        return end + len(close)
-    string = _RUST_STRING.match(source, match.end() - 1)
-    if string is None:
-        raise Unparsable
-    return string.end()
-
-
 def _brackets(masked: str) -> dict[int, int]:
-    """Where each bracket that opens is closed. Raises Unparsable when they do not match."""
+    """Where each opening bracket is closed. Raises Unparsable when they do not match."""
     pairs = {")": "(", "]": "[", "}": "{"}
     closing: dict[int, int] = {}
     opened: list[int] = []
@@ -293,14 +279,13 @@ def _brackets(masked: str) -> dict[int, int]:
 
 # -- statements
 
-_EVENT = re.compile(r"[(\[{;,\n=]")
+_EVENT = re.compile(r"[(\[{;,\n]|(?<![=!<>])=(?![=>])")
 _VISIBLE = re.compile(r"\S")
 _GOES_ON = re.compile(r"(?:[=+\-*/%&|^<?:,.(!~]|=>)$")  # at the end of a line
 _GO_GOES_ON = re.compile(r"(?:[=+\-*/%&|^<>,.(!])$")
-_CONTINUES = re.compile(
+_CONTINUES = re.compile(  # at the start of the next
     r"[.?:+/%&|=<>,)\]^-]|(?:extends|implements|instanceof|as|satisfies)\b"
-)  # at the start of the next
-_CONTINUES_BLOCK = re.compile(r"[*]")
+)
 _DECLARES = re.compile(
     r"(?:(?:export|default|declare|abstract|async|const(?=\s+enum))\s+)*"
     r"(?:function|class|interface|enum|namespace|module|global)\b"
@@ -309,101 +294,91 @@ _EXPRESSION = re.compile(
     r"(?:export\s+(?:declare\s+)?)?(?:const|let|var|type)\b|(?:return|throw|await|yield|new)\b|export\s+default\b"
 )
 _RUST_VALUE = re.compile(r"(?:const(?!\s+(?:unsafe|async|extern|fn)\b)|static|type|let|use)\b")
+_LEAD = {"script": "@", "java": "@", "rust": "#"}
+_DECORATOR = re.compile(r"@[\w.$]+[ \t]*|#!?")
 
 
-def _statements(masked: str, closing: dict[int, int], region: _Region, language: str) -> Iterator[_Statement]:
+def _statements(source: _Source, region: _Region) -> Iterator[_Statement]:
+    masked = source.masked
     start = at = region.start
-    end = region.end
     assigned = False
     blocks: list[tuple[int, int]] = []
-
-    def statement(to: int) -> _Statement | None:
-        first = _VISIBLE.search(masked, start, to)
-        if first is None:
-            return None
-        head = _bare(masked, closing, first.start(), blocks[0][0] if blocks else to, language)
-        last = to - (len(masked[first.start() : to]) - len(masked[first.start() : to].rstrip()))
-        return _Statement(first.start(), last, head, tuple(blocks))
-
-    while at < end and (match := _EVENT.search(masked, at, end)):
-        at, sign = match.start(), match[0]
-        over = False
-        if sign in "([":
-            at = closing[at] + 1
-            continue
+    while at < region.end and (match := _EVENT.search(masked, at, region.end)):
+        here, sign = match.start(), match[0]
+        at = source.closing[here] + 1 if sign in "([{" else here + 1
+        over, end = False, at
         if sign == "{":
-            blocks.append((at, closing[at] + 1))
-            at = closing[at] + 1
-            first = _VISIBLE.search(masked, start, end)
-            head = _bare(masked, closing, first.start() if first else start, blocks[0][0], language)
+            blocks.append((here, at))
             after = masked[at : at + 40].lstrip(" \t")[:1]
-            over = after not in tuple("{>|&[") and _ends_with_braces(head, assigned, region, language)
+            head = _head(source, start, blocks[0][0])
+            over = after not in tuple("{>|&[") and _ends_with_braces(head, assigned, region, source.language)
+        elif sign == "=":
+            assigned = True
+        elif sign == "\n":
+            if source.language in ("go", "script") and region.kind != "object":
+                end = here
+                over, at = _ends_with_line(source, region, start, here, bool(blocks))
+        elif sign == ",":
+            over, end = region.kind == "object", here
         else:
-            at += 1
-            if sign == "=":
-                lone = masked[match.start() - 1 : match.start()] not in tuple("=!<>") and masked[
-                    at : at + 1
-                ] not in tuple("=>")
-                assigned = assigned or lone
-            elif sign == "\n":
-                if language in ("go", "script") and region.kind != "object":
-                    over, at = _ends_with_line(masked, closing, (start, at - 1, end), bool(blocks), region, language)
-            else:
-                over = sign == ";" or region.kind == "object"
+            over = sign == ";"
         if over:
-            found = statement(at - (sign == "," or sign == "\n"))
-            if found:
-                yield found
+            yield from _statement(source, start, end, blocks)
             start, assigned, blocks = at, False, []
-    found = statement(end)
-    if found:
-        yield found
+    yield from _statement(source, start, region.end, blocks)
 
 
-def _bare(masked: str, closing: dict[int, int], start: int, end: int, language: str) -> str:
-    """What a statement begins with once decorators, annotations or attributes are taken away; not all of it."""
-    lead = {"script": "@", "java": "@", "rust": "#"}.get(language)
-    at = start
+def _statement(source: _Source, start: int, end: int, blocks: Sequence[tuple[int, int]]) -> Iterator[_Statement]:
+    """The statement between two places, unless there are only blanks."""
+    if first := _VISIBLE.search(source.masked, start, end):
+        start = first.start()
+        last = start + len(source.masked[start:end].rstrip())
+        yield _Statement(start, last, _head(source, start, blocks[0][0] if blocks else end), tuple(blocks))
+
+
+def _head(source: _Source, start: int, end: int) -> str:
+    """The beginning of a statement without decorators, annotations or attributes, up to a length."""
+    masked, closing, lead = source.masked, source.closing, _LEAD.get(source.language)
+
+    def visible(at: int) -> int:
+        match = _VISIBLE.search(masked, at, end)
+        return match.start() if match else end
+
+    at = visible(start)
     while lead and masked.startswith(lead, at) and not masked.startswith("@interface", at):
-        named = re.compile(r"@[\w.$]+[ \t]*|#!?").match(masked, at)
-        if named is None:
+        decorator = _DECORATOR.match(masked, at)
+        if decorator is None:
             break
-        at = named.end()
-        if at in closing and masked[at] in "([":
-            at = closing[at] + 1
-        visible = _VISIBLE.search(masked, at, end)
-        at = visible.start() if visible else end
+        at = decorator.end()
+        at = visible(closing[at] + 1 if at in closing and masked[at] in "([" else at)
     return masked[at : min(end, at + 2000)]
 
 
 def _ends_with_braces(head: str, assigned: bool, region: _Region, language: str) -> bool:
+    """Whether a statement is over after its braces."""
     if language == "rust":
         return _RUST_VALUE.match(_RUST_LEAD.sub("", head, count=1)) is None
-    if language == "java":
-        return not assigned
     if language == "go" or region.kind == "object":
         return False
-    if region.kind == "class":
+    if language == "java" or region.kind == "class":
         return not assigned
     return bool(_DECLARES.match(head)) or not (assigned or _EXPRESSION.match(head))
 
 
-def _ends_with_line(
-    masked: str, closing: dict[int, int], place: tuple[int, int, int], braced: bool, region: _Region, language: str
-) -> tuple[bool, int]:
+def _ends_with_line(source: _Source, region: _Region, start: int, at: int, braced: bool) -> tuple[bool, int]:
     """Whether a statement is over at a line end, and where to read on."""
-    start, at, end = place
+    masked = source.masked
     first = _VISIBLE.search(masked, start, at)
     if first is None:
-        return True, at + 1  # an empty line: what comes begins after it
+        return True, at + 1  # an empty line: the next statement begins after it
     before = masked[max(first.start(), at - 80) : at].rstrip()
-    if language == "go":
+    if source.language == "go":
         return _GO_GOES_ON.search(before) is None, at + 1
-    following = _VISIBLE.search(masked, at, end)
+    following = _VISIBLE.search(masked, at, region.end)
     if following is None:
         return True, at + 1
     next_at = following.start()
-    head = _bare(masked, closing, first.start(), at, language)
+    head = _head(source, start, at)
     goes_on = (
         not head
         or _GOES_ON.search(before)
@@ -439,24 +414,25 @@ def _script_names(statement: _Statement, region: _Region, masked: str) -> tuple[
         name = member[1]
         method = "(" in head or "=>" in head
         kind = "block" if method else "object" if region.kind == "object" else ""
-        return [name], _inside(statement, region, name, kind)
-    if declared := _SCRIPT_DECLARED.match(head):
+    elif declared := _SCRIPT_DECLARED.match(head):
         name = declared["name"]
         kind = "class" if declared["class"] else "block" if declared["function"] or declared["space"] else ""
-        return [name], _inside(statement, region, name, kind)
-    if value := _SCRIPT_VALUE.match(head):
-        return [value[1]], _inside(statement, region, value[1], _value_kind(statement, masked))
-    if assigned := _SCRIPT_ASSIGNED.match(head):
-        name = re.sub(r"^(?:module\.)?exports\.|^this\.", "", assigned[1]).replace(".prototype.", ".")
-        return [name], _inside(statement, region, name, _value_kind(statement, masked))
-    return [], None
+    elif value := _SCRIPT_VALUE.match(head) or _SCRIPT_ASSIGNED.match(head):
+        name = re.sub(r"^(?:module\.)?exports\.|^this\.", "", value[1]).replace(".prototype.", ".")
+        kind = _value_kind(statement, masked)
+    else:
+        return [], None
+    return [name], _body(statement, region, name, kind)
 
 
 def _value_kind(statement: _Statement, masked: str) -> str:
-    """What the braces at the end of an assigned value hold."""
-    if not statement.blocks or statement.blocks[-1][1] < len(masked[: statement.end].rstrip(" ;")):
+    """The kind of region in the braces at the end of an assigned value; "" when it does not end with braces."""
+    if not statement.blocks:
         return ""
-    before = masked[max(statement.start, statement.blocks[-1][0] - 300) : statement.blocks[-1][0]].rstrip()
+    start, end = statement.blocks[-1]
+    if masked[end : statement.end].strip(" ;"):
+        return ""
+    before = masked[max(statement.start, start - 300) : start].rstrip()
     if before.endswith("=>") or re.search(rf"\bfunction\b\s*\*?\s*(?:{_NAME})?\s*\([^=]*$", before):
         return "block"
     if re.search(r"=\s*class\b[^=]*$", before):
@@ -464,7 +440,8 @@ def _value_kind(statement: _Statement, masked: str) -> str:
     return "object" if before.endswith("=") else ""
 
 
-def _inside(statement: _Statement, region: _Region, name: str, kind: str) -> _Region | None:
+def _body(statement: _Statement, region: _Region, name: str, kind: str) -> _Region | None:
+    """The region in a statement's last braces, if it has any."""
     if not kind or not statement.blocks:
         return None
     start, end = statement.blocks[-1]
@@ -472,20 +449,18 @@ def _inside(statement: _Statement, region: _Region, name: str, kind: str) -> _Re
 
 
 _GO_METHOD = re.compile(r"func\s*\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*(\w+)")
-_GO_NAMED = re.compile(r"(?:func|type|var|const)\s+(\w+(?:\s*,\s*\w+)*)")
-_GO_GROUP = re.compile(r"(?:type|var|const)\s*\(")
 _GO_MEMBER = re.compile(r"(\w+(?:\s*,\s*\w+)*)")
+_GO_NAMED = re.compile(rf"(?:func|type|var|const)\s+{_GO_MEMBER.pattern}")
+_GO_GROUP = re.compile(r"(?:type|var|const)\s*\(")
 
 
 def _go_names(statement: _Statement, region: _Region, masked: str) -> tuple[list[str], _Region | None]:
-    if region.kind == "group":
-        member = _GO_MEMBER.match(statement.head)
-        return (re.split(r"\s*,\s*", member[1]) if member else []), None
-    if method := _GO_METHOD.match(statement.head):
-        return [f"{method[1]}.{method[2]}"], None
-    if group := _GO_GROUP.match(statement.head):
-        return [], _Region(statement.start + group.end(), statement.end - 1, "", "group")
-    named = _GO_NAMED.match(statement.head)
+    if region.kind != "group":
+        if method := _GO_METHOD.match(statement.head):
+            return [f"{method[1]}.{method[2]}"], None
+        if group := _GO_GROUP.match(statement.head):
+            return [], _Region(statement.start + group.end(), statement.end - 1, "", "group")
+    named = (_GO_MEMBER if region.kind == "group" else _GO_NAMED).match(statement.head)
     return (re.split(r"\s*,\s*", named[1]) if named else []), None
 
 
@@ -501,17 +476,18 @@ _RUST_IMPL = re.compile(r"(?:unsafe\s+)?impl\b")
 def _rust_names(statement: _Statement, region: _Region, masked: str) -> tuple[list[str], _Region | None]:
     head = _RUST_LEAD.sub("", statement.head, count=1)
     if impl := _RUST_IMPL.match(head):
-        kind = _without_angles(head[impl.end() :]).split(" where ")[0].rpartition(" for ")[2]
-        owner = re.search(r"(\w+)\W*$", kind)
-        return [], _inside(statement, region, owner[1], "block") if owner else None
+        type_name = _without_angles(head[impl.end() :]).split(" where ")[0].rpartition(" for ")[2]
+        owner = re.search(r"(\w+)\W*$", type_name)
+        return [], _body(statement, region, owner[1], "block") if owner else None
     named = _RUST_NAMED.match(head)
     if named is None:
         return [], None
     name = named["name"] or named["const"]
-    return [name], _inside(statement, region, name, "block") if named["trait"] or named["mod"] else None
+    return [name], _body(statement, region, name, "block") if named["trait"] or named["mod"] else None
 
 
 def _without_angles(text: str) -> str:
+    """A piece of Rust without <…>."""
     text = " ".join(text.replace("->", "").split())
     depth, kept = 0, []
     for sign in text:
@@ -531,7 +507,7 @@ def _java_names(statement: _Statement, region: _Region, masked: str) -> tuple[li
     if re.match(r"(?:package|import|static\s*$)\b", head):
         return [], None
     if kind := _JAVA_TYPE.match(head):
-        return [kind[1]], _inside(statement, region, kind[1], "block")
+        return [kind[1]], _body(statement, region, kind[1], "block")
     head = head.partition("=")[0].rstrip()
     named = _JAVA_CALLED.search(head) or _JAVA_FIELD.search(head.partition(",")[0].rstrip())
     return ([named[1]] if named else []), None
