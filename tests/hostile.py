@@ -269,10 +269,10 @@ def _marked(text: str) -> None:
 
 
 def _hook(text: str) -> None:
-    from memlane.surfaces.hook import _asked, substantial
+    from memlane.surfaces.hook import _request, substantial
 
     substantial(text)
-    _asked(["claude-code"], text.encode(errors="surrogatepass"))
+    _request(["claude-code"], text.encode(errors="surrogatepass"))
 
 
 def _arguments(text: str) -> None:

@@ -130,10 +130,10 @@ def test_deep_lists_as_arguments_are_words() -> None:
 
 
 def test_a_deep_payload_is_refused_by_the_hook() -> None:
-    from memlane.surfaces.hook import _asked
+    from memlane.surfaces.hook import _request
 
     with pytest.raises(InvalidInput, match="not JSON"):
-        _asked(["claude-code"], b"[" * 50_000)
+        _request(["claude-code"], b"[" * 50_000)
 
 
 def test_empty_lines_before_code_are_looked_at_once() -> None:

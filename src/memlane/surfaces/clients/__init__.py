@@ -18,19 +18,17 @@ is touched. Disconnecting restores them byte for byte; a file that somebody has 
 
 from __future__ import annotations
 
-from memlane.surfaces.clients.connection import Change, Plan, connect, disconnect, disconnection, plan, plugin
+from memlane.surfaces.clients.connection import Plan, connect, disconnect, disconnection, plan, plugin
 from memlane.surfaces.clients.machine import Machine, here
-from memlane.surfaces.clients.status import Status, problems, statuses
+from memlane.surfaces.clients.status import problems, statuses
 from memlane.surfaces.clients.table import CLIENTS, SCOPES, Client
 
 __all__ = [
     "CLIENTS",
     "SCOPES",
-    "Change",
     "Client",
     "Machine",
     "Plan",
-    "Status",
     "connect",
     "disconnect",
     "disconnection",
