@@ -1,6 +1,7 @@
-"""The `memlane` command; also `python -m memlane`. Little is imported before Ctrl-C is minded.
+"""The `memlane` command; also `python -m memlane`.
 
-Hooks run at every turn of a conversation and take a shorter way than the command line.
+Everything is imported inside `main`, so that Ctrl-C ends quietly from the first moment. A hook runs at every turn of a
+conversation and therefore skips the command line.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import sys
 
 
 def main() -> None:
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to be shared out among threads
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a search is too short to gain from threads
     try:
         if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
-            gc.disable()  # it lives for a moment
+            gc.disable()  # the process lives for a moment only
             from memlane.surfaces.hook import main as hook
 
             hook(sys.argv[2:])
-            os._exit(0)  # all is written and said: taking the interpreter apart would only take time
+            os._exit(0)  # everything is written; tearing down the interpreter would only take time
         else:
             from memlane.surfaces.cli import main as run
 

@@ -1,5 +1,6 @@
 """The command line: parse, one call on the bank, print. stdout is data, stderr is talk.
 
+A module is named after its main command; COMMANDS says where each of the others is.
 Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 refused by the gate, 5 conflict, 6 problems found, 130 Ctrl-C.
 """
 
@@ -16,37 +17,37 @@ from memlane import __version__
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.gate import redacted
 
-COMMANDS = {  # where each command lives; its module is imported only when it is used
-    "init": "bank",
-    "check-config": "bank",
-    "add": "bank",
-    "get": "bank",
-    "list": "bank.list_",
+COMMANDS = {  # the module of each command, which is imported only when the command is used
+    "init": "init",
+    "check-config": "init",
+    "add": "add",
+    "get": "get",
+    "list": "get.list_",
     "search": "search",
     "links": "search",
     "graph": "search",
     "context": "context",
     "snapshot": "context",
-    "update": "bank",
-    "append": "bank",
+    "update": "add",
+    "append": "add",
     "edit": "edit",
     "history": "history",
-    "log": "git",
-    "merge-driver": "git",
-    "rm": "bank",
-    "restore": "bank",
+    "log": "history",
+    "merge-driver": "merge",
+    "rm": "rm",
+    "restore": "rm",
     "forget": "forget",
-    "trash": "bank",
-    "merge": "bank",
-    "suggest-merges": "search",
+    "trash": "rm",
+    "merge": "merge",
+    "suggest-merges": "merge",
     "upkeep": "upkeep",
     "undo": "undo",
     "promote": "upkeep",
-    "prune": "upkeep",
-    "stale": "upkeep",
-    "validate": "upkeep",
-    "stats": "bank",
-    "problems": "bank",
+    "prune": "prune",
+    "stale": "prune",
+    "validate": "validate",
+    "stats": "get",
+    "problems": "validate",
     "reindex": "search",
     "doctor": "doctor",
     "capture": "capture",
@@ -55,10 +56,10 @@ COMMANDS = {  # where each command lives; its module is imported only when it is
     "topics": "topics",
     "records": "records",
     "layers": "layers",
-    "import": "exchange.import_",
-    "export": "exchange",
+    "import": "import_.import_",
+    "export": "export",
     "gate": "gate",
-    "audit": "gate",
+    "audit": "audit",
     "fresh": "fresh",
     "mcp": "mcp",
     "connect": "connect",
@@ -76,10 +77,9 @@ class App(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(".")
-        found: click.Command = getattr(
-            import_module(f"memlane.surfaces.cli.{module}"), name or cmd_name.replace("-", "_")
-        )
-        return found
+        home = import_module(f"memlane.surfaces.cli.{module}")
+        command: click.Command = getattr(home, name or cmd_name.replace("-", "_"))
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -113,7 +113,7 @@ def app(ctx: click.Context, folder: str | None, flags: tuple[str, ...]) -> None:
     """
     ctx.obj = (folder, _flags(flags))
     if ctx.invoked_subcommand is None:
-        from memlane.surfaces.cli.bank import welcome
+        from memlane.surfaces.cli.init import welcome
 
         welcome(*ctx.obj)
 
@@ -131,15 +131,15 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The `memlane` command. Ends the process with an exit code."""
+    """Run the `memlane` command and end the process with its exit code."""
     try:
         if "_MEMLANE_COMPLETE" in os.environ:
-            import_module("memlane.surfaces.cli.completion")  # registers what TAB in bash needs
+            import_module("memlane.surfaces.cli.completion")  # registers our completion for bash
         code = app.main(prog_name="memlane", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.UsageError as error:
-        # what was typed may be a secret in the wrong place
+        # redacted, because a secret may have been typed in the wrong place
         hint = f"`{error.ctx.command_path if error.ctx else 'memlane'} --help` shows what it takes."
         _fail(InvalidInput(redacted(error.format_message()), hint=hint, code="usage"))
     except click.ClickException as error:
@@ -149,7 +149,7 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or else Python complains when it flushes
         sys.exit(1)
     except OSError as error:  # the last resort: a sentence instead of a traceback
         where = f"{error.filename}: " if error.filename else ""
@@ -157,7 +157,7 @@ def main() -> None:
 
 
 def _fail(error: MemlaneError) -> NoReturn:
-    """Say what went wrong, as JSON where JSON is asked for, and end with its exit code."""
+    """Print what went wrong, as JSON if that was asked for, and end the process with the error's exit code."""
     from memlane.surfaces.cli.output import complain
 
     if "--json" in sys.argv[1:]:

@@ -14,16 +14,16 @@ from memlane.capture.messages import Captured
 from memlane.capture.messages import capture as capture_one
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import MemlaneError
-from memlane.surfaces.cli.output import as_json, print_json, print_rows, say, with_bank
+from memlane.surfaces.cli.options import with_bank
+from memlane.surfaces.cli.output import print_result, say
 
-_LONG = 20_000_000  # bytes of a transcript that takes long enough for a progress bar
+_LONG = 20_000_000  # bytes; a transcript of this size gets a progress bar
 
 
 @click.command()
 @click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True)
 @click.option("--from", "kind", type=click.Choice(KINDS), help="The transcript's format, when it is not recognised.")
 @click.option("--dry-run", is_flag=True, help="Show what would be captured; store nothing.")
-@as_json
 @with_bank
 def capture(bank: Bank, transcripts: tuple[str, ...], kind: str | None, dry_run: bool, as_json: bool) -> None:
     """Store the assistant's messages of a TRANSCRIPT as records: those with two lines or more, whole, each once.
@@ -33,7 +33,7 @@ def capture(bank: Bank, transcripts: tuple[str, ...], kind: str | None, dry_run:
     $ memlane capture rollout.jsonl --from codex
     """
     total = Captured()
-    first: MemlaneError | None = None
+    first_error: MemlaneError | None = None
     for transcript in transcripts:
         with _progress(transcript) as advance:
             try:
@@ -42,14 +42,11 @@ def capture(bank: Bank, transcripts: tuple[str, ...], kind: str | None, dry_run:
                 if len(transcripts) == 1:
                     raise
                 say(f"error: {error}")
-                first = first or error
-    if as_json:
-        print_json(total.to_dict())
-    else:
-        print_rows((record.id, record.occurred_at, record.applies_to, record.subject) for record in total.records)
-        say(_summary(total, dry_run))
-    if first:
-        click.get_current_context().exit(first.exit_code)
+                first_error = first_error or error
+    rows = ((record.id, record.occurred_at, record.applies_to, record.subject) for record in total.records)
+    print_result(total, as_json, rows, _summary(total, dry_run))
+    if first_error:
+        click.get_current_context().exit(first_error.exit_code)
 
 
 def _summary(total: Captured, dry_run: bool) -> str:

@@ -1,7 +1,7 @@
-"""`memlane completion` and `memlane help`, and what the shell is told when somebody presses TAB.
+"""`memlane completion` and `memlane help`, and what the shell offers when somebody presses TAB.
 
-Completing must be quick and never complain: ids and tags come from the index as it is, without NumPy and without
-bringing it up to date; where there is none, ids come from the names of the files.
+Completion must be quick and must not fail: ids and tags come from the index as it is, without loading NumPy or
+updating it. Without an index, ids come from file names.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from memlane.bank import Bank
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.lanes.layers.entries import id_of
-from memlane.surfaces.cli.output import as_json, print_json
+from memlane.surfaces.cli.options import as_json
+from memlane.surfaces.cli.output import print_json
 
-MOST = 200  # of what is offered
-_ONLY = {"promote": "vault", "merge": "notes"}  # commands for memories of one lane
+MOST = 200  # how many completions are offered
+_LANE_OF = {"promote": "vault", "merge": "notes"}  # commands for memories of one lane
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' line="${COMP_LINE:0:COMP_POINT}" type value
@@ -44,7 +45,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class Bash(BashComplete):
-    """click's own, for a shell that takes `notes:plan` for three words."""
+    """click's completion, adapted because bash splits `notes:plan` into three words."""
 
     source_template = _BASH
 
@@ -63,44 +64,52 @@ add_completion_class(Bash)
 
 
 def ids(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-    """The ids that begin so, with the lane's name or without it, as far as the command can use them."""
+    """The ids that begin like this, with or without the lane's name, and that the command can use."""
     query = (
         "SELECT id FROM memories WHERE (substr(id, 1, :n) = :text OR substr(id, instr(id, ':') + 1, :n) = :text) "
         "AND (:lane = '' OR lane = :lane) ORDER BY id LIMIT :most"
     )
-    within = ctx.parent.info_name if ctx.parent else None
-    lane = within if within in lanes.NAMES else _ONLY.get(ctx.info_name or "", "")
-    found: Iterable[str] = ()
+    group = ctx.parent.info_name if ctx.parent else None
+    lane = group if group in lanes.NAMES else _LANE_OF.get(ctx.info_name or "", "")
+    matches: Iterable[str] = ()
     with suppress(MemlaneError, OSError):
         bank = _bank(ctx)
         if ctx.info_name == "restore":
-            found = [removed.id for removed in bank.removed() if _begins(removed.id, incomplete)]
-        elif (known := _asked(bank, query, incomplete, lane)) is not None:
-            found = known
+            matches = [removed.id for removed in bank.removed() if _begins(removed.id, incomplete)]
+        elif (known := _query(bank, query, incomplete, lane)) is not None:
+            matches = known
         else:
-            found = [id for id in _file_ids(bank, [lane] if lane else lanes.NAMES) if _begins(id, incomplete)]
-    return [CompletionItem(id) for id in islice(found, MOST)]
+            matches = [id for id in _file_ids(bank, [lane] if lane else lanes.NAMES) if _begins(id, incomplete)]
+    return [CompletionItem(id) for id in islice(matches, MOST)]
 
 
 def tags(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-    """The tags that begin so, the most used first."""
+    """The tags that begin like this, the most used first."""
     query = "SELECT tag FROM tags WHERE substr(tag, 1, :n) = :text GROUP BY tag ORDER BY count(*) DESC, tag LIMIT :most"
-    found: list[str] = []
     with suppress(MemlaneError, OSError):
-        found = _asked(_bank(ctx), query, incomplete) or []
-    return [CompletionItem(tag) for tag in found]
+        return [CompletionItem(tag) for tag in _query(_bank(ctx), query, incomplete) or ()]
+    return []
 
 
 def commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """The commands that begin so, of the group that is named already."""
+    """The commands that begin like this, in the group that is already named."""
+    with suppress(click.UsageError):
+        at = _context_of(ctx, ctx.params.get("names") or ())
+        names = at.command.list_commands(at) if isinstance(at.command, click.Group) else []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return []
+
+
+def _context_of(ctx: click.Context, names: Iterable[str]) -> click.Context:
+    """The context of the command with these names. Raises UsageError if there is no such command."""
     at = ctx.find_root()
-    for name in ctx.params.get("names") or ():
-        found = at.command.get_command(at, name) if isinstance(at.command, click.Group) else None
-        if found is None:
-            return []
-        at = click.Context(found, info_name=name, parent=at)
-    names = at.command.list_commands(at) if isinstance(at.command, click.Group) else []
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    for name in names:
+        group = at.command
+        command = group.resolve_command(at, [name])[1] if isinstance(group, click.Group) else None
+        if command is None:
+            raise click.UsageError("There is no such command.", at)
+        at = click.Context(command, info_name=name, parent=at)
+    return at
 
 
 def _begins(id: str, text: str) -> bool:
@@ -111,8 +120,8 @@ def _bank(ctx: click.Context) -> Bank:
     return Bank(config.load(ctx.find_root().params.get("folder")))
 
 
-def _asked(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | None:
-    """What the index says, as it is; None when there is none that can be read."""
+def _query(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | None:
+    """Ask the index as it is; None when there is no index or it cannot be read."""
     path = bank.root / "indices" / "index.db"
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.2)) as db:
@@ -123,7 +132,7 @@ def _asked(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | Non
 
 
 def _file_ids(bank: Bank, names: Iterable[str]) -> Iterator[str]:
-    """Ids by the names of files; where a file holds several memories, by reading it."""
+    """Ids made from file names; in lanes whose files hold several memories, by reading them."""
     for name in names:
         lane = bank.lane(name)
         if name in ("vault", "topics"):
@@ -151,9 +160,9 @@ def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     $ memlane completion zsh > "${fpath[1]}/_memlane"
     $ memlane completion fish > ~/.config/fish/completions/memlane.fish
     """
-    found = get_completion_class(shell)
-    assert found is not None  # noqa: S101 - click has all three
-    script = found(ctx.find_root().command, {}, "memlane", "_MEMLANE_COMPLETE").source()
+    complete = get_completion_class(shell)
+    assert complete is not None  # noqa: S101 - click has all three
+    script = complete(ctx.find_root().command, {}, "memlane", "_MEMLANE_COMPLETE").source()
     if as_json:
         print_json({"shell": shell, "script": script})
     else:
@@ -171,13 +180,7 @@ def help_(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     $ memlane help add
     $ memlane help vault history
     """
-    at = ctx.find_root()
-    for name in names:
-        group = at.command
-        found = group.resolve_command(at, [name])[1] if isinstance(group, click.Group) else None
-        if found is None:
-            raise click.UsageError("There is no such command.", at)
-        at = click.Context(found, info_name=name, parent=at)
+    at = _context_of(ctx, names)
     text = at.get_help()
     if as_json:
         print_json({"command": at.command_path, "help": text})

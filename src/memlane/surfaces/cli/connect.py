@@ -11,11 +11,13 @@ import click
 
 from memlane.core.errors import NotFound, StorageError
 from memlane.surfaces import clients
-from memlane.surfaces.cli.output import as_json, print_json, print_rows, say
+from memlane.surfaces.cli.options import as_json
+from memlane.surfaces.cli.output import print_json, print_rows, say, say_notes
 
 _client = click.Choice(list(clients.CLIENTS))
 _user = click.option("--user", "scope", flag_value="user", help="For all of your projects (the default).")
 _project = click.option("--project", "scope", flag_value="project", help="For this project alone.")
+_print = click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
 
 
 @click.command()
@@ -24,17 +26,11 @@ _project = click.option("--project", "scope", flag_value="project", help="For th
 @_project
 @click.option("--no-hooks", is_flag=True, help="The tools only: nothing is captured or injected by itself.")
 @click.option("--replace", is_flag=True, help="Put memlane in the place of another entry of its name.")
-@click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
+@_print
 @click.pass_context
 @as_json
 def connect(
-    ctx: click.Context,
-    client: str | None,
-    scope: str | None,
-    no_hooks: bool,
-    replace: bool,
-    show: bool,
-    as_json: bool,
+    ctx: click.Context, client: str | None, scope: str | None, no_hooks: bool, replace: bool, show: bool, as_json: bool
 ) -> None:
     """Connect CLIENT to memlane; without CLIENT, list the clients that are here. `memlane disconnect` undoes it.
 
@@ -55,17 +51,17 @@ def connect(
         return
     done = clients.connect(plan)
     if as_json:
-        print_json(done.to_dict())
+        print_json(done)
         return
     if not done.changed:
         say(f"{done.client.title} is already connected.")
         if no_hooks:
-            _say_notes(done)
+            say_notes(done.notes)
         return
     say(f"connected {done.client.title}; `memlane disconnect {client}` undoes it")
     for change in done.changes:
         click.echo(f"{change.path}\t{change.what}")
-    _say_notes(done)
+    say_notes(done.notes)
     if "/.cache/" in _command():
         say("note: This memlane lies in a cache; install it for good (`uv tool install memlane`) and connect again.")
 
@@ -74,7 +70,7 @@ def connect(
 @click.argument("client", type=_client)
 @_user
 @_project
-@click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
+@_print
 @click.pass_context
 @as_json
 def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, as_json: bool) -> None:
@@ -93,19 +89,14 @@ def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, a
         return
     done = [clients.disconnect(known, plan.scope, machine) for plan in plans]
     if as_json:
-        print_json([plan.to_dict() for plan in done if plan.changed])
+        print_json([plan for plan in done if plan.changed])
         return
     say(f"disconnected {known.title}")
     for plan in done:
         for change in plan.changes:
             if change.how != "unchanged":
                 click.echo(f"{change.path}\t{'removed' if change.after is None else 'restored'}")
-        _say_notes(plan)
-
-
-def _say_notes(plan: clients.Plan) -> None:
-    for note in plan.notes:
-        say(f"note: {note}")
+        say_notes(plan.notes)
 
 
 def _machine(ctx: click.Context) -> clients.Machine:
@@ -114,28 +105,30 @@ def _machine(ctx: click.Context) -> clients.Machine:
 
 
 def _survey(machine: clients.Machine, as_json: bool) -> None:
-    found = clients.statuses(machine)
+    surveyed = clients.survey(machine)
     if as_json:
-        print_json([seen.to_dict() for seen in found])
+        print_json(surveyed)
         return
-    here = [seen for seen in found if seen.installed or seen.connected]
+    here = [seen for seen in surveyed if seen.installed or seen.connected]
     for seen in here:
         state = f"connected ({', '.join(seen.connected)})" if seen.connected else "not connected"
-        would = "" if seen.connected else "would write " + ", ".join(map(str, seen.files))
-        print_rows([(seen.client.name, state, *([would] if would else []))])
-    others = [seen.client.name for seen in found if seen not in here]
+        would_write = [] if seen.connected else ["would write " + ", ".join(map(str, seen.files))]
+        print_rows([(seen.client.name, state, *would_write)])
+    others = [seen.client.name for seen in surveyed if seen not in here]
     if others:
         say(f"not found here: {', '.join(others)}")
     say("next: memlane connect CLIENT" if here else "next: install a client, or name one: memlane connect CLIENT")
 
 
 def _print_plans(plans: list[clients.Plan], as_json: bool) -> None:
-    """What would change: as diffs, or as a list of plans with a diff for each file."""
+    """Print what would change: as diffs, or as a list of plans with a diff for each file."""
     if as_json:
-        shown = [plan.to_dict() for plan in plans]
-        for plan, each in zip(plans, shown, strict=True):
-            each["files"] = [{**change.to_dict(), "diff": change.diff()} for change in plan.changes]
-        print_json(shown)
+        print_json(
+            [
+                {**plan.to_dict(), "files": [{**change.to_dict(), "diff": change.diff()} for change in plan.changes]}
+                for plan in plans
+            ]
+        )
         return
     for plan in plans:
         if plan.vendor:
@@ -147,9 +140,9 @@ def _print_plans(plans: list[clients.Plan], as_json: bool) -> None:
 
 
 def _command() -> str:
-    """The absolute path of the memlane that is running: clients with windows know no PATH worth the name."""
+    """The absolute path of the running memlane, because a graphical client often has no useful PATH."""
     beside = Path(sys.executable).with_name("memlane")
-    found = shutil.which(sys.argv[0]) if os.path.basename(sys.argv[0]) == "memlane" else None
-    if found is None and not beside.exists():
+    running = shutil.which(sys.argv[0]) if os.path.basename(sys.argv[0]) == "memlane" else None
+    if running is None and not beside.exists():
         raise StorageError("The memlane command was not found.", hint="Install memlane, then run it by its name.")
-    return os.path.abspath(found or beside)
+    return os.path.abspath(running or beside)

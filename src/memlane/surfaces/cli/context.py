@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.output import as_json, one_line, print_json, say, with_bank
+from memlane.surfaces.cli.options import with_bank
+from memlane.surfaces.cli.output import one_line, print_json, say
 
 if TYPE_CHECKING:
     from memlane.recall.blocks import Block
@@ -22,7 +23,6 @@ explain_option = click.option("--explain", is_flag=True, help="List what was lef
 @scope_option
 @click.option("--relevant", is_flag=True, help="Only what is clearly about the query, as hooks inject it.")
 @explain_option
-@as_json
 @with_bank
 def context(
     bank: Bank, query: str, budget: int, scopes: tuple[str, ...], relevant: bool, explain: bool, as_json: bool
@@ -41,7 +41,6 @@ def context(
 @click.option("--budget", type=click.IntRange(min=0), help="At most so many tokens; else everything.")
 @scope_option
 @explain_option
-@as_json
 @with_bank
 def snapshot(bank: Bank, budget: int | None, scopes: tuple[str, ...], explain: bool, as_json: bool) -> None:
     """Print what belongs into every prompt: canon, registers with a topic, notes with the tag `pinned`.

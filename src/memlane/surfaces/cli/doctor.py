@@ -1,4 +1,4 @@
-"""`memlane doctor`: what is wrong, and what mends it."""
+"""`memlane doctor`: what is wrong with the bank, and how to repair it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memlane.surfaces.cli.output import as_json, colour, one_line, print_json, progress, say
+from memlane.surfaces.cli.options import as_json
+from memlane.surfaces.cli.output import colour, one_line, print_json, progress, say
 
 if TYPE_CHECKING:
     from memlane.care.doctor import Report
 
-SHOWN = 5  # findings of one check; the others are counted
+SHOWN = 5  # findings of each check that are printed; the rest are counted
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
@@ -36,7 +37,7 @@ def doctor(ctx: click.Context, fix: bool, deep: bool, as_json: bool) -> None:
     if fix:
         report = treat(report, flags, deep=deep, progress=progress)
     if as_json:
-        print_json(report.to_dict())
+        print_json(report)
     else:
         _print(report)
     if report.counts["error"]:
@@ -63,7 +64,7 @@ def _print(report: Report) -> None:
 
 
 def _near(where: str) -> str:
-    """A path below the current folder as one would type it."""
+    """A path, relative to the current folder if it is below it."""
     return one_line(where.removeprefix(os.getcwd() + os.sep))
 
 

@@ -18,14 +18,14 @@ from memlane.core.errors import Conflict, InvalidInput, MemlaneError, Refused
 from memlane.disk import files
 from memlane.exchange import editing as edits
 from memlane.gate import redacted
-from memlane.surfaces.cli.output import as_json, complain, id_argument, print_json, print_written, say, with_bank
+from memlane.surfaces.cli.options import id_argument, with_bank
+from memlane.surfaces.cli.output import complain, print_json, print_written, say
 
 _EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi")
 
 
 @click.command()
 @id_argument
-@as_json
 @with_bank
 def edit(bank: Bank, id: str, as_json: bool) -> None:
     """Open a memory in $VISUAL or $EDITOR; it is checked before it is stored.
@@ -45,7 +45,7 @@ def edit(bank: Bank, id: str, as_json: bool) -> None:
             if text == before:
                 say("nothing changed")
                 if as_json:
-                    print_json(bank.get(opened.id).to_dict())
+                    print_json(bank.get(opened.id))
                 return
             given = text
             print_written(edits.save(bank, opened, text), as_json, "updated")
@@ -68,13 +68,15 @@ def edit(bank: Bank, id: str, as_json: bool) -> None:
 
 
 def _edited(text: str, path: str) -> str:
-    """What the editor makes of a text. The file that it sees lies in a private folder and goes with it."""
+    """Let the user edit a text, in a file in a private folder that is removed afterwards, and return the result.
+
+    Raises MemlaneError if the editor fails, InvalidInput if it leaves no text.
+    """
     command = _editor()
     with tempfile.TemporaryDirectory(prefix="memlane-edit-") as folder:  # 0700
-        name = f"{Path(path).stem or 'memory'}.md"
-        copy = os.path.join(folder, name)
+        copy = os.path.join(folder, f"{Path(path).stem or 'memory'}.md")
         files.create(copy, text.encode())
-        # Ctrl-C is the editor's while it runs. A handler that does nothing, for an ignored signal would be inherited.
+        # Ctrl-C belongs to the editor while it runs. An empty handler, because the editor would inherit SIG_IGN.
         before = signal.signal(signal.SIGINT, lambda *_: None)
         try:
             code = subprocess.Popen([*command, copy]).wait()  # noqa: S603 - the user's own editor

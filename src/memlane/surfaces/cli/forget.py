@@ -9,14 +9,14 @@ import click
 from memlane.bank import Bank
 from memlane.core.errors import InvalidInput
 from memlane.gate import shown
-from memlane.surfaces.cli.output import as_json, ids_argument, print_json, print_rows, say, with_bank
+from memlane.surfaces.cli.options import ids_argument, with_bank
+from memlane.surfaces.cli.output import print_json, print_rows, say
 
 
 @click.command()
 @ids_argument()
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed and what could not.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@as_json
 @with_bank
 def forget(bank: Bank, ids: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
     """Remove memories for good: from files, trash, archives, index and exported blocks. There is no way back.
@@ -34,14 +34,14 @@ def forget(bank: Bank, ids: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
                 "There is no way back, and no terminal to ask at. Nothing was changed.",
                 hint="Look with --dry-run, then give --yes.",
             )
-        found = bank.forget(*ids, dry_run=True)
-        for piece in found.removed:
+        preview = bank.forget(*ids, dry_run=True)
+        for piece in preview.removed:
             say(f"{piece.what}: {piece.path}")
-        click.confirm(f"Remove {', '.join(map(shown, found.ids))} for good?", abort=True, err=True)
-    found = bank.forget(*ids, dry_run=dry_run)
+        click.confirm(f"Remove {', '.join(map(shown, preview.ids))} for good?", abort=True, err=True)
+    done = bank.forget(*ids, dry_run=dry_run)
     if as_json:
-        print_json({"applied": not dry_run, **found.to_dict()})
+        print_json({"applied": not dry_run, **done.to_dict()})
         return
-    print_rows(("would remove" if dry_run else "removed", piece.what, piece.path) for piece in found.removed)
-    print_rows(("left", left.where, left.why, left.command) for left in found.left)
-    say("nothing was changed" if dry_run else f"forgotten: {', '.join(map(shown, found.ids))}")
+    print_rows(("would remove" if dry_run else "removed", piece.what, piece.path) for piece in done.removed)
+    print_rows(("left", left.where, left.why, left.command) for left in done.left)
+    say("nothing was changed" if dry_run else f"forgotten: {', '.join(map(shown, done.ids))}")

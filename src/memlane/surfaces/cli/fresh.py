@@ -1,11 +1,12 @@
-"""`memlane fresh`: whether the code that memories speak of is still what it was."""
+"""`memlane fresh`: whether the code that memories speak of has changed since."""
 
 from __future__ import annotations
 
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.output import as_json, ids_argument, print_json, print_rows, say, with_bank
+from memlane.surfaces.cli.options import ids_argument, with_bank
+from memlane.surfaces.cli.output import print_json, print_rows, say, say_notes
 
 
 @click.command()
@@ -14,7 +15,6 @@ from memlane.surfaces.cli.output import as_json, ids_argument, print_json, print
 @click.option("--accept-all", is_flag=True, help="All memories are.")
 @click.option("--all", "everything", is_flag=True, help="List what is fresh, too; --json always does.")
 @click.option("--check", is_flag=True, help="End with exit code 6 when something is not fresh.")
-@as_json
 @with_bank
 def fresh(
     bank: Bank, ids: tuple[str, ...], accept_: bool, accept_all: bool, everything: bool, check: bool, as_json: bool
@@ -36,29 +36,25 @@ def fresh(
     if accept_ and not ids:
         raise click.UsageError("--accept needs the ids of memories; --accept-all means all of them.")
     chosen = list(ids) or None
-    found = accept(bank, chosen) if accept_ or accept_all else report(bank, chosen)
-    open_ = [verdict for verdict in found.verdicts if verdict.verdict != FRESH]
+    result = accept(bank, chosen) if accept_ or accept_all else report(bank, chosen)
+    not_fresh = [verdict for verdict in result.verdicts if verdict.verdict != FRESH]
     if as_json:
-        print_json(found.to_dict())
+        print_json(result)
     else:
-        shown = found.verdicts if everything or ids else open_
-        for verdict in shown:
+        for verdict in result.verdicts if everything or ids else not_fresh:
             places = verdict.why or ", ".join(f"{f.target}:{f.symbol}".rstrip(":") for f in verdict.findings)
             print_rows([(verdict.id, verdict.verdict, places)])
             for finding in verdict.findings:
                 for line in finding.diff.splitlines():
                     click.echo(f"    {line}")
-        for remark in found.remarks:
-            say(f"note: {remark}")
-        if found.anchored:
-            say(f"anchored now: {found.anchored:,}")
-        say(
-            ", ".join(f"{count:,} {word}" for word, count in found.counts().items() if count)
-            or "nothing remembered yet"
-        )
-        if any(verdict.verdict == MOVED for verdict in open_):
+        say_notes(result.remarks)
+        if result.anchored:
+            say(f"anchored now: {result.anchored:,}")
+        counts = [f"{count:,} {word}" for word, count in result.counts().items() if count]
+        say(", ".join(counts) or "nothing remembered yet")
+        if any(verdict.verdict == MOVED for verdict in not_fresh):
             say("`memlane fresh --accept ID` follows what has moved, and says that the memory is right")
-        elif open_:
+        elif not_fresh:
             say("look, mend the memory if it is wrong, then `memlane fresh --accept ID`")
-    if check and open_:
+    if check and not_fresh:
         click.get_current_context().exit(6)

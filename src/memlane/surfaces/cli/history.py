@@ -1,4 +1,4 @@
-"""`memlane history`: the versions of a memory."""
+"""`memlane history` and `memlane log`: the versions of a memory, and the bank's commits in git."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import click
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.history import versions as histories
-from memlane.surfaces.cli.output import as_json, id_argument, print_json, print_rows, print_text, say, with_bank
+from memlane.surfaces.cli.options import id_argument, with_bank
+from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_text, say
 
 
 @click.command()
 @id_argument
 @click.option("--show", "version", metavar="VERSION", help="Print the text of this version.")
-@as_json
 @with_bank
 def history(bank: Bank, id: str, version: str | None, as_json: bool) -> None:
     """List the versions of a memory, the newest first; of a deleted one, too.
@@ -25,20 +25,42 @@ def history(bank: Bank, id: str, version: str | None, as_json: bool) -> None:
     $ memlane history vault:3f9a1c0b7d2e --show 2
     """
     if version is not None:
-        one = histories.show(bank, id, version)
+        shown = histories.show(bank, id, version)
         if as_json:
-            print_json(one.to_dict())
+            print_json(shown)
         else:
-            say(" · ".join(fact for fact in (one.version[:12], iso(one.at), one.author, one.what) if fact))
-            print_text(one.text or "")
+            say(" · ".join(fact for fact in (shown.version[:12], iso(shown.at), shown.author, shown.what) if fact))
+            print_text(shown.text or "")
         return
     versions = histories.history(bank, id)
+    shared = [f"these are the commits of {versions[0].path}, which holds more than this entry"]
+    rows = (
+        (each.version[:12], iso(each.at) or "", each.author or "", each.what, *([each.text] if each.text else []))
+        for each in versions
+    )
+    print_result(versions, as_json, rows, notes=shared if id.startswith("topics:") else ())
+
+
+@click.command()
+@click.argument("id", required=False)
+@click.option(
+    "--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many commits."
+)
+@with_bank
+def log(bank: Bank, id: str | None, limit: int, as_json: bool) -> None:
+    """List the git commits that changed memories (or the one of ID), the newest first: + added, ~ changed, - removed.
+
+    \b
+    $ memlane log -n 5
+    $ memlane log notes:deploy-day
+    """
+    changes = bank.log(id, limit)
     if as_json:
-        print_json([one.to_dict() for one in versions])
-    else:
-        if id.startswith("topics:"):
-            say(f"note: these are the commits of {versions[0].path}, which holds more than this entry")
-        print_rows(
-            (one.version[:12], iso(one.at) or "", one.author or "", one.what, *([one.text] if one.text else []))
-            for one in versions
-        )
+        print_json(changes)
+        return
+    for change in changes:
+        print_rows([(change.commit[:12], (iso(change.date) or "")[:10], change.author, change.subject)])
+        for sign, memories in (("+", change.added), ("~", change.changed), ("-", change.removed)):
+            print_rows((sign, id, title) for id, title in memories)
+    if not changes:
+        say("no commit has memories yet")

@@ -1,10 +1,10 @@
-"""hook: what clients call. The command itself is `memlane.surfaces.hook`; this is its place in the help."""
+"""`memlane hook`: its help. Hooks themselves are answered by `memlane.surfaces.hook`, without the command line."""
 
 from __future__ import annotations
 
 import click
 
-from memlane.surfaces.cli.output import always_json
+from memlane.surfaces.cli.options import always_json
 from memlane.surfaces.hook import EVENTS
 
 

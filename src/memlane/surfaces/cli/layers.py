@@ -1,8 +1,7 @@
-"""`memlane layers`: seed 004's verbs. Their answers are JSON, in the seed's own shapes."""
+"""`memlane layers`: the verbs of the layers lane. Most answer in JSON, in the shapes of that format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,16 +9,8 @@ import click
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
 from memlane.lanes.layers.entries import LAYERS, SCOPES, MemoryEntry
-from memlane.surfaces.cli.output import (
-    always_json,
-    as_json,
-    id_argument,
-    print_json,
-    print_rows,
-    say,
-    take_text,
-    with_bank,
-)
+from memlane.surfaces.cli.options import Command, content_argument, id_argument, json_from_bank, with_bank
+from memlane.surfaces.cli.output import print_result, take_text
 
 
 @click.group()
@@ -31,14 +22,7 @@ def layers() -> None:
     """
 
 
-def _entries(found: list[MemoryEntry], as_json: bool) -> None:
-    if as_json:
-        print_json([entry.to_dict() for entry in found])
-    else:
-        print_rows((f"layers:{entry.id}", entry.staleness or "", str(entry.updated_at or "")) for entry in found)
-
-
-def named(command: Callable[..., None]) -> Callable[..., None]:
+def named(command: Command) -> Command:
     """The options that name a file: its layer and what the layer's path is made of."""
     kinds = "For example project_profile, known_issues, review_history."
     for option in (
@@ -54,27 +38,23 @@ def named(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @layers.command()
-@click.argument("content", required=False)
+@content_argument
 @named
-@always_json
-@with_bank
-def create(bank: Bank, content: str | None, **names: Any) -> None:
+@json_from_bank
+def create(bank: Bank, content: str | None, **names: Any) -> dict[str, Any]:
     """Write a new file with today's timestamp.
 
     \b
     $ memlane layers create --project my-api --type project_profile "# Profile"
     """
     entry = {name: value for name, value in names.items() if value is not None}
-    done = bank.layers.create({**entry, "content": take_text(content)})
-    bank.anchor(f"layers:{done['id']}")
-    print_json(done)
+    return _anchored(bank, bank.layers.create({**entry, "content": take_text(content)}))
 
 
 @layers.command()
 @named
-@always_json
-@with_bank
-def read(bank: Bank, **names: Any) -> None:
+@json_from_bank
+def read(bank: Bank, **names: Any) -> MemoryEntry:
     """Print a file's entry with its staleness.
 
     \b
@@ -83,44 +63,37 @@ def read(bank: Bank, **names: Any) -> None:
     entry = bank.layers.read(**names)
     if entry is None:
         raise NotFound("There is no such file.", hint="`memlane list --lane layers` shows what there is.")
-    print_json(entry.to_dict())
+    return entry
 
 
 @layers.command()
 @id_argument
-@click.argument("content", required=False)
-@always_json
-@with_bank
-def update(bank: Bank, id: str, content: str | None) -> None:
+@content_argument
+@json_from_bank
+def update(bank: Bank, id: str, content: str | None) -> dict[str, Any]:
     """Replace a file's content and refresh its timestamp.
 
     \b
     $ memlane layers update shared-project/my-api/project_profile - < profile.md
     """
-    done = bank.layers.update(_native(id), take_text(content))
-    bank.anchor(f"layers:{_native(id)}")
-    print_json(done)
+    return _anchored(bank, bank.layers.update(_native(id), take_text(content)))
 
 
 @layers.command()
 @id_argument
-@click.argument("content", required=False)
-@always_json
-@with_bank
-def append(bank: Bank, id: str, content: str | None) -> None:
+@content_argument
+@json_from_bank
+def append(bank: Bank, id: str, content: str | None) -> dict[str, Any]:
     """Add to a file; old reviews, sessions and resolved issues are pruned by its type's rule.
 
     \b
     $ memlane layers append skill-specific/review/my-api/review_history "## Review #4 - 2025-01-10"
     """
-    done = bank.layers.append(_native(id), take_text(content))
-    bank.anchor(f"layers:{_native(id)}")
-    print_json(done)
+    return _anchored(bank, bank.layers.append(_native(id), take_text(content)))
 
 
 @layers.command()
 @click.argument("project")
-@as_json
 @with_bank
 def project(bank: Bank, project: str, as_json: bool) -> None:
     """List everything known about PROJECT: shared, by skill, by command.
@@ -130,11 +103,11 @@ def project(bank: Bank, project: str, as_json: bool) -> None:
     """
     found = bank.layers.get_by_project(project)
     entries = [*found["shared"], *(entry for skill in found["skills"].values() for entry in skill), *found["commands"]]
-    _entries(entries, as_json)
+    rows = ((f"layers:{entry.id}", entry.staleness or "", str(entry.updated_at or "")) for entry in entries)
+    print_result(entries, as_json, rows)
 
 
 @layers.command()
-@as_json
 @with_bank
 def stale(bank: Bank, as_json: bool) -> None:
     """Group all files by fresh, aging and stale.
@@ -143,12 +116,8 @@ def stale(bank: Bank, as_json: bool) -> None:
     $ memlane layers stale
     """
     report = bank.layers.get_staleness_report()
-    if as_json:
-        print_json(report)
-    else:
-        print_rows(
-            (band, str(item["updatedAt"] or "no timestamp"), item["id"]) for band in report for item in report[band]
-        )
+    rows = ((band, str(item["updatedAt"] or "no timestamp"), item["id"]) for band in report for item in report[band])
+    print_result(report, as_json, rows)
 
 
 @layers.command()
@@ -156,7 +125,6 @@ def stale(bank: Bank, as_json: bool) -> None:
 @click.option("--project", "projectName")
 @click.option("--skill", "skillName")
 @click.option("--dry-run", "dryRun", is_flag=True, help="Show what would be done.")
-@as_json
 @with_bank
 def prune(bank: Bank, as_json: bool, **policy: Any) -> None:
     """Archive old reviews, fold old sessions, remove long-resolved issues.
@@ -164,33 +132,27 @@ def prune(bank: Bank, as_json: bool, **policy: Any) -> None:
     \b
     $ memlane layers prune --dry-run
     """
-    found = bank.layers.prune({name: value for name, value in policy.items() if value is not None})
-    if as_json:
-        print_json(found)
-    else:
-        for warning in found["warnings"]:
-            say(f"note: {warning}")
-        print_rows((item["id"], item["action"], item["reason"]) for item in found["pruned"])
+    done = bank.layers.prune({name: value for name, value in policy.items() if value is not None})
+    rows = ((item["id"], item["action"], item["reason"]) for item in done["pruned"])
+    print_result(done, as_json, rows, notes=done["warnings"])
 
 
 @layers.command()
 @id_argument
-@always_json
-@with_bank
-def validate(bank: Bank, id: str) -> None:
+@json_from_bank
+def validate(bank: Bank, id: str) -> dict[str, Any]:
     """Judge a file's completeness, specificity and growth. Writes nothing.
 
     \b
     $ memlane layers validate shared-project/my-api/project_overview
     """
-    print_json(bank.layers.validate(_native(id)))
+    return bank.layers.validate(_native(id))
 
 
 @layers.command()
 @click.argument("pattern")
 @click.option("--layer", type=click.Choice(list(LAYERS)))
 @click.option("--project", "project_name")
-@as_json
 @with_bank
 def search(bank: Bank, pattern: str, layer: str | None, project_name: str | None, as_json: bool) -> None:
     """Search by a regular expression; each match comes with two lines around it.
@@ -199,12 +161,14 @@ def search(bank: Bank, pattern: str, layer: str | None, project_name: str | None
     $ memlane layers search 'FastAPI|Flask' --project my-api
     """
     found = bank.layers.search(pattern, layer, project_name)
-    if as_json:
-        print_json(found)
-    else:
-        print_rows(
-            (f"{match['path']}:{match['lineNumber']}", match["lineContent"].strip()) for match in found["matches"]
-        )
+    rows = ((f"{match['path']}:{match['lineNumber']}", match["lineContent"].strip()) for match in found["matches"])
+    print_result(found, as_json, rows)
+
+
+def _anchored(bank: Bank, done: dict[str, Any]) -> dict[str, Any]:
+    """Anchor the file that was written to the code it names; returns what the lane answered."""
+    bank.anchor(f"layers:{done['id']}")
+    return done
 
 
 def _native(id: str) -> str:

@@ -1,24 +1,17 @@
-"""`memlane records`: seed 001's verbs."""
+"""`memlane records`: the verbs of the records lane, captured messages."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from memlane.bank import Bank
 from memlane.core.model import Plan, Step
-from memlane.lanes.records.store import Record
-from memlane.surfaces.cli.output import (
-    always_json,
-    as_json,
-    print_json,
-    print_problems,
-    print_rows,
-    say,
-    take_text,
-    with_bank,
-)
+from memlane.lanes.records import Record
+from memlane.surfaces.cli.options import apply_option, content_argument, json_from_bank, limit_option, with_bank
+from memlane.surfaces.cli.output import print_plan, print_problems, print_result, print_stored, take_text
 
 
 @click.group()
@@ -31,49 +24,33 @@ def records() -> None:
 
 
 def _print_records(found: list[Record], as_json: bool) -> None:
-    if as_json:
-        print_json([record.to_dict() for record in found])
-    else:
-        print_rows((f"records:{Path(record.path).stem}", record.occurred_at, record.subject) for record in found)
+    rows = ((f"records:{Path(record.path).stem}", record.occurred_at, record.subject) for record in found)
+    print_result(found, as_json, rows)
 
 
 @records.command()
-@click.argument("content", required=False)
+@content_argument
 @click.option("--subject", required=True)
 @click.option("--keyword", "-k", "keywords", multiple=True, required=True, help="May be repeated.")
 @click.option("--applies-to", default="global", show_default=True, help="global, file:PATH or area:NAME.")
 @click.option("--occurred-at", metavar="WHEN", help="When it was said: 2025-01-15T10:30:00Z.")
-@as_json
 @with_bank
-def create(
-    bank: Bank,
-    content: str | None,
-    subject: str,
-    keywords: tuple[str, ...],
-    applies_to: str,
-    occurred_at: str | None,
-    as_json: bool,
-) -> None:
+def create(bank: Bank, content: str | None, as_json: bool, **fields: Any) -> None:
     """Store a message; the same message at the same time is stored once.
 
     \b
     $ memlane records create - --subject "Error handling" -k errors < message.md
     """
-    record = bank.records.create(
-        take_text(content), subject=subject, keywords=keywords, applies_to=applies_to, occurred_at=occurred_at
-    )
-    bank.anchor(f"records:{record.id}")
-    if as_json:
-        print_json(record.to_dict())
-    else:
-        click.echo(f"records:{record.id}")
+    record = bank.records.create(take_text(content), **fields)
+    id = f"records:{record.id}"
+    bank.anchor(id)
+    print_stored(record, as_json, id)
 
 
 @records.command("list")
 @click.option("--scope")
 @click.option("--keyword")
-@click.option("--limit", "-n", type=click.IntRange(min=0))
-@as_json
+@limit_option()
 @with_bank
 def list_(bank: Bank, scope: str | None, keyword: str | None, limit: int | None, as_json: bool) -> None:
     """List records, the newest first.
@@ -87,8 +64,7 @@ def list_(bank: Bank, scope: str | None, keyword: str | None, limit: int | None,
 @records.command()
 @click.argument("query")
 @click.option("--scope")
-@click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True)
-@as_json
+@limit_option(10)
 @with_bank
 def find(bank: Bank, query: str, scope: str | None, limit: int, as_json: bool) -> None:
     """Find records by their keywords, misspelt ones too.
@@ -100,19 +76,17 @@ def find(bank: Bank, query: str, scope: str | None, limit: int, as_json: bool) -
 
 
 @records.command()
-@always_json
-@with_bank
-def index(bank: Bank) -> None:
+@json_from_bank
+def index(bank: Bank) -> dict[str, Any]:
     """Print the keyword index as JSON.
 
     \b
     $ memlane records index
     """
-    print_json(bank.records.index())
+    return bank.records.index()
 
 
 @records.command()
-@as_json
 @with_bank
 def validate(bank: Bank, as_json: bool) -> None:
     """Check every record against the format's rules. Exit code 6 when one breaks them.
@@ -126,8 +100,7 @@ def validate(bank: Bank, as_json: bool) -> None:
 @records.command()
 @click.option("--days", type=click.IntRange(min=0), help="Keep so many days; else capture.keep_days.")
 @click.option("--count", type=click.IntRange(min=0), help="Keep so many; else capture.keep_count.")
-@click.option("--apply", "applied", is_flag=True, help="Do it. Without this, it is only shown.")
-@as_json
+@apply_option
 @with_bank
 def retain(bank: Bank, days: int | None, count: int | None, applied: bool, as_json: bool) -> None:
     """Show which records are too old or too many to keep; with --apply, move them to the archive.
@@ -144,15 +117,12 @@ def retain(bank: Bank, days: int | None, count: int | None, applied: bool, as_js
     days = bank.config["capture.keep_days"] if days is None else days
     count = bank.config["capture.keep_count"] if count is None else count
     with recording(bank, "records retain"):
-        found = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
-    plan = Plan(tuple(Step(f"records:{record.id}", "archive", why, record.subject) for record, why in found))
-    if as_json:
-        print_json({"applied": applied, **plan.to_dict()})
-        return
-    print_rows((step.id, step.action, step.reason, step.title) for step in plan.steps)
+        pruned = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
+    plan = Plan(tuple(Step(f"records:{record.id}", "archive", why, record.subject) for record, why in pruned))
     if not days and not count:
-        say("records are kept for ever: capture.keep_days and capture.keep_count are 0")
+        talk = "records are kept for ever: capture.keep_days and capture.keep_count are 0"
     elif not plan.steps:
-        say("nothing to archive")
+        talk = "nothing to archive"
     else:
-        say("done" if applied else "nothing was changed; --apply does this")
+        talk = "done" if applied else "nothing was changed; --apply does this"
+    print_plan(plan, as_json, applied, talk)

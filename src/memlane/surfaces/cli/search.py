@@ -1,4 +1,4 @@
-"""`memlane search`, `links`, `graph`, `suggest-merges` and `reindex`: finding things again."""
+"""`memlane search`, `links`, `graph` and `reindex`: finding memories through the index."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.output import always_json, as_json, as_of, filters, print_json, print_rows, say, with_bank
+from memlane.surfaces.cli.options import as_of, filters, json_from_bank, limit_option, with_bank
+from memlane.surfaces.cli.output import print_json, print_result, print_rows, say
 
 
 @click.command()
 @click.argument("query")
-@click.option("--limit", "-n", type=click.IntRange(min=0), default=5, show_default=True)
+@limit_option(5)
 @filters
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
 @click.option(
@@ -22,7 +23,6 @@ from memlane.surfaces.cli.output import always_json, as_json, as_of, filters, pr
 )
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @as_of
-@as_json
 @with_bank
 def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any) -> None:
     """Find memories by words, meaning and links, the best first.
@@ -36,7 +36,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     if not bank.index.complete:
         say("note: the bank is not indexed completely yet; more may be found later")
     if as_json:
-        print_json([hit.to_dict() for hit in hits])
+        print_json(hits)
         return
     for hit in hits:
         place = f" > {hit.header_path}" if hit.header_path else ""
@@ -50,8 +50,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
 @click.command()
 @click.argument("target")
 @click.option("--query", "-q", default="", help="Rank by this.")
-@click.option("--limit", "-n", type=click.IntRange(min=0), default=5, show_default=True)
-@as_json
+@limit_option(5)
 @with_bank
 def links(bank: Bank, target: str, query: str, limit: int, as_json: bool) -> None:
     """List the memories that link to TARGET.
@@ -60,45 +59,21 @@ def links(bank: Bank, target: str, query: str, limit: int, as_json: bool) -> Non
     $ memlane links src/auth.py --query "refactor plans"
     """
     found = bank.linked(target, query, limit)
-    if as_json:
-        print_json([link.to_dict() for link in found])
-    else:
-        print_rows((link.memory.id, link.edge_type, link.anchor_context) for link in found)
+    print_result(found, as_json, ((link.memory.id, link.edge_type, link.anchor_context) for link in found))
 
 
 @click.command()
-@always_json
-@with_bank
-def graph(bank: Bank) -> None:
+@json_from_bank
+def graph(bank: Bank) -> dict[str, Any]:
     """Print all memories and their links as nodes and edges.
 
     \b
     $ memlane graph --json
     """
-    print_json(bank.graph())
-
-
-@click.command("suggest-merges")
-@click.option("--threshold", type=click.FloatRange(0, 1), default=0.85, show_default=True)
-@click.option("--limit", "-n", type=click.IntRange(min=0), default=5, show_default=True)
-@click.option("--type", default="journal", show_default=True, help="Only memories of this type; 'any' for all.")
-@as_json
-@with_bank
-def suggest_merges(bank: Bank, threshold: float, limit: int, type: str, as_json: bool) -> None:
-    """List groups of memories that say much the same. Changes nothing.
-
-    \b
-    $ memlane suggest-merges --type any
-    """
-    clusters = bank.suggest_merges(threshold, limit, None if type == "any" else type)
-    if as_json:
-        print_json([cluster.to_dict() for cluster in clusters])
-    else:
-        print_rows((f"{cluster.score:.2f}", " ".join(memory.id for memory in cluster.memories)) for cluster in clusters)
+    return bank.graph()
 
 
 @click.command()
-@as_json
 @with_bank
 def reindex(bank: Bank, as_json: bool) -> None:
     """Make the index anew. It is never needed: the index follows the files by itself.
@@ -109,7 +84,4 @@ def reindex(bank: Bank, as_json: bool) -> None:
     shutil.rmtree(bank.root / "indices", ignore_errors=True)
     bank.index.refresh(force=True)
     count = sum(1 for _ in bank.index.every_memory())
-    if as_json:
-        print_json({"indexed": count})
-    else:
-        say(f"indexed {count} memories")
+    print_result({"indexed": count}, as_json, talk=f"indexed {count} memories")

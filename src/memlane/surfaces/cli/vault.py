@@ -1,4 +1,4 @@
-"""`memlane vault`: seed 002's verbs."""
+"""`memlane vault`: the verbs of the vault lane, short durable facts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,8 @@ from memlane.core.errors import InvalidInput, NotFound
 from memlane.core.model import Draft
 from memlane.gate import shown
 from memlane.lanes.vault.record import CATEGORIES, SOURCES, TIERS, Record
-from memlane.surfaces.cli.output import (
-    as_json,
-    id_argument,
-    print_json,
-    print_rows,
-    print_text,
-    say,
-    tag_option,
-    take_text,
-    with_bank,
-)
+from memlane.surfaces.cli.options import id_argument, limit_option, tag_option, text_argument, with_bank
+from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, say_notes, take_text
 
 
 @click.group()
@@ -38,33 +29,23 @@ scopes_option = click.option("--scope", "scopes", multiple=True, help="A scope; 
 
 
 def _print_written(record: Record, as_json: bool, remarks: tuple[str, ...] = ()) -> None:
-    for remark in remarks or record.remarks:
-        say(f"note: {remark}")
-    if as_json:
-        print_json(record.to_dict())
-    else:
-        say(f"version {record.version}")
-        click.echo(f"vault:{record.id}")
+    say_notes(remarks or record.remarks)
+    print_stored(record, as_json, f"vault:{record.id}", f"version {record.version}")
 
 
 def _print_records(records: list[Record], as_json: bool) -> None:
-    if as_json:
-        print_json([record.to_dict() for record in records])
-    else:
-        print_rows(
-            (f"vault:{record.id}", record.scope, record.tier, " ".join(record.text.split())) for record in records
-        )
+    rows = ((f"vault:{record.id}", record.scope, record.tier, " ".join(record.text.split())) for record in records)
+    print_result(records, as_json, rows)
 
 
 @vault.command()
-@click.argument("text", required=False)
+@text_argument
 @click.option("--scope", help="One of the vault's scopes; else the first of them.")
 @click.option("--category", help=f"For example {', '.join(CATEGORIES)}; other for a new record.")
 @click.option("--tier", type=click.Choice([*TIERS, "log"]), default="canon", show_default=True)
 @click.option("--topic", "topic_id", help="A register's stable key: the same key updates instead of adding.")
 @click.option("--source", type=click.Choice(SOURCES), help="Where it comes from; manual for a new record.")
 @tag_option
-@as_json
 @with_bank
 def add(
     bank: Bank,
@@ -87,10 +68,9 @@ def add(
 
 @vault.command()
 @id_argument
-@click.argument("text", required=False)
+@text_argument
 @click.option("--category")
 @tag_option
-@as_json
 @with_bank
 def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tuple[str, ...], as_json: bool) -> None:
     """Append the next version of a record.
@@ -109,7 +89,6 @@ def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tu
 @vault.command()
 @click.argument("query")
 @scopes_option
-@as_json
 @with_bank
 def search(bank: Bank, query: str, scopes: tuple[str, ...], as_json: bool) -> None:
     """Find records by the seed's own scoring.
@@ -124,8 +103,7 @@ def search(bank: Bank, query: str, scopes: tuple[str, ...], as_json: bool) -> No
 @scopes_option
 @click.option("--category")
 @tag_option
-@click.option("--limit", "-n", type=click.IntRange(min=0), default=None)
-@as_json
+@limit_option()
 @with_bank
 def list_(
     bank: Bank, scopes: tuple[str, ...], category: str | None, tags: tuple[str, ...], limit: int | None, as_json: bool
@@ -142,7 +120,6 @@ def list_(
 
 @vault.command()
 @id_argument
-@as_json
 @with_bank
 def history(bank: Bank, id: str, as_json: bool) -> None:
     """Every version of a record, the oldest first.
@@ -153,24 +130,21 @@ def history(bank: Bank, id: str, as_json: bool) -> None:
     versions = bank.vault.history(_native(id))
     if not versions:
         raise NotFound(f"The vault has no record {shown(id)}.", hint="`memlane vault list` shows the ids.")
-    if as_json:
-        print_json([record.to_dict() for record in versions])
-    else:
-        print_rows(
-            (
-                str(record.version),
-                record.deleted_at or record.updated_at or record.created_at,
-                "(deleted)" if record.deleted_at else " ".join(record.text.split()),
-            )
-            for record in versions
+    rows = (
+        (
+            str(record.version),
+            record.deleted_at or record.updated_at or record.created_at,
+            "(deleted)" if record.deleted_at else " ".join(record.text.split()),
         )
+        for record in versions
+    )
+    print_result(versions, as_json, rows)
 
 
 @vault.command()
 @id_argument
-@click.argument("text", required=False)
+@text_argument
 @tag_option
-@as_json
 @with_bank
 def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_json: bool) -> None:
     """Make a register canon, with the TEXT it shall have.
@@ -186,7 +160,6 @@ def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_jso
 @vault.command()
 @scopes_option
 @click.option("--floor", type=click.FloatRange(0, 1), default=0.5, show_default=True)
-@as_json
 @with_bank
 def candidates(bank: Bank, scopes: tuple[str, ...], floor: float, as_json: bool) -> None:
     """List pairs of similar records that could be merged. Changes nothing.
@@ -195,15 +168,13 @@ def candidates(bank: Bank, scopes: tuple[str, ...], floor: float, as_json: bool)
     $ memlane vault candidates --floor 0.4
     """
     pairs = bank.vault.find_consolidation_candidates(_scopes(bank, scopes), floor)
-    if as_json:
-        print_json([{"a": a.to_dict(), "b": b.to_dict(), "score": score} for a, b, score in pairs])
-    else:
-        print_rows((f"{score:.2f}", f"vault:{a.id}", f"vault:{b.id}", a.text[:60]) for a, b, score in pairs)
+    value = [{"a": a, "b": b, "score": score} for a, b, score in pairs]
+    rows = ((f"{score:.2f}", f"vault:{a.id}", f"vault:{b.id}", a.text[:60]) for a, b, score in pairs)
+    print_result(value, as_json, rows)
 
 
 @vault.command()
 @scopes_option
-@as_json
 @with_bank
 def proposals(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     """List records that could be deleted, each with a reason. Deletes nothing.
@@ -211,16 +182,12 @@ def proposals(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     \b
     $ memlane vault proposals
     """
-    found = bank.vault.propose_deletions(_scopes(bank, scopes))
-    if as_json:
-        print_json(found)
-    else:
-        print_rows((f"vault:{item['id']}", item["reason"], item["text"][:60]) for item in found)
+    proposed = bank.vault.propose_deletions(_scopes(bank, scopes))
+    print_result(proposed, as_json, ((f"vault:{item['id']}", item["reason"], item["text"][:60]) for item in proposed))
 
 
 @vault.command()
 @scopes_option
-@as_json
 @with_bank
 def snapshot(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     """Print the always-injected block: canon and active registers.
@@ -230,8 +197,8 @@ def snapshot(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     """
     from memlane.recall.vault_blocks import snapshot_block
 
-    wanted = _scopes(bank, scopes)
-    profile = replace(bank.profile, scopes=tuple(wanted)) if wanted else bank.profile
+    chosen = _scopes(bank, scopes)
+    profile = replace(bank.profile, scopes=tuple(chosen)) if chosen else bank.profile
     block = snapshot_block(bank.vault, profile)
     if as_json:
         print_json({"text": block})
@@ -240,7 +207,6 @@ def snapshot(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
 
 
 @vault.command()
-@as_json
 @with_bank
 def stats(bank: Bank, as_json: bool) -> None:
     """Print the vault's health.
@@ -248,15 +214,11 @@ def stats(bank: Bank, as_json: bool) -> None:
     \b
     $ memlane vault stats
     """
-    found = bank.vault.vault_stats()
-    if as_json:
-        print_json(found)
-    else:
-        print_rows((key, str(value)) for key, value in found.items())
+    counts = bank.vault.vault_stats()
+    print_result(counts, as_json, ((key, str(value)) for key, value in counts.items()))
 
 
 @vault.command()
-@as_json
 @with_bank
 def compact(bank: Bank, as_json: bool) -> None:
     """Keep only the latest active version of each record. Old versions and tombstones go.
@@ -264,11 +226,9 @@ def compact(bank: Bank, as_json: bool) -> None:
     \b
     $ memlane vault compact
     """
-    found = bank.vault.compact()
-    if as_json:
-        print_json(found)
-    else:
-        say(f"{found['lines_before']} lines before, {found['lines_after']} after, {found['lines_removed']} removed")
+    done = bank.vault.compact()
+    talk = f"{done['lines_before']} lines before, {done['lines_after']} after, {done['lines_removed']} removed"
+    print_result(done, as_json, talk=talk)
 
 
 def _native(id: str) -> str:
@@ -278,7 +238,7 @@ def _native(id: str) -> str:
 def _scopes(bank: Bank, given: tuple[str, ...]) -> list[str] | None:
     """The scopes to look at; None means all. Raises InvalidInput for one that the vault does not have."""
     allowed = bank.vault.scopes
-    wanted = [scope.strip().lower() for scope in given]
-    if not set(wanted) <= set(allowed):
+    chosen = [scope.strip().lower() for scope in given]
+    if not set(chosen) <= set(allowed):
         raise InvalidInput("There is no such scope.", hint=f"Use one of: {', '.join(allowed)}.")
-    return wanted or None
+    return chosen or None

@@ -1,0 +1,94 @@
+"""`memlane add`, `update` and `append`: writing memories of any lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memlane.bank import Bank
+from memlane.core.errors import InvalidInput
+from memlane.lanes import NAMES
+from memlane.surfaces.cli.options import id_argument, tag_option, text_argument, with_bank
+from memlane.surfaces.cli.output import line_ended, print_written, take_text
+
+_OPTIONS = frozenset({"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at"})
+field_option = click.option(
+    "--field", "pairs", metavar="NAME=VALUE", multiple=True, help="One of the lane's own fields."
+)
+
+
+def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The fields that `--field NAME=VALUE` gives. Raises InvalidInput for what is no field."""
+    fields = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise InvalidInput("A field is written NAME=VALUE.", hint="For example --field tier=register.")
+        if name in _OPTIONS:
+            raise InvalidInput(f"{name} is not a lane's own field.", hint=f"Use the option or argument for the {name}.")
+        fields[name] = value
+    return fields
+
+
+@click.command()
+@text_argument
+@click.option("--lane", type=click.Choice(NAMES), default="notes", show_default=True)
+@click.option("--title", help="A title; else the first line.")
+@tag_option
+@click.option("--type", help="journal, plan, fact, observation or reflection; a vault record's category.")
+@click.option("--scope", help="What it applies to: a vault scope, file:PATH, area:NAME.")
+@click.option("--thread", help="The conversation or session it belongs to.")
+@click.option("--created-at", metavar="WHEN", help="When it was so, if not now: 2025-01-15T10:30:00Z.")
+@field_option
+@with_bank
+def add(bank: Bank, text: str | None, pairs: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Remember TEXT (or what is piped in).
+
+    \b
+    $ memlane add "Deploys go out on Tuesdays" --tag release
+    $ git log -1 --format=%B | memlane add - --type journal
+    """
+    given = line_ended(take_text(text), options["lane"])
+    print_written(bank.add(given, **options, **fields_of(pairs)), as_json, "stored in")
+
+
+@click.command()
+@id_argument
+@text_argument
+@click.option("--title")
+@tag_option
+@click.option("--type")
+@click.option("--status")
+@click.option("--scope")
+@click.option("--thread")
+@field_option
+@with_bank
+def update(
+    bank: Bank, id: str, text: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], as_json: bool, **changes: Any
+) -> None:
+    """Change a memory's TEXT or fields; what is not named stays as it is.
+
+    \b
+    $ memlane update notes:deploy-day "Deploys go out on Wednesdays." --tag release
+    """
+    changes = {name: value for name, value in changes.items() if value is not None} | fields_of(pairs)
+    if tags:
+        changes["tags"] = tags
+    if text is not None:
+        changes["text"] = line_ended(take_text(text), bank.get(id).lane)
+    print_written(bank.update(id, **changes), as_json, "updated")
+
+
+@click.command()
+@id_argument
+@text_argument
+@with_bank
+def append(bank: Bank, id: str, text: str | None, as_json: bool) -> None:
+    """Add TEXT to the end of a memory.
+
+    \b
+    $ memlane append notes:deploy-day "Not before holidays."
+    """
+    given = line_ended(take_text(text), bank.get(id).lane)
+    print_written(bank.append(id, given), as_json, "appended to")

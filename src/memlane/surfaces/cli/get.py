@@ -1,0 +1,75 @@
+"""`memlane get`, `list` and `stats`: reading memories of any lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memlane.bank import Bank
+from memlane.core.model import iso
+from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, with_bank
+from memlane.surfaces.cli.output import one_line, print_json, print_result, print_rows, print_text, say
+
+
+@click.command()
+@id_argument
+@click.option("--raw", is_flag=True, help="Print the whole file, front matter included.")
+@as_of
+@with_bank
+def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
+    """Print one memory.
+
+    \b
+    $ memlane get notes:deploy-day
+    """
+    memory = bank.get(id)
+    if raw and not as_json:
+        click.echo(memory.path.read_bytes(), nl=False)
+        return
+    memory = bank.original(memory)
+    if as_json:
+        print_json(memory)
+        return
+    facts = [memory.title, (iso(memory.created_at) or "")[:10], ", ".join(memory.tags), str(memory.path)]
+    say(" · ".join(one_line(fact) for fact in facts if fact))
+    if why := bank.held(memory):
+        say(f"note: {why}")
+    if outdated := bank.outdated(memory):
+        say(f"⚠ {outdated}")
+    print_text(memory.text)
+
+
+@click.command("list")
+@limit_option(help="At most this many.")
+@filters
+@click.option("--thread")
+@as_of
+@with_bank
+def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
+    """List memories, the newest first.
+
+    \b
+    $ memlane list --tag release --since 2025-01-01 -n 10
+    """
+    memories = [bank.original(memory) for memory in bank.list(**chosen)]
+    rows = ((memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], memory.title) for memory in memories)
+    print_result(memories, as_json, rows)
+
+
+@click.command()
+@with_bank
+def stats(bank: Bank, as_json: bool) -> None:
+    """Count what the bank holds.
+
+    \b
+    $ memlane stats
+    """
+    counts = bank.stats()
+    if as_json:
+        print_json(counts)
+        return
+    from memlane.lanes.notes import human_size
+
+    say(f"{counts['root']}: {counts['count']} memories, {counts['problems']} problems, {counts['removed']} deleted")
+    print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())

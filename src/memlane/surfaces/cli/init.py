@@ -1,0 +1,115 @@
+"""`memlane init`, `memlane check-config`, and what `memlane` alone prints."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memlane import config
+from memlane.bank import Bank
+from memlane.core.errors import NotEnabled
+from memlane.exchange import adopt
+from memlane.lanes import NAMES
+from memlane.surfaces.cli.options import as_json
+from memlane.surfaces.cli.output import print_json, print_rows, say
+
+
+def welcome(folder: str | None, flags: dict[str, Any]) -> None:
+    """Print where you are and the three commands that you want next."""
+    try:
+        bank = Bank(config.load(folder, flags))
+    except NotEnabled:
+        click.echo("There is no memory bank here yet.\n")
+        steps = [
+            ("memlane init", "make this folder a bank"),
+            ("memlane init --user", "make one for all projects that have none"),
+            ("memlane --help", "see all commands"),
+        ]
+    else:
+        counts = [f"{count:,} {noun}{'s'[: count != 1]}" for noun, count in _counts(bank).items() if count]
+        click.echo(f"Bank {bank.root}: {', '.join(counts) or 'nothing remembered yet'}.\n")
+        steps = [
+            ('memlane add "…" --tag x', "remember something"),
+            ('memlane search "…"', "find it again"),
+            ("memlane list -n 10", "see the latest"),
+        ]
+    for command, what in steps:
+        click.echo(f"  {command:<26} {what}")
+
+
+def _counts(bank: Bank) -> dict[str, int]:
+    """Count files and vault lines without parsing them, so that a large bank answers at once, too."""
+    nouns = {"notes": "note", "topics": "topic file", "records": "record", "layers": "layer file"}
+    counts = {noun: sum(isinstance(path, str) for path in bank.lane(name).files()) for name, noun in nouns.items()}
+    lines = 0
+    vault = bank.config.lane_root("vault")
+    if os.path.isfile(vault):
+        with open(vault, "rb") as file:
+            lines = sum(1 for _ in file)
+    return {"note": counts.pop("note"), "vault line": lines, **counts}
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.option("--user", is_flag=True, help="Make your own bank instead, for all projects that have none.")
+@click.option("--git", is_flag=True, help="Also teach the git repository here to merge memory; once in every clone.")
+@click.pass_context
+@as_json
+def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json: bool) -> None:
+    """Make FOLDER (default: this one) a bank. Adopts stores that are already there; safe to repeat.
+
+    \b
+    $ memlane init
+    $ memlane init --git
+    """
+    folder = (folder or Path(ctx.find_root().obj[0] or ".")).expanduser().absolute()
+    above = None if user else config.find_project(folder.parent)
+    file = adopt.init(folder, user=user)
+    settings = config.load(None if user else folder)
+    adopted = {name: settings[f"lanes.{name}"] for name in NAMES if settings[f"lanes.{name}"]}
+    joined = adopt.join_git(settings) if git else None
+    if as_json:
+        done = {"config": str(file), "root": str(settings.root), "adopted": adopted}
+        print_json({**done, "git": joined} if git else done)
+        return
+    for lane, place in adopted.items():
+        say(f"adopted {place} as the {lane} lane")
+    if above:
+        say(f"note: the bank of {above.parent} is not seen from here any more")
+    say(f"memory is enabled by {file}")
+    if joined:
+        _say_joined(joined)
+    click.echo(settings.root)
+
+
+def _say_joined(joined: dict[str, Any]) -> None:
+    if joined["repository"] is None:
+        say("note: this is no git repository, so nothing was done for git; `git init`, then `memlane init --git` again")
+        return
+    say(f"git merges memory in {joined['repository']}; commit {' and '.join(joined['rules'])}")
+    if joined["ignored"]:
+        say("note: git ignores the bank's folder; take it out of .gitignore to have its history")
+
+
+@click.command("check-config")
+@click.pass_context
+@as_json
+def check_config(ctx: click.Context, as_json: bool) -> None:
+    """Print the settings in force and where each came from.
+
+    \b
+    $ memlane check-config
+    """
+    settings = config.load(*ctx.find_root().obj)
+    if as_json:
+        print_json(settings)
+        return
+    state = "enabled" if settings["memory.enabled"] else "not enabled: run `memlane init`"
+    say(f"memory is {state}; the bank's folder is {settings.root}")
+    print_rows(
+        (key, json.dumps(value, ensure_ascii=False), settings.sources[key]) for key, value in settings.values.items()
+    )

@@ -1,0 +1,105 @@
+"""The options and arguments that commands share, and the bank they work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memlane.bank import Bank
+from memlane.lanes import NAMES
+from memlane.surfaces.cli.output import print_json
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+
+
+def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from memlane.surfaces.cli.completion import ids
+
+    return ids(ctx, incomplete)
+
+
+def complete_tag(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from memlane.surfaces.cli.completion import tags
+
+    return tags(ctx, incomplete)
+
+
+id_argument = click.argument("id", shell_complete=complete_id)
+text_argument = click.argument("text", required=False)
+content_argument = click.argument("content", required=False)
+
+
+def ids_argument(name: str = "ids", *, required: bool = True) -> Decorator:
+    metavar = "ID..." if required else "[ID]..."
+    return click.argument(name, nargs=-1, required=required, metavar=metavar, shell_complete=complete_id)
+
+
+tag_option = click.option(
+    "--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; may be repeated."
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+always_json = click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as this command always does.")
+apply_option = click.option("--apply", "applied", is_flag=True, help="Do it. Without this, it is only shown.")
+as_of = click.option("--as-of", metavar="WHEN", help="As it was at a date, or at a commit, by git.")
+
+
+def limit_option(default: int | None = None, help: str | None = None) -> Decorator:
+    shown = default is not None
+    return click.option("--limit", "-n", type=click.IntRange(min=0), default=default, show_default=shown, help=help)
+
+
+def filters(command: Command) -> Command:
+    """The options by which `list`, `search` and `export` choose among memories."""
+    for option in (
+        click.option("--until", metavar="DATE"),
+        click.option("--since", metavar="DATE"),
+        click.option("--project"),
+        click.option("--scope"),
+        click.option("--status"),
+        click.option("--type"),
+        click.option("--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; any of several."),
+        click.option("--lane", type=click.Choice(NAMES)),
+    ):
+        command = option(command)
+    return command
+
+
+# -- the bank
+
+
+def open_bank(ctx: click.Context) -> Bank:
+    """The bank that the global options name."""
+    from memlane import config
+
+    folder, flags = ctx.find_root().obj
+    return Bank(config.load(folder, flags))
+
+
+def with_bank(command: Command) -> Command:
+    """Give a command the open bank as its first argument, and the option --json as `as_json`."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        when = kwargs.pop("as_of", None)
+        with open_bank(click.get_current_context()) as today, today.as_of(when) if when is not None else today as bank:
+            command(bank, *args, **kwargs)
+
+    return as_json(run)
+
+
+def json_from_bank(command: Callable[..., Any]) -> Command:
+    """Give a command the open bank as its first argument, and print what it returns as JSON; --json changes nothing."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        with open_bank(click.get_current_context()) as bank:
+            print_json(command(bank, *args, **kwargs))
+
+    return always_json(run)
