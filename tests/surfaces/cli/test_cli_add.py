@@ -1,0 +1,44 @@
+"""`memlane add`, `update` and `append`, in every lane."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands import Run
+from memlane import Bank
+from samples import LANES, draft
+
+
+def test_text_can_be_piped_in(run: Run, bank: Bank) -> None:
+    run("add", "-", "--title", "a", stdin="first\n")
+    run("append", "a", "-", stdin="second\n")
+    run("add", "--title", "b", stdin="no dash needed")
+    assert [bank.get("a").text, bank.get("b").text] == ["first\n\nsecond\n", "no dash needed\n"]
+
+
+def test_piped_bytes_that_are_no_text_are_refused(run: Run, bank: Bank) -> None:
+    result = run("add", "-", stdin=b"\xff\xfe")
+    assert (result.code, "not UTF-8" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_every_lane_can_be_added_to(run: Run, bank: Bank, lane: str) -> None:
+    sample = draft(lane, 1)
+    fields = [part for name, value in sample.fields.items() for part in ("--field", f"{name}={value}")]
+    added = run("add", sample.text, "--lane", lane, "--created-at", "2025-01-01T00:01:00Z", *fields, "--json")
+    assert added.code == 0
+    assert added.json == bank.get(added.json["id"]).to_dict()
+
+
+def test_update_changes_what_is_named(run: Run, bank: Bank) -> None:
+    run("add", "old", "--title", "a", "-t", "x")
+    run("update", "a", "new", "--type", "fact")
+    memory = bank.get("a")
+    assert (memory.text, memory.tags, memory.type) == ("new\n", ("x",), "fact")
+
+
+@pytest.mark.parametrize("field", ["title=x", "text=x", "tags=x", "lane=x", "id=x"])
+def test_options_are_not_fields(run: Run, bank: Bank, field: str) -> None:
+    run("add", "text", "--title", "a")
+    for command in (["add", "x"], ["update", "a", "x"]):
+        assert run(*command, "--field", field).code == 2

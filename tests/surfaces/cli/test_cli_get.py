@@ -1,0 +1,16 @@
+"""`memlane get`, `list` and `stats`."""
+
+from __future__ import annotations
+
+from commands import Run
+from memlane import Bank
+
+
+def test_what_was_added_is_listed_and_read(run: Run, bank: Bank) -> None:
+    assert (
+        run("add", "Deploys go out on Tuesdays.", "--title", "Deploy day", "-t", "release").out == "notes:deploy-day\n"
+    )
+    assert run("list", "--tag", "release", "--json").json == [bank.get("notes:deploy-day").to_dict()]
+    assert run("get", "deploy-day").out == "Deploys go out on Tuesdays.\n"
+    assert run("get", "deploy-day", "--json").json == bank.get("deploy-day").to_dict()
+    assert run("get", "deploy-day", "--raw").out == bank.get("deploy-day").path.read_text()

@@ -1,0 +1,24 @@
+"""`memlane layers`."""
+
+from __future__ import annotations
+
+from commands import Run
+from memlane import Bank
+
+
+def test_the_layers_verbs(run: Run, bank: Bank) -> None:
+    id = "shared-project/api/known_issues"
+    made = run(
+        "layers", "create", "### Bug\n**Status**: Resolved (2020-01-01)\n", "--project", "api", "--type", "known_issues"
+    )
+    assert made.json == {"id": id, "path": "projects/api/known_issues.md", "created": True}
+    assert run("layers", "read", "--project", "api", "--type", "known_issues").json["staleness"] == "fresh"
+    assert [item["action"] for item in run("layers", "prune", "--dry-run", "--json").json["pruned"]] == ["removed"]
+    assert run("layers", "append", id, "### Other\n**Status**: In Progress\n").json["pruned"] is True
+    assert run("layers", "update", id, "# Issues\n").json["updated"] is True
+    assert [entry["id"] for entry in run("layers", "project", "api", "--json").json] == [id]
+    assert [entry["id"] for entry in run("layers", "stale", "--json").json["fresh"]] == [id]
+    assert run("layers", "validate", id).json["id"] == id
+    assert len(run("layers", "search", "Issues", "--json").json["matches"]) == 1
+    assert run("layers", "read", "--project", "api", "--type", "gone").code == 3
+    assert run("layers", "search", "(").code == 2

@@ -1,0 +1,105 @@
+"""How results are printed: colours, tables, progress, and nothing that steers a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from commands import MEMLANE, Run
+from memlane import Bank
+from memlane.surfaces.cli.output import width
+
+
+def on_terminal(*args: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
+    """What a command shows on a terminal."""
+    ours, theirs = pty.openpty()
+    keep = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    environment = {**keep, "TERM": "xterm", **(env or {})}
+    process = subprocess.Popen([MEMLANE, *args], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=environment)
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not piece:
+            break
+        said += piece
+    process.wait()
+    os.close(ours)
+    return said.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_colour_on_a_terminal(bank: Bank, tmp_path: Path, environment: dict[str, str], coloured: bool) -> None:
+    bank.add("text", title="a")
+    for command in (["list"], ["get", "gone"]):
+        assert ("\x1b[" in on_terminal(*command, cwd=tmp_path, env=environment)) == coloured
+
+
+@pytest.mark.parametrize(("environment", "coloured"), [({}, False), ({"FORCE_COLOR": "1"}, True)])
+def test_colour_in_a_pipe(bank: Bank, tmp_path: Path, environment: dict[str, str], coloured: bool) -> None:
+    keep = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    result = subprocess.run([MEMLANE, "get", "x"], cwd=tmp_path, env={**keep, **environment}, capture_output=True)
+    assert (b"\x1b[" in result.stderr) == coloured
+
+
+def test_no_colour_in_a_pipe(bank: Bank, tmp_path: Path) -> None:
+    command = [MEMLANE, "get", "gone"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "TERM": "xterm"})
+    assert "\x1b" not in result.stderr + result.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list", "search zebra", "get evil", "context zebra --budget 1 --explain", "snapshot", "export",
+        "export --format markdown", "doctor", "validate", "problems", "upkeep", "graph",
+    ],
+)  # fmt: skip
+def test_what_others_wrote_cannot_steer_the_terminal(bank: Bank, tmp_path: Path, command: str) -> None:
+    """A clone may bring files with any name and any title."""
+    front = '---\ntitle: "evil\\e]0;title\\a"\ntags: ["a\\e[5m", pinned]\nscope: "b\\e[5m"\n---\n'
+    (bank.root / "evil.md").write_text(f"{front}zebra \x1b[5m [[memory:none\x1b[5m]]\n")
+    (bank.root / "a\x1b[5m\nforged.md").write_bytes(b"zebra \xff")
+    shown = on_terminal(*command.split(), cwd=tmp_path, env={"NO_COLOR": "1"})
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert not any(line.startswith("forged") for line in shown.splitlines())
+
+
+def test_a_row_is_one_line_of_visible_characters(run: Run, bank: Bank) -> None:
+    (bank.root / "odd.md").write_text('---\ntitle: "a\\n\\tb\\e]0;x"\n---\n')
+    assert run("list").out == "notes:odd\t\ta b]0;x\n"
+
+
+def test_wide_characters_stand_in_their_columns(bank: Bank, tmp_path: Path) -> None:
+    for name in ("记忆", "plain", "e\u0301"):
+        (bank.root / f"{name}.md").write_text(f"---\ncreated_at: 2025-01-01\n---\n# {name}\n")
+    lines = on_terminal("list", cwd=tmp_path, env={"NO_COLOR": "1"}).splitlines()
+    assert len(lines) == 3
+    assert {width(line.partition("2025-01-01")[0]) for line in lines} == {len("notes:plain") + 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"), [("abc", 3), ("日本", 4), ("e\u0301", 1), ("ｆ", 2), ("a\u200db", 2), ("", 0)]
+)
+def test_width_counts_columns(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+def test_long_work_shows_its_progress_on_a_terminal_only(bank: Bank, tmp_path: Path) -> None:
+    for number in range(250):
+        (bank.root / f"n{number}.md").write_text("text")
+    for command, label in (("audit", "auditing"), ("validate", "validating")):
+        assert label in on_terminal(command, cwd=tmp_path)
+        assert label not in subprocess.run([MEMLANE, command], cwd=tmp_path, capture_output=True, text=True).stderr
