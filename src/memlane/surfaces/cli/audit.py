@@ -43,10 +43,11 @@ def audit(ctx: click.Context, path: Path | None, history: bool, as_json: bool) -
     unread = 0
     if history:
         for place in places:
-            for done, found in enumerate(audits.scan_history(place if place.is_dir() else place.parent, guard), 1):
-                leaks += found
-                if sys.stderr.isatty() and done % 500 == 0:
-                    say(f"audited {done} versions")
+            folder = place if place.is_dir() else place.parent
+            for number, version_leaks in enumerate(audits.scan_history(folder, guard), 1):
+                leaks += version_leaks
+                if sys.stderr.isatty() and number % 500 == 0:
+                    say(f"audited {number} versions")
     else:
         names = [name for place in places for name in audits.files_of(place)]
         for name in progress(names, "auditing"):

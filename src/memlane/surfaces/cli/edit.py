@@ -104,8 +104,8 @@ def _editor() -> list[str]:
                 raise _no_editor(f"${name} is not a command: a quote is not closed.") from None
     if sys.stdin.isatty():
         for name in _EDITORS:
-            if found := shutil.which(name):
-                return [found]
+            if editor := shutil.which(name):
+                return [editor]
     raise _no_editor("There is no editor to open it in.")
 
 

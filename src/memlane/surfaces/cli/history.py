@@ -33,12 +33,12 @@ def history(bank: Bank, id: str, version: str | None, as_json: bool) -> None:
             print_text(shown.text or "")
         return
     versions = histories.history(bank, id)
-    shared = [f"these are the commits of {versions[0].path}, which holds more than this entry"]
+    several = f"these are the commits of {versions[0].path}, which holds more than this entry"
     rows = (
         (each.version[:12], iso(each.at) or "", each.author or "", each.what, *([each.text] if each.text else []))
         for each in versions
     )
-    print_result(versions, as_json, rows, notes=shared if id.startswith("topics:") else ())
+    print_result(versions, as_json, rows, notes=[several] if id.startswith("topics:") else [])
 
 
 @click.command()

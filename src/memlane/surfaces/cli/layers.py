@@ -101,8 +101,9 @@ def project(bank: Bank, project: str, as_json: bool) -> None:
     \b
     $ memlane layers project my-api
     """
-    found = bank.layers.get_by_project(project)
-    entries = [*found["shared"], *(entry for skill in found["skills"].values() for entry in skill), *found["commands"]]
+    groups = bank.layers.get_by_project(project)
+    by_skill = [entry for entries in groups["skills"].values() for entry in entries]
+    entries = [*groups["shared"], *by_skill, *groups["commands"]]
     rows = ((f"layers:{entry.id}", entry.staleness or "", str(entry.updated_at or "")) for entry in entries)
     print_result(entries, as_json, rows)
 
@@ -160,9 +161,9 @@ def search(bank: Bank, pattern: str, layer: str | None, project_name: str | None
     \b
     $ memlane layers search 'FastAPI|Flask' --project my-api
     """
-    found = bank.layers.search(pattern, layer, project_name)
-    rows = ((f"{match['path']}:{match['lineNumber']}", match["lineContent"].strip()) for match in found["matches"])
-    print_result(found, as_json, rows)
+    result = bank.layers.search(pattern, layer, project_name)
+    rows = ((f"{match['path']}:{match['lineNumber']}", match["lineContent"].strip()) for match in result["matches"])
+    print_result(result, as_json, rows)
 
 
 def _anchored(bank: Bank, done: dict[str, Any]) -> dict[str, Any]:

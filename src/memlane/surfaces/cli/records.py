@@ -23,9 +23,9 @@ def records() -> None:
     """
 
 
-def _print_records(found: list[Record], as_json: bool) -> None:
-    rows = ((f"records:{Path(record.path).stem}", record.occurred_at, record.subject) for record in found)
-    print_result(found, as_json, rows)
+def _print_records(listed: list[Record], as_json: bool) -> None:
+    rows = ((f"records:{Path(record.path).stem}", record.occurred_at, record.subject) for record in listed)
+    print_result(listed, as_json, rows)
 
 
 @records.command()

@@ -58,8 +58,8 @@ def links(bank: Bank, target: str, query: str, limit: int, as_json: bool) -> Non
     \b
     $ memlane links src/auth.py --query "refactor plans"
     """
-    found = bank.linked(target, query, limit)
-    print_result(found, as_json, ((link.memory.id, link.edge_type, link.anchor_context) for link in found))
+    linked = bank.linked(target, query, limit)
+    print_result(linked, as_json, ((link.memory.id, link.edge_type, link.anchor_context) for link in linked))
 
 
 @click.command()

@@ -59,8 +59,8 @@ def search(bank: Bank, query: str, limit: int, archive: bool, as_json: bool) -> 
     \b
     $ memlane topics search 'refresh context:PRB-12 "exact phrase"'
     """
-    found = bank.topics.search(query, limit, archive)
-    print_result(found, as_json, ((entry.id or entry.path, entry.date, entry.title) for entry in found))
+    entries = bank.topics.search(query, limit, archive)
+    print_result(entries, as_json, ((entry.id or entry.path, entry.date, entry.title) for entry in entries))
 
 
 @topics.command()
