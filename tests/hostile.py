@@ -247,7 +247,7 @@ def _symbols(text: str) -> None:
 
 
 def _mentions(text: str) -> None:
-    from memlane.capture.messages import scope_of
+    from memlane.capture.scope import scope_of
     from memlane.care.fresh.mentions import mentions
 
     mentions(Memory("notes:a", "notes", text, "a", "a.md"))

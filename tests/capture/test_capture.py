@@ -15,10 +15,11 @@ import pytest
 
 from conftest import Clock, tree
 from memlane import Bank, InvalidInput, NotFound, RecordLane
-from memlane.capture import messages as capturing
-from memlane.capture.messages import Captured, capture, relative, scope_of
-from memlane.core.front_matter import find_front, load_front
-from memlane.lanes.records.store import Record, subject_of
+from memlane.capture import transcript_file
+from memlane.capture.messages import Captured, capture
+from memlane.capture.scope import relative, scope_of
+from memlane.core.text import find_front, load_front
+from memlane.lanes.records import Record, subject_of
 
 TWO = "Errors extend AppError.\nThey carry a code."
 CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
@@ -433,7 +434,7 @@ def test_when_time_is_up_the_next_capture_goes_on(bank: Bank, path: Path) -> Non
 
 
 def test_a_line_that_is_too_long_is_passed_over(bank: Bank, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capturing, "MAX_LINE", 1000)
+    monkeypatch.setattr(transcript_file, "MAX_LINE", 1000)
     long = line("user", "x" * 5000)
     write(path, [asks(), long, says(TWO, 1), says("x" * 5000 + TWO, 2), long[:3000]])
     assert dict(capture(bank, path).skipped) == {"too_long": 2}
