@@ -197,6 +197,12 @@ def test_what_is_not_the_assistants_word_to_the_user_is_never_kept(bank: Bank, p
     assert dict(result.skipped) == {"sidechain": 1, "error": 1, "meta": 1, "unreadable": 2}
 
 
+def test_a_subagents_line_without_text_is_not_counted(bank: Bank, path: Path) -> None:
+    write(path, [asks(), edits("/app/a.py", isSidechain=True), says(TWO, 1)])
+    result = capture(bank, path)
+    assert (result.captured, dict(result.skipped)) == (1, {})
+
+
 # -- what one message is
 
 

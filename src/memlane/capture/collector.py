@@ -90,7 +90,8 @@ class Collector:
             if marked and not entry.text:
                 self._new_marks += repetition.marks_of_blocks(line)
             if entry.skip == "sidechain" or progress.aside:  # may stand between the blocks of a message
-                self.skipped["sidechain"] += entry.text != ""
+                if entry.text:
+                    self.skipped["sidechain"] += 1
                 continue
             if entry.asked or self._is_another(entry):
                 self.close()
