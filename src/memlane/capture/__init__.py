@@ -1,1 +1,1 @@
-"""Remembering what was said in a session: transcripts in, records out. Imports are `exchange`."""
+"""Transcripts in, records out: what the assistant said in a session is kept. `messages` is the way in."""

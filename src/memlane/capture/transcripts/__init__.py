@@ -1,7 +1,9 @@
-"""What was said in a client's transcript: one small module per format, all of them answering with an `Entry`.
+"""The formats of transcripts: one small module per client, and all of them turn a line into an `Entry`.
 
-Each module has `knows(line)`, whether a JSON object is one of its lines, and `read(line)`. Lines speak for themselves,
-so a file needs no header and may be read from anywhere. Does not open files and does not choose what is kept.
+Each module has `knows(line)`, whether a JSON object is a line of this format, and `read(line)`. Each line is read by
+itself, so a file needs no header and reading can start anywhere. Does not open files and does not choose what is kept.
+
+To add a format, write a module with these two functions and add its name to KINDS.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ _LISTS = ("transcript", "messages")
 def entries(value: Any, kind: str | None = None) -> Iterator[tuple[dict[str, Any], Entry | None]]:
     """The objects of a line, or of a whole JSON document, in order, each with what it says.
 
-    `kind` names the format; without it, the first one that knows an object reads it. What none knows has no entry.
+    `kind` names the format; without it, the first format that knows an object reads it. An object that no format
+    knows has no entry.
     """
     for line in _unfolded(value):
         readers = map(_reader, (kind,) if kind else KINDS)  # imported one by one: a hook has no time to waste
@@ -36,12 +39,10 @@ def _reader(kind: str) -> Any:
 def _unfolded(value: Any) -> Iterator[dict[str, Any]]:
     """The single objects of a document: its own keys first, as a header, then the messages it lists.
 
-    What has a type is a line of its own, whatever it lists: a log of a request has all that was said before in it.
+    An object with a type is one line, whatever it lists: the log of a request repeats all that was said before.
     """
     if isinstance(value, list):
-        for item in value:
-            if isinstance(item, dict):
-                yield item
+        yield from (item for item in value if isinstance(item, dict))
     elif isinstance(value, dict) and isinstance(value.get("type"), str):
         yield value
     elif isinstance(value, dict):

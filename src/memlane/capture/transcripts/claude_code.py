@@ -1,15 +1,16 @@
 """Claude Code: `~/.claude/projects/<project>/<session>.jsonl`, one line per content block.
 
 The blocks of one message share `message.id`; results of tools may stand between them. Lines of subagents
-(`isSidechain`), of the program itself (`isMeta`, a synthetic model, API errors) and compaction summaries are not
-the assistant's word to the user.
+(`isSidechain`), of the program itself (`isMeta`, a synthetic model, API errors) and compaction summaries were not
+said by the assistant to the user.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, texts, word, words
+from memlane.capture.transcripts.entry import Entry, listed, texts, word, words
 
 _WRITES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 
@@ -43,12 +44,10 @@ def _skip(line: dict[str, Any], message: dict[str, Any]) -> str:
     return "meta" if line.get("isMeta") or line.get("isCompactSummary") else ""
 
 
-def _files(content: Any) -> list[Any]:
+def _files(content: Any) -> Iterator[Any]:
     """The paths that tools were told to write."""
-    found = []
-    for block in content if isinstance(content, list) else ():
+    for block in listed(content):
         if isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") in _WRITES:
-            given = block.get("input")
-            if isinstance(given, dict):
-                found.append(given.get("file_path") or given.get("notebook_path"))
-    return found
+            arguments = block.get("input")
+            if isinstance(arguments, dict):
+                yield arguments.get("file_path") or arguments.get("notebook_path")

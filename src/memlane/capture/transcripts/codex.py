@@ -1,6 +1,6 @@
 """Codex: `~/.codex/sessions/<date>/rollout-….jsonl`, lines of {timestamp, type, payload}.
 
-What was said stands in `response_item` messages; `event_msg` lines repeat it for the screen and are left out.
+What was said is in `response_item` messages; `event_msg` lines repeat it for the screen and are left out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, texts, word, words
+from memlane.capture.transcripts.entry import Entry, strings, texts, word, words
 
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 
@@ -43,21 +43,11 @@ def read(line: dict[str, Any]) -> Entry:
 
 
 def _patched(payload: dict[str, Any]) -> list[str]:
-    """The files that a call of apply_patch names, be it a tool of its own or a command of the shell."""
-    given: Any = payload.get("input") or payload.get("arguments") or payload.get("action")
-    if isinstance(given, str) and given.lstrip().startswith(("{", "[")):
+    """The files that a call of apply_patch names, whether as a tool of its own or as a command of the shell."""
+    arguments: Any = payload.get("input") or payload.get("arguments") or payload.get("action")
+    if isinstance(arguments, str) and arguments.lstrip().startswith(("{", "[")):
         try:
-            given = json.loads(given)
+            arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return []
-    found = []
-    pending = [given]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-        elif isinstance(value, str) and "*** Begin Patch" in value:
-            found.extend(_PATCHED.findall(value))
-    return found
+    return [file for text in strings(arguments) if "*** Begin Patch" in text for file in _PATCHED.findall(text)]

@@ -1,8 +1,8 @@
-"""What one line of a transcript says, the same value for every client. No I/O."""
+"""What one line of a transcript says: the same value for every client, and small readers of JSON values. No I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 
@@ -24,18 +24,34 @@ def texts(content: Any, *types: str) -> str:
     """The text of a message: a string, or its blocks of these types (and blocks that have no type) joined by \\n."""
     if isinstance(content, str):
         return content
-    found = []
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, str):
-            found.append(block)
-        elif isinstance(block, dict) and block.get("type") in (None, *types) and not block.get("thought"):
-            found.append(word(block.get("text")))
-    return "\n".join(filter(None, found))
+    blocks = [{"text": block} if isinstance(block, str) else block for block in listed(content)]
+    spoken = (block for block in blocks if isinstance(block, dict) and not block.get("thought"))
+    return "\n".join(words(block.get("text") for block in spoken if block.get("type") in (None, *types)))
 
 
 def word(value: Any) -> str:
+    """The value if it is text, else ""."""
     return value if isinstance(value, str) else ""
 
 
 def words(values: Iterable[Any]) -> tuple[str, ...]:
+    """Those of the values that are text and not empty."""
     return tuple(value for value in values if value and isinstance(value, str))
+
+
+def listed(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, however deep it lies; keys do not count."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)

@@ -5,9 +5,10 @@ A message is written again under its id when it grows or when its tools have ans
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, texts, word, words
+from memlane.capture.transcripts.entry import Entry, listed, texts, word, words
 
 _TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
 _WRITES = frozenset({"write_file", "replace", "edit"})
@@ -30,9 +31,8 @@ def read(line: dict[str, Any]) -> Entry:
     return Entry(thread=word(line.get("sessionId")), aside=line.get("kind") == "subagent")
 
 
-def _files(calls: Any) -> list[Any]:
-    found = []
-    for call in calls if isinstance(calls, list) else ():
+def _files(calls: Any) -> Iterator[Any]:
+    """The paths that tools were told to write."""
+    for call in listed(calls):
         if isinstance(call, dict) and call.get("name") in _WRITES and isinstance(call.get("args"), dict):
-            found.append(call["args"].get("file_path") or call["args"].get("absolute_path"))
-    return found
+            yield call["args"].get("file_path") or call["args"].get("absolute_path")
