@@ -1,22 +1,22 @@
-"""What other programs remember, as values: one module per format, each with `read(path) -> Iterator[Found]`.
+"""What other programs remember, read as values: one module per format.
 
     for found in importers.read("obsidian", Path("vault")):
         ...  # an Item, a Problem or a Skipped
 
-A reader decides nothing: `exchange/imports.py` says whether an item is new, and the gate whether it may be stored.
-Nothing here writes.
+Nothing here writes or decides: `exchange.imports` says whether an item is new, and the gate whether it may be stored.
+To add a format, copy `cline.py`, give it a row in KINDS and a place in _DETECTED.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Protocol, cast
 
 from memlane.core.errors import InvalidInput, NotFound
+from memlane.exchange.importers import json_lines
 from memlane.exchange.importers.item import Found as Found
 from memlane.exchange.importers.item import Item as Item
 from memlane.exchange.importers.item import Skipped as Skipped
@@ -39,70 +39,46 @@ KINDS = {  # what --from takes, and what it means
 }
 STORES = ("notes", "vault", "topics", "records", "layers")
 OWN = ("jsonl", "bank", *STORES)  # memories of memlane's own, which come back as they were
+_DETECTED = (  # in this order: a folder of an agent is also a folder of Markdown
+    "obsidian", "serena", "cline", "claude", "bank", "markdown", "memory-json", "jsonl", "mem0",
+)  # fmt: skip
+
+
+class Importer(Protocol):
+    """What the module of a format has."""
+
+    def find(self, path: Path) -> Path | None:
+        """Where the memories are: the path, or a folder below it; None when it is of another format."""
+
+    def read(self, path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
+        """Everything there that can be remembered, without the folders in `skip` (absolute)."""
 
 
 def read(kind: str, path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
-    """Everything at a path that can be remembered, damage and what was passed over between it.
-
-    `skip` names folders (absolute) that are not looked into.
-    """
+    """As `Importer.read`, for any kind; damage and what was passed over come in between. Raises InvalidInput."""
     if kind not in KINDS:
         raise InvalidInput("There is no such kind of source.", hint=f"Use one of: {', '.join(KINDS)}.")
-    if kind in STORES or kind == "bank":
-        from memlane.exchange.importers.jsonl import read_bank, read_store
+    if kind in STORES:
+        from memlane.exchange.importers.bank import read_lane
 
-        return read_bank(path) if kind == "bank" else read_store(kind, path)
-    module: Any = import_module(f"memlane.exchange.importers.{kind.replace('-', '_')}")
-    found: Iterator[Found] = module.read(path, skip)
-    return found
+        return read_lane(kind, path)
+    return _importer(kind).read(path, skip)
 
 
 def detect(path: Path) -> str:
-    """The kind of source that lies at a path, judged by its content. Raises NotFound, InvalidInput."""
+    """The kind of source at a path, told by its content. Raises NotFound, InvalidInput."""
     if not os.path.lexists(path):
         raise NotFound("There is nothing at that path.", hint="Name a folder or a file that exists.")
-    found = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
-    if found is None:
-        raise InvalidInput(
-            f"{path.name or path} is nothing that can be told by its content.",
-            hint=f"Say what it is with --from: {', '.join(KINDS)}.",
-        )
-    return found
+    for kind in _DETECTED:
+        if _importer(kind).find(path) is not None:
+            return kind
+    if {"id", "text", "created_at"} <= json_lines.first(path).keys():
+        return "vault"  # the other lanes are folders, which look like any folder of Markdown
+    raise InvalidInput(
+        f"{path.name or path} is nothing that can be told by its content.",
+        hint=f"Say what it is with --from: {', '.join(KINDS)}.",
+    )
 
 
-def _kind_of_folder(path: Path) -> str | None:
-    from memlane import config
-    from memlane.exchange.importers import claude, cline, folder, serena
-
-    if (path / ".obsidian").is_dir():
-        return "obsidian"
-    if serena.home(path) is not None:
-        return "serena"
-    if cline.home(path) is not None:
-        return "cline"
-    if claude.home(path) is not None:
-        return "claude"
-    if (path / config.PROJECT_FILE).is_file():
-        return "bank"
-    return "markdown" if any(isinstance(found, str) for found in folder.walk(path)) else None
-
-
-def _kind_of_file(path: Path) -> str | None:
-    from memlane.exchange.importers import folder, mem0
-
-    if path.suffix.lower() in folder.SUFFIXES:
-        return "markdown"
-    try:
-        with open(path, "rb") as file:
-            line = next((line for line in file if line.strip(b" \t\r\n\xef\xbb\xbf")), b"")
-        first = json.loads(line)
-    except (OSError, ValueError, RecursionError):
-        first = None
-    if isinstance(first, dict):
-        if first.get("type") in ("entity", "relation"):
-            return "memory-json"
-        if {"id", "lane", "text"} <= first.keys():
-            return "jsonl"
-        if {"id", "text", "created_at"} <= first.keys():
-            return "vault"
-    return "mem0" if mem0.memories(path) is not None else None
+def _importer(kind: str) -> Importer:
+    return cast("Importer", import_module(f"memlane.exchange.importers.{kind.replace('-', '_')}"))

@@ -16,11 +16,9 @@ The type becomes a tag, the name the title. An index that only points to the oth
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from memlane.core.model import Draft
 from memlane.exchange.importers import folder
@@ -31,29 +29,30 @@ TYPES = ("user", "feedback", "project", "reference")
 _POINTER = re.compile(r"\s*(?:[-*+]\s+\[[^\]]*\]\([^)]*\).*|#.*|-{3,}|<!--.*-->)?\s*")
 
 
-def home(path: Path) -> Path | None:
+def find(path: Path) -> Path | None:
     """The memory folder that a path is, or has."""
     return next((place for place in (path, path / "memory") if (place / INDEX).is_file()), None)
 
 
 def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
-    for found in folder.notes(home(path) or path, _draft, skip, below="claude"):
-        if (
-            isinstance(found, Item)
-            and found.key == INDEX
-            and all(map(_POINTER.fullmatch, found.draft.text.split("\n")))
-        ):
-            yield Skipped(found.key, "an index of the other files")
-        else:
-            yield found
+    for found in folder.notes(find(path) or path, skip, below="claude", draft=_draft):
+        yield Skipped(INDEX, "an index of the other files") if _is_index(found) else found
 
 
-def _draft(relative: str, values: Mapping[str, Any], body: str, written: datetime | None) -> Draft:
-    given = dict(values)
-    title = given.pop("name", None) if not given.get("title") else given["title"]
-    metadata = given.get("metadata")
-    kind = given.get("type") or (metadata.get("type") if isinstance(metadata, dict) else None)
-    if kind in TYPES:
-        given.pop("type", None)
-    draft = folder.draft_of(relative, {**given, "title": title}, body, written, [kind] if kind in TYPES else [])
-    return replace(draft, type=draft.type or ("fact" if kind in TYPES else None))
+def _is_index(found: Found) -> bool:
+    """Whether this is MEMORY.md, and every line of it only points to another file."""
+    if not isinstance(found, Item) or found.key != INDEX:
+        return False
+    return all(map(_POINTER.fullmatch, found.draft.text.split("\n")))
+
+
+def _draft(page: folder.Page) -> Draft:
+    front = dict(page.front)
+    if not front.get("title"):
+        front["title"] = front.pop("name", None)
+    metadata = front.get("metadata")
+    kind = front.get("type") or (metadata.get("type") if isinstance(metadata, dict) else None)
+    if kind not in TYPES:
+        return folder.draft_of(page._replace(front=front))
+    front.pop("type", None)
+    return replace(folder.draft_of(page._replace(front=front), [kind]), type="fact")

@@ -11,11 +11,11 @@ from memlane.exchange.importers.item import Found
 CORE = ("projectbrief", "productContext", "activeContext", "systemPatterns", "techContext", "progress")
 
 
-def home(path: Path) -> Path | None:
-    """The memory bank that a path is, or has. Two of the core files tell it."""
+def find(path: Path) -> Path | None:
+    """The memory bank that a path is, or has: a folder with two of the core files."""
     places = (path, path / "memory-bank")
     return next((place for place in places if sum((place / f"{name}.md").is_file() for name in CORE) >= 2), None)
 
 
 def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
-    return folder.notes(home(path) or path, folder.draft_of, skip, below="cline")
+    return folder.notes(find(path) or path, skip, below="cline")

@@ -1,17 +1,17 @@
-"""Folders of Markdown, as other programs leave them: walking, front matter, names that are safe everywhere."""
+"""Folders of Markdown, as other programs leave them: walking them, reading front matter, and names that every file
+system can hold."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput, StorageError
@@ -26,14 +26,20 @@ from memlane.exchange.importers.item import Found, Item, Skipped
 from memlane.lanes import read_file
 from memlane.lanes.notes.store import STATUSES, TYPES
 
-SUFFIXES = (".md", ".markdown")
 MARK, HASH = "imported_from", "imported_hash"  # front-matter keys of an imported note
 _NOT_OURS = frozenset({"node_modules", "__pycache__"})
 _CREATED = ("created_at", "created", "date", "date created", "date_created", "creation date", "modified", "updated")
 _BAD = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]+')
-_LONGEST = 150  # bytes of a part of a name: room for a number behind it
+_LONGEST = 150  # bytes of one part of a path: that leaves room for a number behind it
 
-Drafted = Callable[[str, Mapping[str, Any], str, datetime | None], Draft]
+
+class Page(NamedTuple):
+    """A Markdown file: its path from the source's folder, its front matter and body, and when it was written."""
+
+    relative: str
+    front: Mapping[str, Any]
+    body: str
+    written: datetime | None
 
 
 # -- walking
@@ -63,31 +69,37 @@ def walk(root: Path, skip: Collection[str] = ()) -> Iterator[str | Problem | Ski
                     folders.append(entry.path)
             elif entry.name.startswith("."):
                 continue
-            elif entry.name.lower().endswith(SUFFIXES):
+            elif is_markdown(entry.name):
                 yield entry.path
             else:
                 yield Skipped(relative, "not Markdown")
         pending.extend(reversed(folders))
 
 
-def notes(root: Path, drafted: Drafted, skip: Collection[str] = (), below: str = "") -> Iterator[Found]:
-    """An item for every Markdown file below a folder (or for the one file that `root` is); `below` leads its name."""
-    if root.is_file():
-        yield from _note(os.fspath(root), root.name, drafted, below)
-        return
-    for path in walk(root, skip):
+def is_markdown(name: str) -> bool:
+    return name.lower().endswith((".md", ".markdown"))
+
+
+def notes(
+    root: Path, skip: Collection[str] = (), below: str = "", draft: Callable[[Page], Draft] | None = None
+) -> Iterator[Found]:
+    """An item for every Markdown file below a folder, or for the one file that `root` is.
+
+    `below` is the folder of the bank that the notes go into; `draft` makes a draft of a file (default: `draft_of`).
+    """
+    for path in (os.fspath(root),) if root.is_file() else walk(root, skip):
         if isinstance(path, str):
-            yield from _note(path, os.path.relpath(path, root), drafted, below)
+            relative = root.name if root.is_file() else os.path.relpath(path, root)
+            yield from _note(path, relative, below, draft or draft_of)
         else:
             yield path
 
 
-def _note(path: str, relative: str, drafted: Drafted, below: str) -> Iterator[Found]:
+def _note(path: str, relative: str, below: str, draft: Callable[[Page], Draft]) -> Iterator[Found]:
     text = read_file(path)
-    if isinstance(text, Problem):
-        yield text
-        return
-    if text is None:
+    if not isinstance(text, str):
+        if text is not None:
+            yield text
         return
     try:
         relative.encode()
@@ -96,34 +108,33 @@ def _note(path: str, relative: str, drafted: Drafted, below: str) -> Iterator[Fo
         yield Problem(Path(shown), "has a name that is not UTF-8; rename it")
         return
     text = _without_block(text)
-    values: dict[str, Any] = {}
+    front: dict[str, Any] = {}
     body = text.removeprefix("\ufeff")
-    front = find_front(text)
-    if front:
+    if span := find_front(text):
         try:
-            values = load_front(text[front.start : front.end])
-            body = text[front.body :]
+            front = load_front(text[span.start : span.end])
+            body = text[span.body :]
         except FrontMatterError as error:
             yield Problem(Path(path), f"front matter {error}; it is taken as text", error.line)
-    draft = drafted(relative, values, body, changed(path))
-    if not draft.text.strip() and not values:
+    drafted = draft(Page(relative, front, body, changed(path)))
+    if not drafted.text.strip() and not front:
         yield Skipped(relative, "empty")
         return
-    stem = os.path.splitext(relative)[0].replace(os.sep, "/")
-    yield Item(relative.replace(os.sep, "/"), draft, safe_name(f"{below}/{stem}" if below else stem))
+    key = relative.replace(os.sep, "/")
+    stem = os.path.splitext(key)[0]
+    yield Item(key, drafted, safe_name(f"{below}/{stem}" if below else stem))
 
 
 def _without_block(text: str) -> str:
-    """The text without what we ourselves have written into it: memories do not come back as new ones."""
-    if marked_block.START not in text:
-        return text
-    with suppress(StorageError):  # damaged markers: then it is text
-        return (marked_block.without_block(text.encode()) or b"").decode()
+    """The text without the block that memlane has written into it: memories do not come back as new ones."""
+    if marked_block.START in text:
+        with suppress(StorageError):  # damaged markers: then it is text
+            return (marked_block.without_block(text.encode()) or b"").decode()
     return text
 
 
 def changed(path: str) -> datetime | None:
-    """When a file was last written, to the second: the last resort for a date."""
+    """When a file was last written, to the second: the date of a note that has no other."""
     try:
         return datetime.fromtimestamp(int(os.stat(path).st_mtime), UTC)
     except (OSError, ValueError, OverflowError):
@@ -133,28 +144,27 @@ def changed(path: str) -> datetime | None:
 # -- front matter
 
 
-def draft_of(
-    relative: str, values: Mapping[str, Any], body: str, written: datetime | None, more_tags: Sequence[str] = ()
-) -> Draft:
-    """A note from front matter and body. A key that means something else here is kept as `imported_<key>`."""
-    rest = {str(key): plain(value) for key, value in values.items() if key not in (MARK, HASH)}
-    title, kind, scope, thread = (rest.pop(key, None) for key in ("title", "type", "scope", "thread"))
-    fields = {}
-    words = {"scope": _word(scope), "thread": _word(thread), "type": kind if kind in TYPES else None}
-    for key, value in {"title": title, "type": kind, "scope": scope, "thread": thread}.items():
-        if value not in (None, "") and (_word(value) if key == "title" else words[key]) is None:
-            fields[f"imported_{key}"] = value
+def draft_of(page: Page, more_tags: Iterable[str] = ()) -> Draft:
+    """A note from front matter and body. A key that means something else to a note is kept as `imported_<key>`."""
+    rest = {str(key): _plain(value) for key, value in page.front.items() if key not in (MARK, HASH)}
     tags = [*_tags(rest.pop("tags", None)), *_tags(rest.pop("tag", None)), *more_tags]
     dates = (moment(rest.get(key)) for key in _CREATED)
-    created = next((when for when in dates if when), written)
+    created = next((when for when in dates if when), page.written)
     rest.pop("created_at", None)
+    fields = {}
+    words: dict[str, str | None] = {}
+    for key in ("title", "type", "scope", "thread"):
+        value = rest.pop(key, None)
+        words[key] = _word(value) if key != "type" else value if value in TYPES else None
+        if words[key] is None and value not in (None, ""):
+            fields[f"imported_{key}"] = value
     for key, value in rest.items():
         clash = key == "filename" or (key == "status" and value not in STATUSES)
         fields[f"imported_{key}" if clash else key] = value
-    stem = os.path.splitext(os.path.basename(relative))[0]
+    title = words["title"] or first_heading(page.body) or os.path.splitext(os.path.basename(page.relative))[0]
     return Draft(
-        body,
-        _word(title) or first_heading(body) or stem,
+        page.body,
+        title,
         tuple(dict.fromkeys(tags)),
         words["type"],
         words["scope"],
@@ -165,41 +175,31 @@ def draft_of(
 
 
 def _word(value: Any) -> str | None:
-    """Text of a scalar that says something."""
-    found = " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
-    return found or None
+    """The text of a scalar on one line; None when there is none."""
+    return (" ".join(str(value).split()) or None) if isinstance(value, str | int | float) else None
 
 
 def _tags(value: Any) -> Iterator[str]:
-    """Tags as people write them: a list, text with commas, or (without any) with spaces; a # before them is no part."""
+    """Tags as people write them: a list, or text with commas or (without any) spaces. A # before a tag goes."""
     if isinstance(value, str):
         value = value.split(",") if "," in value else value.split()
-    for item in value if isinstance(value, list) else () if value is None or isinstance(value, dict) else (value,):
+    for item in value if isinstance(value, list) else (value,):
         if not isinstance(item, list | dict) and item is not None and (tag := str(item).strip().lstrip("#").strip()):
             yield tag
 
 
-def plain(value: Any) -> Any:
-    """A value of YAML or JSON with text for every key."""
+def _plain(value: Any) -> Any:
+    """A value of YAML with text for every key."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value
-
-
-def is_unicode(value: Any) -> bool:
-    """Whether a value of JSON can be written: half of a surrogate pair cannot."""
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 # -- names
 
 
 def safe_name(path: str) -> str:
-    """A note's name for a path: as it is where every file system can hold it, else the nearest one that all can."""
+    """A note's name for a path: the path itself where every file system can hold it, else the nearest one."""
     parts = [_safe_part(part) for part in unicodedata.normalize("NFC", path).split("/") if part]
     folders = [f"{part}-" if part == "indices" or part.endswith(".md") else part for part in parts[:-1]]
     return "/".join([*folders, parts[-1] if parts else "note"])

@@ -1,4 +1,4 @@
-"""One thing found at a source, on its way into a bank."""
+"""What an importer finds at a source, on its way into a bank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ class Item:
     key: str
     draft: Draft
     name: str = ""  # the note that it should become: a path without `.md`
-    memory: Memory | None = None  # one of memlane's own, which is to come back as it was
+    memory: Memory | None = None  # one of memlane's own, which comes back as it was
+
+    @classmethod
+    def of(cls, memory: Memory) -> Item:
+        """One of memlane's own memories."""
+        return cls(memory.id, Draft(memory.text, memory.title, memory.tags), memory=memory)
 
 
 class Skipped(NamedTuple):

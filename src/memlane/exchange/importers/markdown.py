@@ -1,4 +1,4 @@
-"""A folder of Markdown files, or one of them: front matter, titles, dates, folders as they are."""
+"""A folder of Markdown files, or one of them: front matter, titles, dates and folders as they are."""
 
 from __future__ import annotations
 
@@ -9,5 +9,11 @@ from memlane.exchange.importers import folder
 from memlane.exchange.importers.item import Found
 
 
+def find(path: Path) -> Path | None:
+    """The path, if it is a Markdown file or a folder with one."""
+    found = any(isinstance(file, str) for file in folder.walk(path)) if path.is_dir() else folder.is_markdown(path.name)
+    return path if found else None
+
+
 def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
-    return folder.notes(path, folder.draft_of, skip)
+    return folder.notes(path, skip)

@@ -3,13 +3,12 @@
     {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Speaks Spanish"]}
     {"type": "relation", "from": "Ada", "to": "Acme", "relationType": "works_at"}
 
-One note for each entity: its observations as a list, its relations as links that carry their wording. The graph has no
-dates: the file's own stands for all. An entity that stands there twice is one, with the observations of both.
+Each entity becomes a note: its observations as a list, its relations as links that carry their wording. The graph has
+no dates, so all notes get the file's own. An entity that is there twice becomes one note with the observations of both.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -17,69 +16,56 @@ from typing import Any
 
 from memlane.core.model import Draft, Problem
 from memlane.disk import files
-from memlane.disk.names import folded
-from memlane.exchange.importers.folder import changed, is_unicode, safe_name
+from memlane.exchange.importers import json_lines
+from memlane.exchange.importers.folder import changed, safe_name
 from memlane.exchange.importers.item import Found, Item
 
 FOLDER = "entities"
+_KEYS = {"entity": ("name", "entityType"), "relation": ("from", "to", "relationType")}
 _NOT_IN_A_LINK = re.compile(r"[\[\]|]+")
+
+
+def find(path: Path) -> Path | None:
+    """The path, if its first line is part of a graph."""
+    return path if json_lines.first(path).get("type") in tuple(_KEYS) else None
 
 
 def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
     entities: dict[str, tuple[str, list[str]]] = {}
-    relations: dict[str, list[tuple[str, str]]] = {}
-    for found in _lines(path):
-        if isinstance(found, Problem):
-            yield found
-        elif found["type"] == "entity":
-            kind, observations = entities.setdefault(found["name"], (found["entityType"], []))
-            observations += [text for text in found["observations"] if text not in observations]
-        else:
-            mine = relations.setdefault(found["from"], [])
-            if (pair := (found["relationType"], found["to"])) not in mine:
-                mine.append(pair)
+    relations: dict[str, dict[tuple[str, str], None]] = {}  # wording and target, by where they start
+    for part in json_lines.parsed(path, _checked):
+        if isinstance(part, Problem):
+            yield part
+        elif part.get("type") == "entity":
+            _, observations = entities.setdefault(part["name"], (part["entityType"], []))
+            observations += [text for text in part.get("observations", []) if text not in observations]
+        elif part.get("type") == "relation":
+            relations.setdefault(part["from"], {})[part["relationType"], part["to"]] = None
     names = _names([*entities, *(other for pairs in relations.values() for _, other in pairs)])
     for name in relations.keys() - entities.keys():
         yield Problem(path, f"has {len(relations[name])} relations of an entity that it does not have")
     for name, (kind, observations) in entities.items():
         links = [_link(wording, names[other]) for wording, other in relations.get(name, ())]
-        parts = ["\n".join(map(_bullet, observations)), "\n".join(links)]
-        body = "\n\n".join([f"# {' '.join(name.split())}", *filter(None, parts)]) + "\n"
-        tags = (tag,) if (tag := " ".join(kind.split())) else ()
-        yield Item(name, Draft(body, " ".join(name.split()), tags, "fact", created_at=changed(str(path))), names[name])
+        title, tag = " ".join(name.split()), " ".join(kind.split())
+        parts = [f"# {title}", "\n".join(map(_bullet, observations)), "\n".join(links)]
+        body = "\n\n".join(filter(None, parts)) + "\n"
+        draft = Draft(body, title, (tag,) if tag else (), "fact", created_at=changed(str(path)))
+        yield Item(name, draft, names[name])
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any] | Problem]:
-    try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    found = _parsed(line)
-                    if found is not None:
-                        yield Problem(path, found, number) if isinstance(found, str) else found
-    except OSError as error:
-        yield files.unreadable(str(path), error)
-
-
-def _parsed(line: bytes) -> dict[str, Any] | str | None:
-    """What a line holds, what is wrong with it, or None for a line of another type: the server passes those over."""
-    try:
-        found = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return "is not JSON"
-    if not isinstance(found, dict):
-        return "is not a JSON object"
-    keys = {"entity": ("name", "entityType"), "relation": ("from", "to", "relationType")}.get(found.get("type", ""))
+def _checked(part: dict[str, Any]) -> dict[str, Any]:
+    """The object of a line. Raises ValueError, but not for one of another type: the server passes those over, too."""
+    keys = next((keys for kind, keys in _KEYS.items() if part.get("type") == kind), None)
     if keys is None:
-        return None
-    if not is_unicode(found):
-        return "is not valid Unicode"
-    if not all(isinstance(found.get(key), str) for key in keys) or not found[keys[0]].strip():
-        return f"is not a whole {found['type']}"
-    seen = found.get("observations", [])
-    if found["type"] == "entity" and not (isinstance(seen, list) and all(isinstance(text, str) for text in seen)):
-        return "has observations that are not a list of text"
-    return {"observations": [], **found}
+        return part
+    if not json_lines.is_unicode(part):
+        raise ValueError("is not valid Unicode")
+    if not all(isinstance(part.get(key), str) for key in keys) or not part[keys[0]].strip():
+        raise ValueError(f"is not a whole {part['type']}")
+    seen = part.get("observations", [])
+    if part["type"] == "entity" and not (isinstance(seen, list) and all(isinstance(text, str) for text in seen)):
+        raise ValueError("has observations that are not a list of text")
+    return part
 
 
 def _names(entities: list[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""An Obsidian vault: as a folder of Markdown, and tags may also stand in the text (`#project/alpha`).
+"""An Obsidian vault: a folder of Markdown, whose tags may also stand in the text (`#project/alpha`).
 
 A tag has letters, digits, `_`, `-` and `/`, at least one letter among them, and white space before its #. Wikilinks,
 aliases and other properties stay as they are.
@@ -7,10 +7,8 @@ aliases and other properties stay as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Draft
@@ -21,12 +19,17 @@ _TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
+def find(path: Path) -> Path | None:
+    """The path, if it is a vault."""
+    return path if (path / ".obsidian").is_dir() else None
+
+
 def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
-    return folder.notes(path, _draft, skip)
+    return folder.notes(path, skip, draft=_draft)
 
 
-def _draft(relative: str, values: Mapping[str, Any], body: str, written: datetime | None) -> Draft:
-    return folder.draft_of(relative, values, body, written, tuple(inline_tags(body)))
+def _draft(page: folder.Page) -> Draft:
+    return folder.draft_of(page, inline_tags(page.body))
 
 
 def inline_tags(text: str) -> Iterator[str]:
@@ -35,4 +38,4 @@ def inline_tags(text: str) -> Iterator[str]:
         return
     for line, code in lines_with_code(text):
         if not code and "#" in line:
-            yield from (match[1].strip("/") for match in _TAG.finditer(_CODE.sub(" ", line)) if match[1].strip("/"))
+            yield from filter(None, (match[1].strip("/") for match in _TAG.finditer(_CODE.sub(" ", line))))

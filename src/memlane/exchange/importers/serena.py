@@ -9,17 +9,15 @@ from memlane.exchange.importers import folder
 from memlane.exchange.importers.item import Found
 
 
-def home(path: Path) -> Path | None:
+def find(path: Path) -> Path | None:
     """The folder of memories that a path is, or has."""
-    real = path.absolute()
-    if real.name == "memories" and real.parent.name == ".serena":
-        return path
-    return next((place for place in (path / ".serena/memories", path / "memories") if _is_home(place)), None)
+    places = (path, path / ".serena/memories", path / "memories")
+    return next((place for place in places if place.is_dir() and _is_serenas(place.absolute())), None)
 
 
-def _is_home(place: Path) -> bool:
-    return place.is_dir() and place.absolute().parent.name == ".serena"
+def _is_serenas(place: Path) -> bool:
+    return place.name == "memories" and place.parent.name == ".serena"
 
 
 def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
-    return folder.notes(home(path) or path, folder.draft_of, skip, below="serena")
+    return folder.notes(find(path) or path, skip, below="serena")
