@@ -82,7 +82,7 @@ def test_a_vault_comes_in_with_tags_dates_links_and_where_it_came_from(bank: Ban
         "created": "2024-01-02",
         "aliases": ["A"],
         "imported_from": "obsidian:my-vault/Alpha.md",
-        "imported_hash": imports.digest("Alpha", alpha.text, alpha.tags),
+        "imported_hash": imports.digest(alpha),
     }
     assert bank.search("Beta")[0].memory.lane == "notes"
 

@@ -1,3 +1,4 @@
-"""Memories in and out: importing, exporting, editing by hand, and adopting stores that are already there. Conversations
-come in through `capture`.
+"""Memories in and out: importing, exporting, editing by hand, and adopting stores that are already there.
+
+Transcripts of conversations come in through `capture`.
 """

@@ -1,9 +1,9 @@
-"""Memories out of a bank: lines of JSON, one Markdown document, a block in an agent's own file.
+"""Memories out of a bank: as lines of JSON, as one Markdown document, or as a block in an agent's own file.
 
     for line in lines(bank.memories()):
         print(line)
 
-The lines hold everything but what belongs to this machine, and `memlane.exchange.imports` reads them again.
+The lines hold everything but what belongs to this machine; `memlane.exchange.imports` reads them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memlane.bank import Bank
-from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput
 from memlane.core.markdown import heading, lines_with_code
 from memlane.core.model import Memory
@@ -25,8 +23,11 @@ from memlane.disk import files
 from memlane.exchange import marked_block
 from memlane.lanes import NAMES
 
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
 MAX_LINES, MAX_BYTES = 200, 25_000  # of a block in an agent's file: Claude Code reads no more of one
-_ROOM = 8  # lines that the markers and the line about refreshing may take
+_FRAME = 8  # lines that the markers and the line about refreshing may take
 _AT = re.compile(r"(^|[^\w\\])@(?=\S)")
 
 
@@ -48,9 +49,9 @@ def lines(memories: Iterable[Memory]) -> Iterator[str]:
 
 def document(memories: Iterable[Memory]) -> str:
     """All memories as one Markdown document, by lane and id. The same memories give the same text."""
-    found = sorted(memories, key=lambda memory: (list(NAMES).index(memory.lane), memory.id))
+    ordered = sorted(memories, key=lambda memory: (list(NAMES).index(memory.lane), memory.id))
     parts = ["# Memories"]
-    for lane, group in groupby(found, key=lambda memory: memory.lane):
+    for lane, group in groupby(ordered, key=lambda memory: memory.lane):
         parts.append(f"## {lane.capitalize()}")
         parts += map(_section, group)
     return "\n\n".join(parts) + "\n"
@@ -66,15 +67,16 @@ def _section(memory: Memory) -> str:
 
 
 def _lowered(text: str, title: str) -> str:
-    """A text whose headings stand below a third-level one; the one that repeats the title goes, open code is closed."""
+    """A text for below a third-level heading: its own headings are lower, one that repeats the title is left out, and
+    code that it leaves open is closed."""
     from memlane.lanes.topics.entries import open_fence
 
     rows: list[str] = []
     for row, code in lines_with_code(text):
-        found = None if code else heading(row)
-        if found and found[1].strip() == title and not "".join(rows).strip():
+        level, words = (not code and heading(row)) or (0, "")
+        if level and words.strip() == title and not "".join(rows).strip():
             continue
-        rows.append(row if found is None else "#" * min(3 + found[0], 6) + row.lstrip(" ").lstrip("#"))
+        rows.append("#" * min(3 + level, 6) + row.lstrip(" ").lstrip("#") if level else row)
     body = "".join(rows)
     fence = open_fence(body)
     return f"{body.rstrip()}\n{fence}" if fence else body
@@ -84,43 +86,43 @@ def _lowered(text: str, title: str) -> str:
 
 
 def write_block(bank: Bank, path: str | Path, scopes: str | tuple[str, ...] | None = None) -> bool:
-    """Put the bank's snapshot into a marked block of a Markdown file. False when it stands there already.
+    """Write the bank's snapshot into a marked block of a Markdown file. False when it is there already.
 
-    Every other byte of the file stays. As much of the snapshot as an agent reads: MAX_LINES lines, MAX_BYTES bytes.
+    Every other byte of the file stays. The block holds as much as an agent reads: MAX_LINES lines, MAX_BYTES bytes.
     Raises InvalidInput, StorageError (damaged markers); then nothing is written.
     """
-    path = Path(path).expanduser()
-    _outside(bank, path)
-    block = bank.snapshot(scopes, budget=MAX_LINES - _ROOM, count=lambda text: _size(_inert(text)))
-    said = _inert(block).strip("\n") or "Nothing is remembered yet."
+    path = _outside(bank, path)
+    block = bank.snapshot(scopes, budget=MAX_LINES - _FRAME, count=lambda text: _size(_inert(text)))
+    content = _inert(block).strip("\n") or "Nothing is remembered yet."
     note = f"Written by `memlane export --to {path.name}`; run it again to refresh. Edit the memories, not this block."
-    return marked_block.write(path, f"{note}\n\n{said}")
+    return marked_block.write(path, f"{note}\n\n{content}")
 
 
 def remove_block(path: str | Path) -> bool:
-    """Take the block out again; a file that was made for it goes. False when there is none."""
+    """Take the block out again, and remove a file that was made for it. False when there is no block."""
     return marked_block.remove(Path(path).expanduser())
 
 
 def write_file(bank: Bank, path: str | Path, text: str) -> None:
     """Write an export. Raises InvalidInput for a place inside the bank, where it would be taken for memory."""
-    path = Path(path).expanduser()
-    _outside(bank, path)
-    files.replace(os.path.abspath(path), text.encode())
+    files.replace(os.path.abspath(_outside(bank, path)), text.encode())
 
 
-def _outside(bank: Bank, path: Path) -> None:
-    home = os.path.realpath(bank.root)
+def _outside(bank: Bank, path: str | Path) -> Path:
+    """The path, if it is outside of the bank. Raises InvalidInput."""
+    path, home = Path(path).expanduser(), os.path.realpath(bank.root)
     if os.path.commonpath((home, os.path.realpath(path))) == home:
         raise InvalidInput("That place is inside the bank.", hint="Write it elsewhere: there it would be a memory.")
+    return path
 
 
 def _size(text: str) -> int:
-    """How much of the room in an agent's file a text takes, in lines: by its lines or by its bytes."""
+    """The size of a text in lines of an agent's file: its own lines, or its share of the bytes if that is more."""
     return max(text.count("\n"), -(-len(text.encode()) * MAX_LINES // MAX_BYTES))
 
 
 def _inert(text: str) -> str:
-    """The text without what agents act on in their files: comments hide text, and `@path` brings in a file."""
+    """The text without what agents act on in their files: comments, which hide text, and `@path`, which brings in a
+    file."""
     text = text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
     return "".join(row if code else _AT.sub(r"\1\\@", row) for row, code in lines_with_code(text))

@@ -4,8 +4,8 @@
     …
     <!-- memlane:end -->
 
-Only the block is ever written; every other byte stays, line ends and byte order mark included. A file that is made or
-appended to tells by its own end how: `remove` then gives back what was there before, byte for byte.
+Only the block is ever written; every other byte stays, line ends and byte order mark included. The end of a file shows
+whether it was made for the block or had the block appended, so `remove` gives back exactly what was there before.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 
 from memlane.core.errors import InvalidInput, NotFound, StorageError
+from memlane.core.text import newline_of
 from memlane.disk import files
 
 START, END = "<!-- memlane:start -->", "<!-- memlane:end -->"
@@ -23,9 +24,9 @@ _END = re.compile(rb"^[ \t]*<!-- memlane:end -->[ \t]*(\r?\n|\Z)", re.MULTILINE)
 
 
 def write(path: Path, content: str) -> bool:
-    """Put a block with this content into a file: in place of the one it has, else at its end; make a missing file.
+    """Write a block with this content into a file: in place of the one it has, else at its end. Makes a missing file.
 
-    False when it stands there already. Raises InvalidInput for a file that is not Markdown, StorageError when its
+    False when it is there already. Raises InvalidInput for a file that is not Markdown, StorageError when its
     markers are damaged or it cannot be read; then nothing is written.
     """
     name = _checked(path)
@@ -41,7 +42,10 @@ def write(path: Path, content: str) -> bool:
 
 
 def remove(path: Path) -> bool:
-    """Take the block out again; a file that we made goes. False when there is none. Raises as `write` does."""
+    """Take the block out again, and remove a file that was made for it. False when there is no block.
+
+    Raises NotFound, and as `write` does.
+    """
     name = _checked(path)
     if not os.path.lexists(name):
         raise NotFound(f"There is no file {path.name}.", hint="Name the file that has the block.")
@@ -59,7 +63,7 @@ def with_block(data: bytes, content: str) -> bytes:
     """The bytes of a file with a block of this content. Raises StorageError when its markers are damaged."""
     found = _find(data)
     if found is None:
-        newline = _newline(data)
+        newline = newline_of(data.decode(errors="replace")).encode()
         tail = newline if data.endswith(b"\n") else b""  # tells `without_block` what the file ended with
         between = newline if tail else newline * 2 if data else b""
         return data + between + _block(content, newline) + tail
@@ -68,7 +72,7 @@ def with_block(data: bytes, content: str) -> bytes:
 
 
 def without_block(data: bytes) -> bytes | None:
-    """The bytes of a file without its block; None when it is a file that we made. Raises StorageError."""
+    """The bytes of a file without its block; None when the file was made for it. Raises StorageError."""
     found = _find(data)
     if found is None:
         return data
@@ -76,13 +80,13 @@ def without_block(data: bytes) -> bytes | None:
     before, after = data[:start], data[end:]
     if not before and after == newline:
         return None
-    if after in (b"", newline):  # we appended it
+    if after in (b"", newline):  # it was appended
         return before.removesuffix(newline if after else newline * 2)
     return before + after.removeprefix(newline)
 
 
 def _find(data: bytes) -> tuple[int, int, bytes] | None:
-    """Where the block begins and ends, the last line end excluded, and its line end; None when there is none."""
+    """Where the block begins and where it ends, without the last line end, and its line ends; None without a block."""
     starts, ends = list(_START.finditer(data)), list(_END.finditer(data))
     if not starts and not ends:
         return None
@@ -99,11 +103,6 @@ def _block(content: str, newline: bytes) -> bytes:
     inside = content.strip("\n").replace("<!-- memlane:", "&lt;!-- memlane:")  # what is inside cannot end the block
     lines = [START, *inside.split("\n"), END]
     return newline.join(line.rstrip("\r").encode() for line in lines)
-
-
-def _newline(data: bytes) -> bytes:
-    first = data.find(b"\n")
-    return b"\r\n" if first > 0 and data[first - 1 : first] == b"\r" else b"\n"
 
 
 def _checked(path: Path) -> str:

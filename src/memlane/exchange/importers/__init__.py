@@ -20,6 +20,7 @@ from memlane.exchange.importers import json_lines
 from memlane.exchange.importers.item import Found as Found
 from memlane.exchange.importers.item import Item as Item
 from memlane.exchange.importers.item import Skipped as Skipped
+from memlane.lanes import NAMES
 
 KINDS = {  # what --from takes, and what it means
     "markdown": "a folder of Markdown files, or one file",
@@ -37,8 +38,7 @@ KINDS = {  # what --from takes, and what it means
     "records": "another folder of records",
     "layers": "another folder of layers",
 }
-STORES = ("notes", "vault", "topics", "records", "layers")
-OWN = ("jsonl", "bank", *STORES)  # memories of memlane's own, which come back as they were
+OWN = ("jsonl", "bank", *NAMES)  # memories of memlane's own, which come back as they were
 _DETECTED = (  # in this order: a folder of an agent is also a folder of Markdown
     "obsidian", "serena", "cline", "claude", "bank", "markdown", "memory-json", "jsonl", "mem0",
 )  # fmt: skip
@@ -58,7 +58,7 @@ def read(kind: str, path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
     """As `Importer.read`, for any kind; damage and what was passed over come in between. Raises InvalidInput."""
     if kind not in KINDS:
         raise InvalidInput("There is no such kind of source.", hint=f"Use one of: {', '.join(KINDS)}.")
-    if kind in STORES:
+    if kind in NAMES:
         from memlane.exchange.importers.bank import read_lane
 
         return read_lane(kind, path)
