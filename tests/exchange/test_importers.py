@@ -259,6 +259,7 @@ def test_a_knowledge_graph_becomes_linked_notes(tmp_path: Path) -> None:
         {"type": "relation", "from": "Ada", "to": "Acme/EU: [x]", "relationType": "works_at"},
         {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Speaks Spanish", "Likes tea"]},
         {"type": "future"},
+        {"type": ["entity"]},
     ]
     path = write(tmp_path / "memory.jsonl", "\n".join(map(json.dumps, lines)))
     ada = (

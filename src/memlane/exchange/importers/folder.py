@@ -147,12 +147,12 @@ def changed(path: str) -> datetime | None:
 def draft_of(page: Page, more_tags: Iterable[str] = ()) -> Draft:
     """A note from front matter and body. A key that means something else to a note is kept as `imported_<key>`."""
     rest = {str(key): _plain(value) for key, value in page.front.items() if key not in (MARK, HASH)}
-    tags = [*_tags(rest.pop("tags", None)), *_tags(rest.pop("tag", None)), *more_tags]
+    tags = dict.fromkeys([*_tags(rest.pop("tags", None)), *_tags(rest.pop("tag", None)), *more_tags])
     dates = (moment(rest.get(key)) for key in _CREATED)
     created = next((when for when in dates if when), page.written)
     rest.pop("created_at", None)
     fields = {}
-    words: dict[str, str | None] = {}
+    words: dict[str, Any] = {}
     for key in ("title", "type", "scope", "thread"):
         value = rest.pop(key, None)
         words[key] = _word(value) if key != "type" else value if value in TYPES else None
@@ -161,17 +161,9 @@ def draft_of(page: Page, more_tags: Iterable[str] = ()) -> Draft:
     for key, value in rest.items():
         clash = key == "filename" or (key == "status" and value not in STATUSES)
         fields[f"imported_{key}" if clash else key] = value
-    title = words["title"] or first_heading(page.body) or os.path.splitext(os.path.basename(page.relative))[0]
-    return Draft(
-        page.body,
-        title,
-        tuple(dict.fromkeys(tags)),
-        words["type"],
-        words["scope"],
-        words["thread"],
-        created,
-        fields,
-    )
+    stem = os.path.splitext(os.path.basename(page.relative))[0]
+    title = words.pop("title") or first_heading(page.body) or stem
+    return Draft(page.body, title, tuple(tags), **words, created_at=created, fields=fields)
 
 
 def _word(value: Any) -> str | None:

@@ -19,17 +19,15 @@ def parsed(path: Path, parse: Callable[[dict[str, Any]], T]) -> Iterator[T | Pro
     try:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _parsed(path, line, number, parse)
+                if not line.strip():
+                    continue
+                try:
+                    result: T | Problem = parse(_object(line))
+                except ValueError as error:
+                    result = Problem(path, str(error), number)
+                yield result
     except OSError as error:
         yield files.unreadable(str(path), error)
-
-
-def _parsed(path: Path, line: bytes, number: int, parse: Callable[[dict[str, Any]], T]) -> T | Problem:
-    try:
-        return parse(_object(line))
-    except ValueError as error:
-        return Problem(path, str(error), number)
 
 
 def first(path: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from memlane.exchange.importers.item import Found, Item
 from memlane.lanes import NAMES
 
 _TEXTS = ("type", "status", "scope", "project", "thread")
+_DATES = ("created_at", "updated_at")
 
 
 def find(path: Path) -> Path | None:
@@ -37,20 +38,8 @@ def _item(values: dict[str, Any]) -> Item:
     tags, fields = values.get("tags") or [], values.get("fields") or {}
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags) or not isinstance(fields, dict):
         raise ValueError("has tags or fields of the wrong type")
-    if not all(isinstance(values.get(key), str | None) for key in (*_TEXTS, "title", "created_at", "updated_at")):
+    if not all(isinstance(values.get(key), str | None) for key in (*_TEXTS, *_DATES, "title")):
         raise ValueError("has a value of the wrong type: text is expected")
-    texts: dict[str, Any] = {key: values.get(key) for key in _TEXTS}
-    return Item.of(
-        Memory(
-            id=id,
-            lane=lane,
-            text=text,
-            title=values.get("title") or "",
-            file="",
-            tags=tuple(tags),
-            **texts,
-            created_at=moment(values.get("created_at")),
-            updated_at=moment(values.get("updated_at")),
-            fields=fields,
-        )
-    )
+    known: dict[str, Any] = {key: values.get(key) for key in _TEXTS}
+    known |= {key: moment(values.get(key)) for key in _DATES}
+    return Item.of(Memory(id, lane, text, values.get("title") or "", "", tuple(tags), **known, fields=fields))
