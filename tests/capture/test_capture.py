@@ -18,8 +18,8 @@ from memlane import Bank, InvalidInput, NotFound, RecordLane
 from memlane.capture import transcript_file
 from memlane.capture.messages import Captured, capture
 from memlane.capture.scope import relative, scope_of
-from memlane.core.text import find_front, load_front
-from memlane.lanes.records import Record, subject_of
+from memlane.core.front_matter import find_front, load_front
+from memlane.lanes.records.store import Record, subject_of
 
 TWO = "Errors extend AppError.\nThey carry a code."
 CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commands import CANARY
 from conftest import tree
 from memlane import Bank, InvalidInput, Memory
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.exchange import export
 from memlane.exchange.imports import Outcome, import_from
 from memlane.lanes.topics.checks import PATTERNS

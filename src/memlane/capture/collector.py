@@ -20,12 +20,12 @@ from memlane.capture import repetition
 from memlane.capture.progress import Progress
 from memlane.capture.scope import relative, scope_of
 from memlane.capture.transcripts.entry import Entry
+from memlane.core.dates import iso, moment
 from memlane.core.errors import InvalidInput, NotFound, Refused
-from memlane.core.model import Draft, iso
-from memlane.core.text import moment
+from memlane.core.model import Draft
 
 if TYPE_CHECKING:
-    from memlane.lanes.records import RecordLane
+    from memlane.lanes.records.store import RecordLane
 
 _SHOWN = 10_000  # marks of injected memory that are remembered per transcript
 _SAID = 1000  # messages of a transcript that are recognised by their ids

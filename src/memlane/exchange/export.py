@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput
 from memlane.core.markdown import heading, lines_with_code
 from memlane.core.model import Memory

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 from memlane import config, gate, lanes
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, Refused
+from memlane.core.front_matter import find_front, load_front
 from memlane.core.model import Draft, Memory
-from memlane.core.text import find_front, load_front
 from memlane.exchange import importers, restoring
 from memlane.exchange.importers import Found, Item, Skipped
 from memlane.exchange.importers.folder import HASH, MARK

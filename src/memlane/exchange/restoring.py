@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
+from memlane.core.dates import iso
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.model import Draft, Memory
 from memlane.core.text import first_line

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from memlane.core.dates import moment
 from memlane.core.model import Memory
-from memlane.core.text import moment
 from memlane.exchange.importers import json_lines
 from memlane.exchange.importers.item import Found, Item
 from memlane.lanes import NAMES

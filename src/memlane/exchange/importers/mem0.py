@@ -18,7 +18,7 @@ from typing import Any
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft, Problem
-from memlane.core.text import first_line, moment, slug
+from memlane.core.text import first_line, slug
 from memlane.exchange.importers import folder, json_lines
 from memlane.exchange.importers.item import Found, Item
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.model import Draft, Problem
-from memlane.disk import files
+from memlane.disk.names import folded
 from memlane.exchange.importers import json_lines
 from memlane.exchange.importers.folder import changed, safe_name
 from memlane.exchange.importers.item import Found, Item

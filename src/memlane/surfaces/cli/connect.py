@@ -105,7 +105,7 @@ def _machine(ctx: click.Context) -> clients.Machine:
 
 
 def _survey(machine: clients.Machine, as_json: bool) -> None:
-    surveyed = clients.survey(machine)
+    surveyed = clients.statuses(machine)
     if as_json:
         print_json(surveyed)
         return

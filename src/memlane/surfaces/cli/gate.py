@@ -8,7 +8,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.errors import Refused
-from memlane.core.hygiene import suspicious
+from memlane.core.instructions import suspicious
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.add import field_option, fields_of
 from memlane.surfaces.cli.options import text_argument, with_bank

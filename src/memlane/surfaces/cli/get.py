@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.core.model import iso
+from memlane.core.dates import iso
 from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, with_bank
 from memlane.surfaces.cli.output import one_line, print_json, print_result, print_rows, print_text, say
 
@@ -69,7 +69,7 @@ def stats(bank: Bank, as_json: bool) -> None:
     if as_json:
         print_json(counts)
         return
-    from memlane.lanes.notes import human_size
+    from memlane.lanes.notes.store import human_size
 
     say(f"{counts['root']}: {counts['count']} memories, {counts['problems']} problems, {counts['removed']} deleted")
     print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from memlane.bank import Bank
+from memlane.history.merge import drivers
+from memlane.history.merge import merge as merge_files
 from memlane.surfaces.cli.options import as_json, ids_argument, limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_written, say, take_text
 
@@ -51,7 +53,7 @@ def suggest_merges(bank: Bank, threshold: float, limit: int, type: str, as_json:
 
 
 @click.command("merge-driver")
-@click.argument("format", type=click.Choice(("vault", "note", "record", "layer", "topic", "archive", "index")))
+@click.argument("format", type=click.Choice(list(drivers())))
 @click.argument("base", type=_FILE)
 @click.argument("ours", type=_FILE)
 @click.argument("theirs", type=_FILE)
@@ -67,13 +69,13 @@ def merge_driver(format: str, base: Path, ours: Path, theirs: Path, path: str | 
     $ memlane merge-driver vault base.jsonl ours.jsonl theirs.jsonl
     """
     from memlane.disk import files
-    from memlane.history import merge
+    from memlane.lanes.merging import versions
 
     before = [file.read_bytes() for file in (base, ours, theirs)]
-    merged = merge.merge(format, *before)
+    merged = merge_files(format, *before)
     if merged != before[1]:
         files.replace(str(ours), merged)
-    two_versions = merge.versions(merged) > max(map(merge.versions, before))
+    two_versions = versions(merged) > max(map(versions, before))
     if as_json:
         print_json({"path": path, "format": format, "two_versions": two_versions})
     elif two_versions:

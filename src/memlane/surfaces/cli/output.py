@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.core.hygiene import visible
+from memlane.core.invisible import visible
 from memlane.core.model import Memory, Plan, Problem
 
 T = TypeVar("T")

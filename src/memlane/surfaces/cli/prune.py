@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from memlane.bank import Bank
-from memlane.care.prune import LANES
+from memlane.care.prune import lanes_with_rules
 from memlane.surfaces.cli.options import apply_option, with_bank
 from memlane.surfaces.cli.output import print_plan, print_result
 
 
 @click.command()
-@click.option("--lane", "lanes", type=click.Choice(LANES), multiple=True, help="Only this lane; may be repeated.")
+@click.option(
+    "--lane", "lanes", type=click.Choice(lanes_with_rules()), multiple=True, help="Only this lane; may be repeated."
+)
 @apply_option
 @click.option("--dry-run", is_flag=True, help="Only show it, as without --apply.")
 @with_bank
@@ -30,7 +32,7 @@ def prune(bank: Bank, lanes: tuple[str, ...], applied: bool, dry_run: bool, as_j
 
     if applied and dry_run:
         raise click.UsageError("--apply and --dry-run exclude each other.")
-    plan = pruning.plan(bank, lanes or LANES)
+    plan = pruning.plan(bank, lanes)
     if applied:
         plan = pruning.apply(bank, plan)
     if not plan.steps:

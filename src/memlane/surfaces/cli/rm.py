@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memlane.bank import Bank
-from memlane.core.model import iso
+from memlane.core.dates import iso
 from memlane.surfaces.cli.options import id_argument, ids_argument, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_written, say
 

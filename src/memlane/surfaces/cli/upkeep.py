@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import click
 
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput
-from memlane.core.model import Plan, iso
+from memlane.core.model import Plan
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import complete_id, id_argument, tag_option, text_argument, with_bank
 from memlane.surfaces.cli.output import (

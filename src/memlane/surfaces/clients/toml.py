@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memlane.core.text import load_toml, newline_of
+from memlane.core.text import newline_of
+from memlane.core.toml import load_toml
 from memlane.surfaces.clients.jsonc import Damaged, at
 
 
