@@ -259,12 +259,15 @@ class Answers:
 
         Raises Refused, InvalidInput, AlreadyExists.
         """
+        stored: Memory = self.lane.put(self.draft_of(memory))
+        return stored
+
+    def draft_of(self, memory: Memory) -> Draft:
+        """What the lane has to be told to store a memory as it was."""
         fields = {**memory.fields, "id": memory.native_id}
-        draft = Draft(
+        return Draft(
             memory.text, memory.title, memory.tags, memory.type, memory.scope, memory.thread, memory.created_at, fields
         )
-        stored: Memory = self.lane.put(draft)
-        return stored
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         """What `revise` has to be given so that a memory says what this one says."""

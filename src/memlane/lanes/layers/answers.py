@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC
 from functools import partial
+from typing import Any
 
-from memlane.core.model import Memory, Plan, Step
+from memlane.core.model import Draft, Memory, Plan, Step
 from memlane.disk import files
 from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Age, Answers, Group, Trace
@@ -115,6 +116,21 @@ class LayerAnswers(Answers):
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return _merged(*merging.decoded(base, ours, theirs)).encode()
+
+    def put_back(self, memory: Memory) -> Memory:
+        """Store it with a clock that stands at the day on which the memory was last updated."""
+        lane = self.lane
+        if (updated := memory.updated_at) is not None:
+            lane = MemoryStore(lane.root, prune_timing=lane.prune_timing, clock=lambda: updated, guard=lane.guard)
+        return lane.put(self.draft_of(memory))
+
+    def draft_of(self, memory: Memory) -> Draft:
+        names = {name: memory.fields[name] for name in ("layer", "skill", "agent") if memory.fields.get(name)}
+        fields = {**names, "file_type": memory.type, **({"project": memory.project} if memory.project else {})}
+        return Draft(memory.text, created_at=memory.created_at, fields=fields)
+
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
+        return {"text": memory.text}
 
 
 def _merged(base: str, ours: str, theirs: str) -> str:

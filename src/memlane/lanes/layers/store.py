@@ -103,6 +103,7 @@ class MemoryStore:
         self.root = Path(root).absolute()
         self.prune_timing = prune_timing
         self.clock = clock
+        self.guard = guard
         self.checks = gate.common(guard)
         self.tombstones = tombstones or Tombstones()
         self._home = os.fspath(self.root)

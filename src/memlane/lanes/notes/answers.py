@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from memlane.core.dates import moment
 from memlane.core.front_matter import FrontMatterError, find_front, load_front
-from memlane.core.model import Memory
+from memlane.core.model import Draft, Memory
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers
 from memlane.lanes.notes.store import STATUSES, TYPES
@@ -37,3 +39,11 @@ class NoteAnswers(Answers):
         tags = values.get("tags")
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"
+
+    def draft_of(self, memory: Memory) -> Draft:
+        fields: dict[str, Any] = {**memory.fields, "status": memory.status, "filename": f"{memory.native_id}.md"}
+        if memory.project is not None:
+            fields["project"] = memory.project
+        if memory.created_at is None:
+            fields["created_at"] = None  # or the lane would take today
+        return replace(super().draft_of(memory), fields=fields)

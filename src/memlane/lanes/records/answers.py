@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memlane.core.dates import iso
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front
-from memlane.core.model import Memory, Problem
+from memlane.core.model import Draft, Memory, Problem
 from memlane.lanes import merging
 from memlane.lanes.answers import Answers, Command, Progress, Trace
-from memlane.lanes.records.store import ARCHIVE, content_hash
+from memlane.lanes.records.store import ARCHIVE, content_hash, is_record_id
 
 
 class RecordAnswers(Answers):
@@ -49,6 +50,16 @@ class RecordAnswers(Answers):
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return merging.document(*merging.decoded(base, ours, theirs), settle=_rehash).encode()
+
+    def draft_of(self, memory: Memory) -> Draft:
+        when = memory.fields.get("occurred_at") or iso(memory.created_at)
+        fields = {"occurred_at": when}
+        if is_record_id(memory.native_id):
+            fields["id"] = memory.native_id
+        return Draft(memory.text, memory.title, memory.tags, scope=memory.scope, thread=memory.thread, fields=fields)
+
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
+        return {**super().changes_to(memory), "scope": memory.scope}
 
 
 def _rehash(values: dict[str, Any], body: str, sides: Sequence[merging.Parts]) -> None:

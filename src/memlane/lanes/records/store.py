@@ -395,7 +395,7 @@ class RecordLane:
         With `derive`, a missing subject and missing keywords are taken from the text as the gate leaves it.
         """
         id, when = draft.fields.get("id"), draft.fields["occurred_at"]
-        if id is not None and not _is_v4(id):
+        if id is not None and not is_record_id(id):
             raise InvalidInput("The id is not a version-4 UUID.", hint="Leave it out: one is made.")
         draft = gate.admit(self.checks, draft, self)
         if derive:
@@ -598,7 +598,7 @@ def _checked(draft: Draft, id: str, occurred_at: Any, path: str) -> Record:
 
 def _objections(record: Record) -> Iterator[str]:
     """The seed's validation rules, as sentences about what breaks them."""
-    if not _is_v4(record.id):
+    if not is_record_id(record.id):
         yield "id must be a version-4 UUID"
     if not 1 <= len(record.subject) <= 200 or not record.subject.strip():
         yield "subject must have 1 to 200 characters"
@@ -618,7 +618,8 @@ def _is_datetime(value: str) -> bool:
     return len(value) > 10 and value[10] in "T " and moment(value) is not None
 
 
-def _is_v4(id: str) -> bool:
+def is_record_id(id: str) -> bool:
+    """Whether this is a version-4 UUID, as the seed wants it."""
     return isinstance(id, str) and _UUID4.fullmatch(id.lower()) is not None
 
 

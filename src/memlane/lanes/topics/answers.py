@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from memlane.core.model import Memory, Plan, Problem, Step
+from memlane.core.model import Draft, Memory, Plan, Problem, Step
 from memlane.disk import files, names
 from memlane.disk.tombstones import plain
 from memlane.gate import shown
@@ -166,6 +167,13 @@ class TopicAnswers(Answers):
 
         merge = {"topic": topic, "archive": archive, "index": index}[driver]
         return merge(*merging.decoded(base, ours, theirs)).encode()
+
+    def draft_of(self, memory: Memory) -> Draft:
+        names = {name: memory.fields[name] for name in ("topic", "subtopic", "date") if memory.fields.get(name)}
+        return Draft(memory.text, memory.title, memory.tags, memory.type, thread=memory.thread, fields=names)
+
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
+        return {**super().changes_to(memory), **({"type": memory.type} if memory.type else {})}
 
 
 def _text(raw: str) -> str:

@@ -12,12 +12,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from memlane.core.dates import iso, moment, utc_now
+from memlane.core.errors import AlreadyExists, InvalidInput
 from memlane.core.model import Memory, Plan, Problem, Step
 from memlane.core.text import first_line
 from memlane.disk import files, log
-from memlane.gate import shown
+from memlane.gate import admit, shown
 from memlane.lanes.answers import (
     Age,
     Answers,
@@ -31,13 +33,14 @@ from memlane.lanes.answers import (
     remove_command,
 )
 from memlane.lanes.vault.checks import MAX_TEXT
-from memlane.lanes.vault.record import SOURCES, Record, read_line, render_lines, supersedes, time_of
+from memlane.lanes.vault.record import SOURCES, Record, read_line, render_lines, storable, supersedes, time_of, to_draft
 from memlane.lanes.vault.store import STALE_AFTER, MemoryVault
 
 FULL = 90  # percent of the records that the vault takes
 BLOAT, LINES = 3, 100  # lines for each active record, and how many there must be to be worth a word
 _ID = re.compile(r"[0-9a-f]{12}")
 _ID_IN_TEXT = re.compile(r"\b[0-9a-f]{12}\b")
+_FOREIGN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _LINE_DAMAGE = ("is not", "is torn", "has no", "has a wrong", "has wrong")
 
 
@@ -237,6 +240,43 @@ class VaultAnswers(Answers):
         from memlane.lanes.vault.merging import vault
 
         return vault(base, ours, theirs)
+
+    def put_back(self, memory: Memory) -> Memory:
+        """Append the record with its own id, version and dates, once the vault's checks have passed it."""
+        vault, fields = self.lane, dict(memory.fields)
+        tier, topic, source = (fields.pop(name, None) for name in ("tier", "topic_id", "source"))
+        version = fields.pop("version", 1)
+        extra = {name: value for name, value in fields.items() if name not in Record.__slots__}
+        draft = to_draft(memory.text, memory.scope, memory.type, memory.tags, source, tier, topic)
+        admitted = admit(vault.checks, draft, vault)
+        if "upsert_of" in admitted.fields:
+            raise AlreadyExists(f"Its topic has a register here: vault:{admitted.fields['upsert_of']}.")
+        if not _FOREIGN_ID.fullmatch(memory.native_id):
+            raise InvalidInput("Its id cannot be the id of a vault record.", hint="Use letters, digits, - and _.")
+        titled = {} if memory.title == first_line(memory.text, 80) else {"title": memory.title}
+        record = storable(
+            Record(
+                id=memory.native_id,
+                text=admitted.text,
+                scope=admitted.scope or vault.scopes[0],
+                category=admitted.fields["category"] or "other",
+                tier=admitted.fields["tier"],
+                topic_id=admitted.fields["topic_id"],
+                tags=list(admitted.tags),
+                created_at=iso(memory.created_at) or "",
+                updated_at=iso(memory.updated_at),
+                source=admitted.fields["source"],
+                version=version if isinstance(version, int) and 0 < version < 10**9 else 1,
+                extra={**extra, **titled, **({"thread": memory.thread} if memory.thread else {})},
+            )
+        )
+        files.append_lines(os.fspath(vault.path), render_lines([record]))
+        return vault.fetch(record.id)
+
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
+        changes = {**super().changes_to(memory), "scope": memory.scope}
+        changes |= {"type": memory.type} if memory.type else {}
+        return changes | {name: memory.fields[name] for name in ("tier", "topic_id", "source") if name in memory.fields}
 
 
 def _change(before: Record | None, record: Record) -> str:
