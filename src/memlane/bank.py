@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from memlane import config, gate, lanes
 from memlane.config import Profile
-from memlane.core.dates import moment, utc_now
+from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
-from memlane.disk import files, tombstones
+from memlane.disk import tombstones
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
+from memlane.recall.address import locate, split
+from memlane.recall.arguments import check_query, date_given, tags_of
 
 if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
@@ -37,15 +38,24 @@ if TYPE_CHECKING:
     from memlane.lanes.records.store import RecordLane
     from memlane.lanes.topics.store import TopicLane
     from memlane.lanes.vault.store import MemoryVault
-    from memlane.recall.blocks import Block, Composer
+    from memlane.recall.blocks import Block
     from memlane.recall.clusters import Cluster
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
-_IN_INDEX = ("notes", "records")  # lanes with one memory in a file, as the index has it until the file changes
+L = TypeVar("L")
 
 
-class Bank:
-    """A folder of memory with its configuration. Use `Bank.init` to make one and `Bank.open` to find one."""
+class _LaneNamed(Generic[L]):
+    """An attribute of the bank that is the lane of its name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, bank: _Opened, owner: type) -> L:
+        return cast("L", bank.lane(self.name))
+
+
+class _Opened:
+    """What a bank has open: its lanes, its index, and its watch over the project's code. Each opens when first used."""
 
     def __init__(self, settings: config.Config) -> None:
         config.require_enabled(settings)
@@ -57,6 +67,124 @@ class Bank:
         self.tombstones = Tombstones(settings.root / tombstones.FILE)
         self._copy: Copy | None = None  # of a bank of the past
         self._watch: Watch | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything. A closed bank opens its lanes again when it is used."""
+        self._lanes.clear()
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        if self._copy is not None:
+            self._copy.remove()
+
+    def __repr__(self) -> str:
+        return f"Bank({os.fspath(self.root)!r})"
+
+    # -- lanes
+
+    notes: _LaneNamed[NoteLane] = _LaneNamed()
+    vault: _LaneNamed[MemoryVault] = _LaneNamed()
+    topics: _LaneNamed[TopicLane] = _LaneNamed()
+    records: _LaneNamed[RecordLane] = _LaneNamed()
+    layers: _LaneNamed[MemoryStore] = _LaneNamed()
+
+    def lane(self, name: str) -> Lane:
+        """The lane of this name, opened when it is first asked for."""
+        with self._opening:
+            if name not in self._lanes:
+                if name not in NAMES:
+                    raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
+                lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
+                self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
+            return self._lanes[name]
+
+    @property
+    def guard(self) -> gate.Guard:
+        """How the checks behave that guard every lane."""
+        words = {name: self.config[f"gate.{name}"] for name in ("secrets", "characters", "email", "phone")}
+        return gate.Guard(**words, allow=self.config.allow)
+
+    @property
+    def profile(self) -> Profile:
+        """What prompt blocks show: the [profile] table, or the YAML file that it names."""
+        return config.profile(self.config)
+
+    def _options(self, name: str) -> dict[str, Any]:
+        own: dict[str, Any] = lanes.lane_class(name).options(self.config)
+        return {"guard": self.guard, "tombstones": self.tombstones, **own}
+
+    # -- the index
+
+    def wrote(self, lane: str, path: str) -> None:
+        """Tell the index of a file that one of a lane's own verbs has written or removed. Never fails a write.
+
+        The bank's verbs do it by themselves. Nobody has to: what the index was not told of, it finds by comparing all
+        files with what it knows, which takes time in a large bank. An index that is not open looks when it is opened.
+        """
+        if self._index is not None:
+            self._index.note(self.lane(lane), path)
+
+    def _look_again(self) -> None:
+        """Let an open index know of many writes at once."""
+        if self._index is not None:
+            self._index.refresh(force=True)
+
+    @property
+    def index(self) -> Index:
+        """The bank's index, opened when it is first needed. Deleting `indices/` loses nothing."""
+        with self._opening:
+            if self._index is None:
+                from memlane.index.store import Index
+
+                self._index = Index(self.index_file.parent, self.present, self.config["search.encoder"])
+            return self._index
+
+    @property
+    def index_file(self) -> Path:
+        return self.root / "indices" / "index.db"
+
+    def present(self) -> builtins.list[Lane]:
+        """The lanes that have a place on the disk. Others are not even imported: a search should start quickly."""
+        return [self.lane(name) for name in NAMES if os.path.exists(self.config.lane_root(name))]
+
+    # -- the code that memories speak of
+
+    @property
+    def watch(self) -> Watch | None:
+        """What ties memories to the project's code; None for a bank of the past or one that several projects share."""
+        if self._watch is None and self._copy is None:
+            settings, project = self.config, self.config.project
+            own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
+            if project is None or not own:
+                return None
+            from memlane.care.fresh.verdicts import Watch
+
+            self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
+        return self._watch
+
+    def _watching(self) -> Watch | None:
+        """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
+        if os.path.exists(os.path.join(self.root, "anchors.jsonl")):
+            return self.watch
+        return None
+
+    def changed_code(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """What prompts and people should know of these memories' code, by id."""
+        watch = self._watching()
+        found = watch.look(memories) if watch else {}
+        return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
+
+
+class Bank(_Opened):
+    """A folder of memory with its configuration. Use `Bank.init` to make one and `Bank.open` to find one."""
 
     @classmethod
     def init(cls, folder: str | Path = ".", *, user: bool = False, git: bool = False) -> Self:
@@ -109,79 +237,12 @@ class Bank:
         from memlane.history import past
 
         if id is not None:
-            name, native = _split(id)
+            name, native = split(id)
             id = f"{name}:{native}" if name else native
         found = past.log(self.config, lambda settings: Bank(settings).memories(), id, limit)
         if id is not None and not found:
             raise NotFound(f"No commit has a memory {gate.shown(id)}.", hint="`memlane log` shows what they have.")
         return found
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of everything. A closed bank opens its lanes again when it is used."""
-        self._lanes.clear()
-        if self._index is not None:
-            self._index.close()
-            self._index = None
-        if self._copy is not None:
-            self._copy.remove()
-
-    def __repr__(self) -> str:
-        return f"Bank({os.fspath(self.root)!r})"
-
-    # -- lanes
-
-    @property
-    def notes(self) -> NoteLane:
-        return cast("NoteLane", self.lane("notes"))
-
-    @property
-    def vault(self) -> MemoryVault:
-        return cast("MemoryVault", self.lane("vault"))
-
-    @property
-    def topics(self) -> TopicLane:
-        return cast("TopicLane", self.lane("topics"))
-
-    @property
-    def records(self) -> RecordLane:
-        return cast("RecordLane", self.lane("records"))
-
-    @property
-    def layers(self) -> MemoryStore:
-        return cast("MemoryStore", self.lane("layers"))
-
-    def lane(self, name: str) -> Lane:
-        """The lane of this name, opened when it is first asked for."""
-        with self._opening:
-            if name not in self._lanes:
-                if name not in NAMES:
-                    raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
-                lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
-                self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
-            return self._lanes[name]
-
-    @property
-    def guard(self) -> gate.Guard:
-        """How the checks behave that guard every lane."""
-        words = {name: self.config[f"gate.{name}"] for name in ("secrets", "characters", "email", "phone")}
-        return gate.Guard(**words, allow=self.config.allow)
-
-    @property
-    def profile(self) -> Profile:
-        """What prompt blocks show: the [profile] table, or the YAML file that it names."""
-        return config.profile(self.config)
-
-    def _options(self, name: str) -> dict[str, Any]:
-        own: dict[str, Any] = lanes.lane_class(name).options(self.config)
-        return {"guard": self.guard, "tombstones": self.tombstones, **own}
 
     # -- the verbs over all lanes
 
@@ -205,7 +266,9 @@ class Bank:
         """
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
-        draft = Draft(text, title or None, _words(tags), type, scope, thread, _moment(created_at, "created_at"), fields)
+        draft = Draft(
+            text, title or None, tags_of(tags), type, scope, thread, date_given(created_at, "created_at"), fields
+        )
         return self._anchored(self._indexed(self.lane(lane).put(draft)))
 
     def check(
@@ -216,7 +279,7 @@ class Bank:
 
     def get(self, id: str) -> Memory:
         """One memory by its id: `notes:auth-plan`, or the part after the colon where that is unambiguous."""
-        lane, native = self._locate(id)
+        lane, native = locate(self, id)
         return lane.fetch(native)
 
     def list(
@@ -234,31 +297,11 @@ class Bank:
         until: datetime | str | None = None,
     ) -> builtins.list[Memory]:
         """Memories, the newest first; those without a date come last. `tags` means any of them."""
-        wanted = set(_words(tags))
-        first, last = _moment(since, "since"), _moment(until, "until", end_of_day=True)
-        same = {"type": type, "status": status, "scope": scope, "project": project, "thread": thread}
-        same = {name: value for name, value in same.items() if value is not None}
+        from memlane.recall.listing import listed
 
-        def fits(memory: Memory) -> bool:
-            return (
-                (not wanted or not wanted.isdisjoint(memory.tags))
-                and all(getattr(memory, name) == value for name, value in same.items())
-                and (first is None or _when(memory) >= first)
-                and (last is None or _BEGINNING < _when(memory) <= last)
-                and not self.tombstones.held(memory)
-            )
-
-        names = (lane,) if lane else NAMES
-        looked = [name for name in names if name in _IN_INDEX] if limit is not None else []
-        found = [memory for name in names if name not in looked for memory in self.memories(name) if fits(memory)]
-        if limit is not None and looked:
-            from memlane.index.peek import Peek
-
-            with Peek(self._index_file, [one for one in self._present() if one.name in looked]) as peek:
-                found += peek.first(limit, fits)
-        found.sort(key=lambda memory: memory.id)
-        found.sort(key=_when, reverse=True)
-        return found if limit is None else found[: max(limit, 0)]
+        chosen = {"type": type, "status": status, "scope": scope, "project": project, "thread": thread}
+        dates = date_given(since, "since"), date_given(until, "until", end_of_day=True)
+        return listed(self, limit, lane, tags_of(tags), chosen, *dates)
 
     def search(
         self,
@@ -284,40 +327,29 @@ class Bank:
         """
         from memlane.recall.search import search
 
-        _check_query(query, limit, type=type, lane=lane, status=status, scope=scope, project=project)
+        check_query(query, limit, type=type, lane=lane, status=status, scope=scope, project=project)
         if lane is not None and lane not in NAMES:
             raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
-        first, last = _moment(since, "since"), _moment(until, "until", end_of_day=True)
+        first, last = date_given(since, "since"), date_given(until, "until", end_of_day=True)
         filters = {
-            "tags": _words(tags),
-            "type": type,
-            "lane": lane,
-            "status": status,
-            "scope": scope,
-            "project": project,
-            "since": first.timestamp() if first else None,
-            "until": last.timestamp() if last else None,
+            "tags": tags_of(tags), "type": type, "lane": lane, "status": status, "scope": scope, "project": project,
+            "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
             "archived": archived,
-        }
-        recency = (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"])
+        }  # fmt: skip
         watch = self._watching()
-        weigh = watch.weights if watch else None
-
-        def best(limit: int) -> builtins.list[Hit]:
-            return self.index.ask(
-                lambda: search(
-                    self.index, query, limit=limit, filters=filters, recency=recency, weigh=weigh, now=utc_now()
-                ),
-                wait=wait,
-            )
-
-        looked = limit
-        while True:
-            hits = best(looked)
+        options: dict[str, Any] = {
+            "filters": filters,
+            "recency": (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"]),
+            "weigh": watch.weights if watch else None,
+            "now": utc_now(),
+        }
+        fetched = limit
+        while True:  # what is held back leaves its place to others
+            hits = self.index.ask(lambda: search(self.index, query, limit=fetched, **options), wait=wait)  # noqa: B023
             shown = [hit for hit in hits if not self.tombstones.held(hit.memory)]
-            if len(shown) >= limit or len(hits) < looked:
+            if len(shown) >= limit or len(hits) < fetched:
                 return shown[: max(limit, 0)]
-            looked *= 2
+            fetched *= 2
 
     def snapshot(
         self,
@@ -335,27 +367,9 @@ class Bank:
         With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
         may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """
-        from memlane.index.peek import Peek
-        from memlane.recall import blocks
+        from memlane.recall.prompts import snapshot
 
-        if not self.profile.enabled:
-            return blocks.Block.of("")
-        shown = self._scopes(scopes)
-        lanes_ = {lane.name: lane for lane in self._present()}
-        vault = self.memories("vault") if "vault" in lanes_ else ()
-        seen = [memory for memory in vault if memory.scope in shown]
-        seen.sort(key=lambda memory: (memory.type or "", _when(memory), memory.id))
-        canon = [memory for memory in seen if memory.fields["tier"] == "canon"]
-        registers = [memory for memory in seen if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
-        looked = ("notes", "topics", "records") if recent > 0 else ("notes",)
-        with Peek(self._index_file, [lane for name, lane in lanes_.items() if name in looked], wait) as peek:
-            held = self.tombstones.held
-            tagged = [memory for memory in peek.tagged(blocks.PINNED) if memory.lane == "notes" and not held(memory)]
-            pinned = [memory for memory in tagged if memory.status != "archived"]
-            newest = [memory for memory in peek.newest(recent + len(pinned)) if memory not in pinned][:recent]
-            newest = [memory for memory in newest if not held(memory)]
-        composer = self._composer(count, [*canon, *registers, *pinned, *newest])
-        return composer.snapshot(canon, registers, pinned, newest, budget)
+        return snapshot(self, scopes, budget, recent, count, wait)
 
     def context(
         self,
@@ -374,42 +388,9 @@ class Bank:
         has already. Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody
         asked for memories. "" when nothing is relevant, or the profile is switched off. `wait` is that of `search`.
         """
-        from memlane.recall import blocks
+        from memlane.recall.prompts import context
 
-        if not isinstance(budget, int) or budget < 0:
-            raise InvalidInput("The budget is not a number of tokens.", hint="1000 is the default.")
-        profile = self.profile
-        if not profile.enabled:
-            return blocks.Block.of("")
-        visible = self._scopes(scopes)
-
-        def shown(memory: Memory) -> bool:
-            return (memory.lane != "vault" or memory.scope in visible) and memory.id not in without
-
-        looked = blocks.CANDIDATES + len(without)
-        while True:  # what must not be shown leaves its place to others
-            found = self.search(query, limit=looked, wait=wait)
-            hits = [hit for hit in found if shown(hit.memory)]
-            if len(hits) >= blocks.CANDIDATES or len(found) < looked:
-                break
-            looked *= 2
-        hits = [hit for hit in hits[: blocks.CANDIDATES] if hit.why["relevance"] >= least]
-        return self._composer(count, [hit.memory for hit in hits]).context(hits, budget, profile.max_items)
-
-    def _scopes(self, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
-        if scopes is None:
-            return self.profile.scopes
-        names = (scopes,) if isinstance(scopes, str) else scopes
-        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-            raise InvalidInput("The scopes are not names.", hint='Give them as ["shared", "orion"].')
-        return tuple(names)
-
-    def _composer(self, count: Callable[[str], int] | None, shown: Sequence[Memory]) -> Composer:
-        from memlane.core.text import estimate
-        from memlane.recall.blocks import Composer
-
-        root = self.config.project or self.root
-        return Composer(root, utc_now().date(), count or estimate, self._outdated(shown))
+        return context(self, query, budget, scopes, without, least, count, wait)
 
     def fresh(self, ids: Sequence[str] | None = None) -> builtins.list[Verdict]:
         """What became of the code that memories speak of: of all that do, or of these. Reading resets nothing.
@@ -438,41 +419,16 @@ class Bank:
         with suppress(MemlaneError):
             self._anchored(self.get(id))
 
-    @property
-    def watch(self) -> Watch | None:
-        """What ties memories to the project's code; None for a bank of the past or one that several projects share."""
-        if self._watch is None and self._copy is None:
-            settings, project = self.config, self.config.project
-            own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
-            if project is None or not own:
-                return None
-            from memlane.care.fresh.verdicts import Watch
-
-            self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
-        return self._watch
-
-    def _watching(self) -> Watch | None:
-        """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
-        if os.path.exists(os.path.join(self.root, "anchors.jsonl")):
-            return self.watch
-        return None
-
-    def _outdated(self, memories: Sequence[Memory]) -> dict[str, str]:
-        """What prompts and people should know of these memories' code, by id."""
-        watch = self._watching()
-        found = watch.look(memories) if watch else {}
-        return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
-
     def outdated(self, memory: Memory) -> str:
         """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""
-        return self._outdated([memory]).get(memory.id, "")
+        return self.changed_code([memory]).get(memory.id, "")
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
         """Memories that link to a target (`src/auth.py`, `memory:auth-plan`), ranked by the query, then the newest."""
         from memlane.recall.graph import linked
 
-        _check_query(query, limit)
-        _check_query(target, limit)
+        check_query(query, limit)
+        check_query(target, limit)
         return self.index.ask(lambda: linked(self.index, target, query, limit, self.tombstones.held))
 
     def graph(self) -> dict[str, Any]:
@@ -489,7 +445,7 @@ class Bank:
 
         if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
-        _check_query("", limit, type=type)
+        check_query("", limit, type=type)
         return self.index.ask(
             lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, held=self.tombstones.held)
         )
@@ -516,49 +472,17 @@ class Bank:
         self._look_again()
         return done
 
-    def wrote(self, lane: str, path: str) -> None:
-        """Tell the index of a file that one of a lane's own verbs has written or removed. Never fails a write.
-
-        The bank's verbs do it by themselves. Nobody has to: what the index was not told of, it finds by comparing all
-        files with what it knows, which takes time in a large bank. An index that is not open looks when it is opened.
-        """
-        if self._index is not None:
-            self._index.note(self.lane(lane), path)
-
-    def _look_again(self) -> None:
-        """Let an open index know of many writes at once."""
-        if self._index is not None:
-            self._index.refresh(force=True)
-
-    @property
-    def index(self) -> Index:
-        """The bank's index, opened when it is first needed. Deleting `indices/` loses nothing."""
-        with self._opening:
-            if self._index is None:
-                from memlane.index.store import Index
-
-                self._index = Index(self._index_file.parent, self._present, self.config["search.encoder"])
-            return self._index
-
-    @property
-    def _index_file(self) -> Path:
-        return self.root / "indices" / "index.db"
-
-    def _present(self) -> builtins.list[Lane]:
-        """The lanes that have a place on the disk. Others are not even imported: a search should start quickly."""
-        return [self.lane(name) for name in NAMES if os.path.exists(self.config.lane_root(name))]
-
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
         """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""
-        lane, native = self._locate(id)
+        lane, native = locate(self, id)
         if text is not None:
             changes["text"] = text
         if not changes:
             raise InvalidInput("There is nothing to change.", hint="Give a new text, or fields such as tags=[…].")
         if "tags" in changes:
-            changes["tags"] = _words(changes["tags"])
+            changes["tags"] = tags_of(changes["tags"])
         if "created_at" in changes:
-            changes["created_at"] = _moment(changes["created_at"], "created_at")
+            changes["created_at"] = date_given(changes["created_at"], "created_at")
         memory = self._indexed(lane.revise(native, changes))
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
 
@@ -566,7 +490,7 @@ class Bank:
         """Add text to the end of a memory."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to append.", hint="Give some text.")
-        lane, native = self._locate(id)
+        lane, native = locate(self, id)
         return self._anchored(self._indexed(lane.extend(native, text)))
 
     def delete(self, id: str) -> Removed:
@@ -575,7 +499,7 @@ class Bank:
         Its text stays deleted: capture and import do not bring it back, and a file that comes back is held back. See
         `memlane.disk.tombstones`; `memlane.care.forget` removes a memory for good.
         """
-        lane, native = self._locate(id)
+        lane, native = locate(self, id)
         file = lane.fetch(native).file
         removed = lane.drop(native)
         self.wrote(lane.name, file)
@@ -586,7 +510,7 @@ class Bank:
 
         One that is there again and held back is kept from now on.
         """
-        name, native = _split(id)
+        name, native = split(id)
         with suppress(NotFound, InvalidInput):
             memory = self.get(id)
             if self.tombstones.held(memory):
@@ -613,49 +537,15 @@ class Bank:
 
     def stats(self) -> dict[str, Any]:
         """Counts over the whole bank and per lane."""
-        per_lane: dict[str, dict[str, int]] = {}
-        tags: Counter[str] = Counter()
-        types: Counter[str] = Counter()
-        problems = 0
-        for name in NAMES:
-            count = size = 0
-            seen: set[str] = set()
-            for item in self._scan(name):
-                if isinstance(item, Problem):
-                    problems += 1
-                    continue
-                count += 1
-                tags.update(item.tags)
-                types.update([item.type] if item.type else [])
-                if item.file not in seen:
-                    seen.add(item.file)
-                    size += files.size_of(item.file)
-            per_lane[name] = {"count": count, "bytes": size}
-        return {
-            "root": os.fspath(self.root),
-            "count": sum(lane["count"] for lane in per_lane.values()),
-            "lanes": per_lane,
-            "tags": dict(tags.most_common()),
-            "types": dict(types.most_common()),
-            "problems": problems,
-            "removed": len(self.removed()),
-        }
+        from memlane.care.stats import stats
+
+        return stats(self)
 
     def problems(self) -> builtins.list[Problem]:
         """All damage found on disk, and what a merge has left in two versions. Everything else keeps working."""
-        found = [item for name in NAMES for item in self._scan(name) if isinstance(item, Problem)]
-        return list(dict.fromkeys((*found, *self.tombstones.problems())))
+        from memlane.care.stats import problems
 
-    def _scan(self, lane: str) -> Iterator[Memory | Problem]:
-        from memlane.lanes.merging import undecided
-
-        for item in lanes.scan(self.lane(lane)):
-            if isinstance(item, Memory) and (why := self.held(item)):
-                yield Problem(item.path, why)
-                continue
-            yield item
-            if isinstance(item, Memory) and (why := undecided(item)):
-                yield Problem(item.path, why)
+        return problems(self)
 
     def memories(self, lane: str | None = None) -> Iterator[Memory]:
         """Every memory, lane by lane, in the order of the files; not those that are held back."""
@@ -693,72 +583,3 @@ class Bank:
                 remark = f"the code that it names was not anchored: {error}"
                 return replace(memory, remarks=(*memory.remarks, remark))
         return memory
-
-    def _locate(self, id: str) -> tuple[Lane, str]:
-        """The lane and native id of an id. Without a lane's name, the one lane that has it."""
-        name, native = _split(id)
-        if name:
-            return self.lane(name), native
-        found = [lane for lane in map(self.lane, NAMES) if _has(lane, native)]
-        if not found:
-            raise NotFound(f"There is no memory {gate.shown(id)}.", hint="`memlane list` shows the ids.")
-        if len(found) > 1:
-            raise InvalidInput(
-                f"{native} is in several lanes.",
-                hint=f"Name one: {', '.join(f'{lane.name}:{native}' for lane in found)}.",
-            )
-        return found[0], native
-
-
-def _split(id: str) -> tuple[str, str]:
-    if not isinstance(id, str) or not id.strip():
-        raise InvalidInput("There is no id.", hint="`memlane list` shows the ids.")
-    name, colon, native = id.partition(":")
-    if colon and name == "memory":  # seed 003's own form
-        return "notes", native
-    return (name, native) if colon and name in NAMES else ("", id)
-
-
-def _has(lane: Lane, native: str) -> bool:
-    try:
-        lane.fetch(native)
-    except (NotFound, InvalidInput):
-        return False
-    return True
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    """Tags from a list, or from one string with commas."""
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, Sequence | set | frozenset) or not all(isinstance(item, str) for item in items):
-        raise InvalidInput("Tags must be text.", hint='Give them as ["auth", "plan"].')
-    return tuple(dict.fromkeys(word for item in items if (word := item.strip())))
-
-
-def _check_query(query: Any, limit: Any, **words: Any) -> None:
-    """Raise InvalidInput for arguments of the wrong type."""
-    if not isinstance(query, str):
-        raise InvalidInput("The query is not text.", hint="Give a string.")
-    if not isinstance(limit, int):
-        raise InvalidInput("The limit is not a whole number.", hint="5 is the default.")
-    for name, value in words.items():
-        if not isinstance(value, str | None):
-            raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
-    files.encoded(" ".join([query, *filter(None, words.values())]).replace("\0", " "))
-
-
-def _when(memory: Memory) -> datetime:
-    """The date a memory is listed by."""
-    return memory.created_at or memory.updated_at or _BEGINNING
-
-
-def _moment(value: datetime | str | None, name: str, *, end_of_day: bool = False) -> datetime | None:
-    """A date from what a caller gave; a bare day means its start, or its end where that is what is meant."""
-    if value is None or (isinstance(value, str) and not value):
-        return None
-    found = moment(value)
-    if found is None:
-        raise InvalidInput(f"{name} is not a date.", hint="Write it like 2025-01-15 or 2025-01-15T10:30:00Z.")
-    if end_of_day and isinstance(value, str) and len(value.strip()) <= 10:
-        return found.replace(hour=23, minute=59, second=59, microsecond=999999)
-    return found
