@@ -1,7 +1,7 @@
 """Change one member of a JSON text and nothing else: comments, order, indentation and line ends stay as they are.
 
 Accepts what the clients accept: JSON with comments and trailing commas. A text without a value counts as an empty
-object. Does not read or write files. `toml` does the same for TOML, and shares Damaged and `at`.
+object. Does not read or write files. `toml` does the same for TOML, and shares Damaged and `value_at`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def find(node: Node | None, path: Sequence[Key]) -> Node | None:
     return node
 
 
-def at(tree: Any, path: Sequence[Key]) -> Any:
+def value_at(tree: Any, path: Sequence[Key]) -> Any:
     """The part of a parsed value at a path of keys and indices; None where there is nothing."""
     for key in path:
         try:

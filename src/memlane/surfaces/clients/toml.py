@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memlane.core.text import newline_of
 from memlane.core.toml import load_toml
-from memlane.surfaces.clients.jsonc import Damaged, at
+from memlane.core.text import newline_of
+from memlane.surfaces.clients.jsonc import Damaged, value_at
 
 
 def value(text: str) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def put(text: str, path: Sequence[str], new: dict[str, Any]) -> str:
 def drop(text: str, path: Sequence[str]) -> str:
     """Take out the table at a path, if there is one, those below it and the blank line before it. Raises Damaged."""
     before = value(text)
-    if at(before, path) is None:
+    if value_at(before, path) is None:
         return text
     newline = newline_of(text)
     sections = [(start, end) for start, end, name in _sections(text) if name[: len(path)] == tuple(path)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.surfaces.clients import jsonc, toml
-from memlane.surfaces.clients.jsonc import Damaged, Key, at
+from memlane.surfaces.clients.jsonc import Damaged, Key, value_at
 from memlane.surfaces.clients.table import SERVER, Client
 
 PLUGIN_MARK = "// Written by `memlane connect opencode`; `memlane disconnect opencode` removes it."
@@ -74,7 +74,7 @@ def our_hooks(tree: Any, path: tuple[Key, ...] = ()) -> Iterator[tuple[tuple[Key
 
 def hooks_in(text: str, path: Path) -> list[tuple[tuple[Key, ...], dict[str, Any]]]:
     """(path below `hooks`, handler) of every hook of ours in a configuration. Raises Damaged."""
-    return list(our_hooks(at(read(text, path), _HOOKS)))
+    return list(our_hooks(value_at(read(text, path), _HOOKS)))
 
 
 def read(text: str, path: Path) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def read(text: str, path: Path) -> dict[str, Any]:
 
 def entry(text: str | None, client: Client, path: Path) -> Any:
     """Whatever has our name among a client's servers; None when nothing does. Raises Damaged."""
-    return at(read(text or "", path), (client.key, SERVER))
+    return value_at(read(text or "", path), (client.key, SERVER))
 
 
 # -- putting in
@@ -125,7 +125,7 @@ def _put(text: str, place: tuple[str, str], new: dict[str, Any], path: Path) -> 
 def _put_hook(text: str, event: str, handler: Mapping[str, Any]) -> str:
     """Add our hook for an event, in place of any that runs another command."""
     place = (*_HOOKS, event)
-    ours = list(our_hooks(at(jsonc.value(text), place), place))
+    ours = list(our_hooks(value_at(jsonc.value(text), place), place))
     line = next(hook["command"] for _, hook in our_hooks(handler))
     if [hook["command"] for _, hook in ours] == [line]:
         return text
@@ -145,20 +145,20 @@ def take(text: str, client: Client, path: Path, original: str | None) -> str:
     had = read(original, path) if original is not None else {}
     tree = read(text, path)
     place = (client.key, SERVER)
-    if command_of(at(tree, place)) is not None:
-        if (before := at(had, place)) is not None:
+    if command_of(value_at(tree, place)) is not None:
+        if (before := value_at(had, place)) is not None:
             text = _put(text, place, before, path)
         elif path.suffix == ".toml":
             text = toml.drop(text, place)
         else:
             text = jsonc.drop(text, place)
-            if at(jsonc.value(text), place[:1]) == {} and client.key not in had:
+            if value_at(jsonc.value(text), place[:1]) == {} and client.key not in had:
                 text = jsonc.drop(text, place[:1])
     if path.suffix == ".toml":
         return text
-    events = [(*_HOOKS, event) for event in at(had, _HOOKS) or ()]
+    events = [(*_HOOKS, event) for event in value_at(had, _HOOKS) or ()]
     keep = {_HOOKS, *events} if "hooks" in had else set()
-    for hook, _ in reversed(list(our_hooks(at(tree, _HOOKS), _HOOKS))):
+    for hook, _ in reversed(list(our_hooks(value_at(tree, _HOOKS), _HOOKS))):
         text = _drop_hook(text, hook, keep)
     for container in ((), (client.key,), _HOOKS, *events):
         text = _blanks_back(text, original or "", container)
@@ -182,10 +182,10 @@ def _drop_hook(text: str, path: tuple[Key, ...], keep: set[tuple[str, ...]]) -> 
         place = path[:depth]
         if place in keep:
             break
-        left = at(jsonc.value(text), place)
+        left = value_at(jsonc.value(text), place)
         if left == [] and depth > 2 and place[-1] == "hooks":
             continue  # the list of a group: the group goes as a whole
-        empty_group = isinstance(place[-1], int) and at(left, _HOOKS) == []
+        empty_group = isinstance(place[-1], int) and value_at(left, _HOOKS) == []
         if left not in ([], {}) and not empty_group:
             break
         text = jsonc.drop(text, place)
