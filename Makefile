@@ -48,6 +48,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: setup  ## print the speed table (docs/benchmarks.md)
 	$(BIN)/python bench/files.py

@@ -80,6 +80,14 @@ def test_every_path_that_a_page_names_exists(page: str) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_every_file_that_the_design_points_to_exists() -> None:
+    table = re.search(r"^## Where to look\n(.*?)^## ", (ROOT / "docs/design.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert table
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", table[1])
+    assert len(named) > 40
+    assert [path for path in named if not (SOURCE / path).exists() and not list(SOURCE.rglob(path))] == []
+
+
 def test_every_make_target_that_the_guide_names_exists() -> None:
     named = set(re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memlane.core.toml import load_toml
 from memlane.core.text import newline_of
+from memlane.core.toml import load_toml
 from memlane.surfaces.clients.jsonc import Damaged, value_at
 
 
