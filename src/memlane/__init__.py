@@ -31,6 +31,7 @@ _HOME = {
     "MemoryVault": "lanes.vault.store",
     "NotEnabled": "core.errors",
     "NotFound": "core.errors",
+    "NotTrusted": "core.errors",
     "NoteLane": "lanes.notes.store",
     "Problem": "core.model",
     "RecordLane": "lanes.records.store",
@@ -55,6 +56,7 @@ __all__ = [
     "MemoryVault",
     "NotEnabled",
     "NotFound",
+    "NotTrusted",
     "NoteLane",
     "Problem",
     "RecordLane",
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
         MemlaneError,
         NotEnabled,
         NotFound,
+        NotTrusted,
         Refused,
         StorageError,
     )

@@ -21,13 +21,15 @@ from memlane.config import Profile
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
-from memlane.disk import tombstones
+from memlane.disk import files, tombstones
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
 from memlane.recall.address import locate, split
 from memlane.recall.arguments import check_query, date_given, tags_of
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from memlane.care.forget import Forgotten
     from memlane.care.fresh.verdicts import Verdict, Watch
     from memlane.history.past import Change, Copy
@@ -61,12 +63,16 @@ class _Opened:
         config.require_enabled(settings)
         self.config = settings
         self.root = settings.root
+        for folder in (settings.project, settings.root):
+            if folder is not None:
+                files.set_read_only(folder, config.distrusted(settings))
         self._opening = RLock()  # two threads must not open the same thing twice
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
         self.tombstones = Tombstones(settings.root / tombstones.FILE)
         self._copy: Copy | None = None  # of a bank of the past
         self._watch: Watch | None = None
+        self._scratch: TemporaryDirectory[str] | None = None  # the index of a project that is not trusted
 
     def __enter__(self) -> Self:
         return self
@@ -84,6 +90,9 @@ class _Opened:
             self._index = None
         if self._copy is not None:
             self._copy.remove()
+        if self._scratch is not None:
+            self._scratch.cleanup()
+            self._scratch = None
 
     def __repr__(self) -> str:
         return f"Bank({os.fspath(self.root)!r})"
@@ -149,7 +158,14 @@ class _Opened:
 
     @property
     def index_file(self) -> Path:
-        return self.root / "indices" / "index.db"
+        """Where the index is; of a project that is not trusted, in a folder that goes with the bank."""
+        if not self.config.distrust:
+            return self.root / "indices" / "index.db"
+        if self._scratch is None:
+            from tempfile import TemporaryDirectory
+
+            self._scratch = TemporaryDirectory(prefix="memlane-index-")
+        return Path(self._scratch.name, "index.db")
 
     def present(self) -> builtins.list[Lane]:
         """The lanes that have a place on the disk. Others are not even imported: a search should start quickly."""
@@ -163,7 +179,7 @@ class _Opened:
         if self._watch is None and self._copy is None:
             settings, project = self.config, self.config.project
             own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
-            if project is None or not own:
+            if project is None or not own or settings.distrust:
                 return None
             from memlane.care.fresh.verdicts import Watch
 

@@ -3,6 +3,7 @@
     MemlaneError            a sentence, a code and a next step
     ├── ConfigError         a configuration file, key or value is wrong
     ├── NotEnabled          there is no bank here, or memory is switched off
+    ├── NotTrusted          the project is somebody else's until you trust it; nothing was written
     ├── InvalidInput        a name, id or field that cannot be stored; also a ValueError
     ├── NotFound            no memory has this id; also a KeyError
     ├── AlreadyExists       the name is taken
@@ -47,6 +48,10 @@ class ConfigError(MemlaneError):
 
 class NotEnabled(MemlaneError):
     code = "not_enabled"
+
+
+class NotTrusted(MemlaneError):
+    code = "not_trusted"
 
 
 class InvalidInput(MemlaneError, ValueError):

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol
 
-from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Problem
 from memlane.disk.names import STRAY, is_stray
 
@@ -113,12 +113,30 @@ def encoded(text: str) -> bytes:
 # -- writing
 
 
+_read_only: dict[str, MemlaneError] = {}  # folders that nothing may be written below, and what to say
+
+
+def set_read_only(folder: str | Path, why: MemlaneError | None) -> None:
+    """Refuse every write below a folder with this error, in this process; with None, allow them again."""
+    if why is None:
+        _read_only.pop(os.fspath(folder), None)
+    else:
+        _read_only[os.fspath(folder)] = why
+
+
+def _refuse_read_only(path: str) -> None:
+    for folder, why in _read_only.items():
+        if path == folder or path.startswith(folder + os.sep):
+            raise why
+
+
 def create(path: str, data: bytes) -> None:
     """Make a new file. Raises AlreadyExists, and never replaces, even if somebody else makes it at the same moment.
 
     A hard link gives the finished file its name, in one step that fails when the name is taken. Where the system can
     write a file without a name, a killed writer leaves nothing behind.
     """
+    _refuse_read_only(path)
     if (told := witness.get()) and not os.path.lexists(path):
         told.changing(path, data)
     with storage(path):
@@ -185,6 +203,7 @@ def _take_name(path: str) -> None:
 
 def replace(path: str, data: bytes) -> None:
     """Write a file's whole content: temporary file in the same folder, fsync, rename, fsync of the folder."""
+    _refuse_read_only(path)
     with storage(path):
         path = os.path.realpath(path)  # a link stays a link; the file it names is replaced
         if told := witness.get():
@@ -208,6 +227,7 @@ def append_lines(path: str, data: bytes) -> None:
 
     When the file was replaced meanwhile (compaction), the lines are appended to the new file as well.
     """
+    _refuse_read_only(path)
     if told := witness.get():
         told.appending(path, data)
     with storage(path):
@@ -274,6 +294,8 @@ def locked(path: str) -> Iterator[None]:
 
 def move(source: str, target: str) -> None:
     """Move a file to a free name. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
+    _refuse_read_only(source)
+    _refuse_read_only(target)
     if told := witness.get():
         told.moving(source, target)
     with storage(source):
@@ -298,6 +320,7 @@ def move(source: str, target: str) -> None:
 
 def remove(path: str) -> None:
     """Delete a file whose content is safe elsewhere. No error when it is already gone."""
+    _refuse_read_only(path)
     if told := witness.get():
         told.changing(path, None)
     with storage(path), suppress(FileNotFoundError):
@@ -307,6 +330,7 @@ def remove(path: str) -> None:
 
 def make_folder(path: str, *, private: bool = False) -> None:
     """mkdir -p, on stable storage when it returns. With `private`, only its owner may open a new folder."""
+    _refuse_read_only(path)
     with storage(path):
         if not os.path.isdir(_make_folders(path, 0o700 if private else 0o777)):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)

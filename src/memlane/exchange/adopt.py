@@ -60,11 +60,15 @@ def init(folder: Path, *, user: bool = False) -> Path:
 
     With `user`, the user's own config.toml is written and the bank is shared by all projects that have none; its
     folder is closed to other users of the machine.
+    The project is trusted from then on. A configuration that is already there and is not trusted must hold nothing that
+    weakens the gate or leads elsewhere: that is for `memlane trust` to show. Raises NotTrusted.
     A seed-003 config.toml is completed where it is. Other keys and comments of an existing file stay as they are.
     """
     path = _config_file(folder, user)
     memory = {"enabled": True, "storage_strategy": "user" if user else "project"}
     wanted: dict[str, dict[str, Any]] = {"memory": memory} if user else {"memory": memory, "lanes": stores(folder)}
+    if not user and os.path.isfile(path):
+        config.refuse_foreign(path)
     before = files.read_bytes(os.fspath(path)) if os.path.isfile(path) else b""
     present = _toml(_decoded(before, path), path)
     text = _decoded(before, path)
@@ -74,6 +78,8 @@ def init(folder: Path, *, user: bool = False) -> Path:
                 text = set_key(text, table, key, value, path)
     if text.encode() != before:
         files.replace(os.fspath(path), text.encode())
+    if not user:
+        config.trust.record(config.user_state(), path)
     root = config.user_bank() if user else config.load(folder).root
     files.make_folder(os.fspath(root), private=user)
     return path

@@ -58,12 +58,14 @@ class _TimeIsUp(BaseException):
 
 def main(arguments: Sequence[str]) -> None:
     """Answer one event on stdout. Never raises, and never makes the process exit with anything but 0."""
-    client = event = answer = ""
+    client = event = answer = note = ""
     try:
         with _deadline() as set_deadline, redirect_stderr(io.StringIO()):  # clients would show or log stderr
             client, event, payload = _request(arguments, sys.stdin.buffer.read(MAX_INPUT + 1))
             settings = config.load(_folder(client, payload))
-            if settings["memory.enabled"] and settings["hook.enabled"]:
+            if settings.distrust and settings["memory.enabled"]:
+                note = _untrusted(event, settings)
+            elif settings["memory.enabled"] and settings["hook.enabled"]:
                 set_deadline(settings["hook.deadline"])
                 answer = _answer(event, payload, settings)
     except _TimeIsUp:
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str]) -> None:
     except Exception as error:  # even a bug must not get in the user's way
         _log(client, event, f"{type(error).__name__} in {_where(error)}")
     with suppress(OSError, ValueError, AttributeError):  # the client has closed the pipe
-        sys.stdout.write(_reply(client, event, answer))
+        sys.stdout.write(_reply(client, event, answer, note))
         sys.stdout.flush()
 
 
@@ -225,8 +227,17 @@ def substantial(prompt: str) -> bool:
     return len(words) > 1 or any(not word.isascii() for word in words)
 
 
-def _reply(client: str, event: str, answer: str) -> str:
-    """What the client reads on stdout."""
+def _untrusted(event: str, settings: config.Config) -> str:
+    """What the user is told when a session starts in a project that is not trusted; hooks do nothing else there."""
+    if event != "session-start" or (error := config.distrusted(settings)) is None:
+        return ""
+    return f"memlane: {error} Hooks do nothing here. {error.hint}"
+
+
+def _reply(client: str, event: str, answer: str, note: str = "") -> str:
+    """What the client reads on stdout. The note is for the user alone, where the client has a field for that."""
+    if note and client in ("claude-code", "codex", "gemini"):
+        return json.dumps({"systemMessage": note}) + "\n"
     name = _REPLY_NAMES.get(event)
     if client == "cursor":
         return json.dumps({"additional_context": str(answer)} if answer and event == "session-start" else {}) + "\n"

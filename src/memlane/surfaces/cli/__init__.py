@@ -62,6 +62,7 @@ COMMANDS = {  # the module of each command, which is imported only when the comm
     "audit": "audit",
     "fresh": "fresh",
     "mcp": "mcp",
+    "trust": "trust",
     "connect": "connect",
     "disconnect": "connect",
     "completion": "completion",

@@ -82,6 +82,7 @@ class SharedBank:
 
     def _open(self) -> Bank:
         settings = config.load(self.folder, self.flags)
+        config.require_trust(settings)
         if self._bank is None or settings != self._bank.config:
             self._close()
             toolsets.check(settings)

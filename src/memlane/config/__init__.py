@@ -20,7 +20,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlane.core.errors import ConfigError, NotEnabled
+from memlane.config import trust
+from memlane.core.errors import ConfigError, NotEnabled, NotTrusted
 from memlane.core.toml import load_toml
 from memlane.gate import shown
 from memlane.lanes import LANES, NAMES
@@ -99,6 +100,7 @@ class Config:
     values: Mapping[str, Any]
     sources: Mapping[str, str]  # for each key the deciding source: "flag", a variable, a file's path or "default"
     allow: tuple[str, ...] = ()  # fingerprints of accepted findings, from all files
+    distrust: str = ""  # why the project's configuration does not count; "" when it does
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -161,28 +163,35 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
     Raises ConfigError, which names the source, the key and what is allowed.
     """
     file = find_project(folder)
-    sources = list(_sources(flags or {}, file))
+    distrust = trust.distrust(user_state(), file) if file else ""
+    sources = list(_sources(flags or {}, file, trusted=not distrust))
     decided = {setting.key: _decide(setting, sources) for setting in SETTINGS}
     config = Config(
         file,
         values={key: value for key, (value, _) in decided.items()},
         sources={key: name for key, (_, name) in decided.items()},
         allow=tuple(fingerprint for source in sources for fingerprint in source.allow),
+        distrust=distrust,
     )
     _refuse_overlaps(config)
     return config
 
 
-def _sources(flags: Mapping[str, Any], file: Path | None) -> Iterator[_Source]:
-    """All sources that are obeyed, the one with the highest precedence first. Raises ConfigError."""
+def _sources(flags: Mapping[str, Any], file: Path | None, *, trusted: bool) -> Iterator[_Source]:
+    """All sources that are obeyed, the one with the highest precedence first. Raises ConfigError.
+
+    Of a project that the user does not trust, only whether it has a memory at all.
+    """
     for key in flags:
         if key not in _BY_KEY:
             raise ConfigError(f"There is no setting {shown(key)!r}.", hint=_suggestion(key))
     yield _Source("flag", flags)
     yield from _from_environment()
-    for path in (file, user_file()):
-        if path is not None and os.path.isfile(path):
-            yield _from_file(path)
+    if file is not None:
+        yield _from_project(file) if trusted else _Source(str(file), {"memory.enabled": _claims_memory(file)})
+    own = user_file()
+    if own is not None and os.path.isfile(own):
+        yield _from_file(own)
 
 
 def _decide(setting: Setting, sources: Sequence[_Source]) -> tuple[Any, str]:
@@ -196,10 +205,44 @@ def _decide(setting: Setting, sources: Sequence[_Source]) -> tuple[Any, str]:
 def require_enabled(config: Config) -> None:
     """Raise NotEnabled unless memory is switched on."""
     if not config["memory.enabled"]:
-        raise NotEnabled(
-            "Memory system is not enabled"
-            + (f" in {config.file}" if config.file else " here: no memlane.toml was found"),
-            hint="Run `memlane init` in your project's folder.",
+        where = f" in {config.file}" if config.file else " here: no memlane.toml was found"
+        if not config.file:
+            foreign = (
+                trust.owner_problem(path, path.parent, path.parent / FOLDER) for path in _candidates(_absolute("."))
+            )
+            where += next((f"; {problem}" for problem in foreign if problem), "")
+        raise NotEnabled(f"Memory system is not enabled{where}", hint="Run `memlane init` in your project's folder.")
+
+
+def distrusted(config: Config) -> NotTrusted | None:
+    """The error for whoever would write into a project that the user does not trust; None when the user does."""
+    if not config.distrust:
+        return None
+    return NotTrusted(
+        f"The memory of {config.project} {config.distrust}.",
+        hint="`memlane trust` shows its configuration and lets you trust it.",
+    )
+
+
+def require_trust(config: Config) -> None:
+    """Raise NotTrusted unless the user trusts the project."""
+    if error := distrusted(config):
+        raise error
+
+
+HARMLESS = frozenset({"memory.enabled", "memory.recency_boost_days", "memory.recency_boost_factor"})
+
+
+def refuse_foreign(file: Path) -> None:
+    """Raise NotTrusted for a configuration that the user has not trusted and that says more than "remember here"."""
+    why = trust.distrust(user_state(), file)
+    if not why:
+        return
+    source = _from_file(file)
+    plain = source.values.get("memory.storage_strategy", "project") == "project"
+    if not plain or source.allow or not source.values.keys() <= HARMLESS | {"memory.storage_strategy"}:
+        raise NotTrusted(
+            f"{file} {why}, and it changes settings.", hint="`memlane trust` shows them and lets you trust it."
         )
 
 
@@ -249,13 +292,20 @@ def find_project(folder: str | Path | None = None) -> Path | None:
     start = _absolute(named or ".")
     if named and not os.path.isdir(start):
         raise ConfigError("There is no such folder to look for a bank in.", hint="Check --bank or MEMLANE_BANK.")
+    return next((path for path in _candidates(start) if not _owner_problem(path)), None)
+
+
+def _owner_problem(path: Path) -> str:
+    return trust.owner_problem(path, path.parent, path.parent / FOLDER)
+
+
+def _candidates(start: Path) -> Iterator[Path]:
+    """The configuration files of projects in a folder and above it, the nearest first."""
     for place in (start, *start.parents):
-        path = place / PROJECT_FILE
-        if os.path.isfile(path):
-            return path
-        if is_seed_file(place / SEED_FILE):
-            return place / SEED_FILE
-    return None
+        if os.path.isfile(place / PROJECT_FILE):
+            yield place / PROJECT_FILE
+        elif is_seed_file(place / SEED_FILE):
+            yield place / SEED_FILE
 
 
 def is_seed_file(path: Path) -> bool:
@@ -267,6 +317,26 @@ def is_seed_file(path: Path) -> bool:
     except ConfigError:
         return False
     return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
+
+
+def _from_project(path: Path) -> _Source:
+    """The settings of a project's file. The user's own bank is not a project's to choose. Raises ConfigError."""
+    source = _from_file(path)
+    if source.values.get("memory.storage_strategy") == "user":
+        raise ConfigError(
+            f'{path}: memory.storage_strategy = "user" counts only in your own configuration.',
+            hint="Delete the line; `memlane init --user` makes your own bank, for all projects that have none.",
+        )
+    return source
+
+
+def _claims_memory(path: Path) -> bool:
+    """Whether a file that is not trusted says that there is a memory. Nothing else of it is looked at."""
+    try:
+        memory = _read(path).get("memory")
+    except ConfigError:
+        return False
+    return isinstance(memory, dict) and memory.get("enabled") is True
 
 
 def _from_file(path: Path) -> _Source:
@@ -305,8 +375,8 @@ def _allowed(entries: Any, path: Path) -> list[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = trust.read(path).decode()
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
     try:
         return load_toml(text)

@@ -1,0 +1,157 @@
+"""Which projects the user has agreed to: `trust.json` in the user's state folder, readable by the user alone.
+
+    {"/home/ann/api": {"owner": 1000, "file": "memlane.toml", "hash": "9f…", "text": "[memory]\\nenabled = true\\n"}}
+
+A repository that somebody merely cloned may bring a memlane.toml and memories of its own. Until the user says `memlane
+init` or `memlane trust` there, its configuration does not count, nothing is written, and hooks and the server do
+nothing. Trust is for one real path, owner and content of the configuration: a changed file needs it again. A linked
+worktree of a trusted repository is trusted while its configuration is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from memlane.core.errors import ConfigError
+from memlane.disk import files
+
+MAX_BYTES = 1024 * 1024  # of a configuration file; anything longer is no configuration
+NAME = "trust.json"
+
+
+def read(path: str | Path) -> bytes:
+    """A configuration file. Raises ConfigError for what is no plain file of reasonable size."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path} is too large for a configuration.", hint="Delete it, or make it shorter.")
+    return data
+
+
+def owner_problem(*paths: str | Path) -> str:
+    """Why files of this owner are not used: another user may change them at any time. "" when all is well."""
+    for path in paths:
+        try:
+            owner = os.stat(path).st_uid
+        except OSError:
+            continue
+        if owner not in (os.geteuid(), 0):
+            return f"{path} belongs to another user (uid {owner}) and is not used"
+    return ""
+
+
+def distrust(state: Path, file: Path) -> str:
+    """Why the configuration of a project does not count; "" when the user trusts it."""
+    known = _load(state)
+    digest = hashlib.sha256(read(file)).hexdigest()
+    folder = os.path.realpath(file.parent)
+    entry = known.get(folder)
+    if entry is None and (main := _main_worktree(folder)):
+        entry = known.get(main)
+        if entry and entry["hash"] != digest:
+            entry = None
+    if entry is None:
+        return "is not trusted yet: it may be somebody else's"
+    if (entry["file"], entry["hash"]) != (file.name, digest):
+        return "has changed since you trusted it"
+    if entry["owner"] != os.stat(folder).st_uid:
+        return "belongs to another user than when you trusted it"
+    return ""
+
+
+def record(state: Path, file: Path) -> None:
+    """Trust a project with the configuration that it has now. Writes trust.json. Raises ConfigError, StorageError."""
+    data = read(file)
+    folder = os.path.realpath(file.parent)
+    _change(
+        state,
+        folder,
+        {
+            "owner": os.stat(folder).st_uid,
+            "file": file.name,
+            "hash": hashlib.sha256(data).hexdigest(),
+            "text": data.decode(errors="replace"),
+        },
+    )
+
+
+def revoke(state: Path, file: Path) -> None:
+    """Trust a project no longer."""
+    _change(state, os.path.realpath(file.parent), None)
+
+
+def trusted_text(state: Path, file: Path) -> str | None:
+    """The configuration that was trusted last; None when none was."""
+    entry = _load(state).get(os.path.realpath(file.parent))
+    return entry["text"] if entry else None
+
+
+def _change(state: Path, folder: str, entry: dict[str, Any] | None) -> None:
+    files.make_folder(os.fspath(state), private=True)
+    os.chmod(state, 0o700)  # an older memlane left it open to others
+    path = os.path.join(state, NAME)
+    with files.locked(os.fspath(state)):
+        known = _load(state)
+        if entry is None:
+            known.pop(folder, None)
+        else:
+            known[folder] = entry
+        files.replace(path, json.dumps(known, indent=1).encode())
+        os.chmod(path, 0o600)
+
+
+def _load(state: Path) -> dict[str, dict[str, Any]]:
+    """What is trusted; nothing where the file cannot be read, or is not the user's own."""
+    path = os.path.join(state, NAME)
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return {}
+    with os.fdopen(fd, "rb") as file:
+        if os.fstat(file.fileno()).st_uid not in (os.geteuid(), 0):
+            return {}
+        try:
+            found = json.loads(file.read(64 * MAX_BYTES))
+        except ValueError:
+            return {}
+    return {folder: entry for folder, entry in found.items() if _is_entry(entry)} if isinstance(found, dict) else {}
+
+
+def _is_entry(entry: Any) -> bool:
+    kinds = {"owner": int, "file": str, "hash": str, "text": str}
+    return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
+
+
+def _main_worktree(folder: str) -> str | None:
+    """The same folder in the main worktree, for one in a linked git worktree that the repository knows of.
+
+    Both directions are checked: the worktree's `.git` file names a folder of the repository, which names it back.
+    """
+    top = folder
+    while not os.path.lexists(os.path.join(top, ".git")):
+        if top == os.path.dirname(top):
+            return None
+        top = os.path.dirname(top)
+    git = os.path.join(top, ".git")
+    try:
+        admin = _line(git).removeprefix("gitdir: ")
+        if not os.path.isabs(admin) or os.path.realpath(_line(os.path.join(admin, "gitdir"))) != os.path.realpath(git):
+            return None
+        common = os.path.realpath(os.path.join(admin, _line(os.path.join(admin, "commondir"))))
+    except (OSError, ConfigError, UnicodeDecodeError):
+        return None
+    if os.path.basename(common) != ".git" or os.path.dirname(os.path.dirname(os.path.realpath(admin))) != common:
+        return None
+    return os.path.normpath(os.path.join(os.path.dirname(common), os.path.relpath(folder, top)))
+
+
+def _line(path: str) -> str:
+    return read(path).decode().strip()
