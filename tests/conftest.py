@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from commands import bank as bank
 from commands import run as run
+from memlane.config import trust, user_state
 from repositories import repo as repo
 
 # The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones.
@@ -60,3 +61,9 @@ def home(_own_home: None) -> Path:
 def tree(root: Path) -> dict[str, bytes]:
     """Every file below a folder with its bytes: to show that nothing was written."""
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def trusted(file: Path) -> Path:
+    """A project's configuration, trusted as it is now."""
+    trust.record(user_state(), file)
+    return file

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from conftest import tree
-from memlane import Bank, ConfigError, NotEnabled, config
+from conftest import tree, trusted
+from memlane import Bank, ConfigError, NotEnabled, NotTrusted, StorageError, config
 from memlane.exchange import adopt
 
 
 def write(path: Path, text: str) -> Path:
+    """A configuration that the user trusts, the user's own or a project's."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    return path
+    return trusted(path)
 
 
 # -- precedence
@@ -126,6 +127,7 @@ def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"not toml [", b"\xff\xfe"])
 def test_a_broken_file_is_named(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "memlane.toml").write_bytes(data)
+    trusted(tmp_path / "memlane.toml")
     with pytest.raises(ConfigError, match=r"memlane\.toml"):
         config.load(tmp_path)
 
@@ -182,10 +184,19 @@ def test_an_unknown_setting_is_not_echoed_when_it_looks_like_a_secret(tmp_path: 
     assert secret not in str(caught.value) + caught.value.hint
 
 
-def test_a_home_that_cannot_be_read_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+def test_without_a_home_folder_a_bank_can_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user trusts is remembered there."""
     (tmp_path / "file").write_text("not a folder")
-    assert Bank.init(tmp_path).root == tmp_path / ".memories"
+    project = tmp_path / "project"
+    project.mkdir()
+    Bank.init(project).add("text", title="mine")
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    bank = Bank.open(project)
+    assert bank.get("notes:mine").text == "text"
+    with pytest.raises(NotTrusted):
+        bank.add("more")
+    with pytest.raises(StorageError):
+        Bank.init(project)
 
 
 def test_a_folder_that_is_gone_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +292,7 @@ def test_init_where_the_folder_cannot_be_made_is_an_error(tmp_path: Path) -> Non
 
     (tmp_path / ".memories").write_text("a file")
     with pytest.raises(StorageError):
-        Bank.init(tmp_path)
+        Bank.init(project)
 
 
 TOPIC = "# Auth\n\n## 2025-01-01: Title\n**Context:** x\n**Problem:** y\n**Solution:** z\n---\n"

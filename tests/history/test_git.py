@@ -500,8 +500,7 @@ def test_a_repository_of_another_user_says_how_to_trust_it(repo: Path, run: Run)
         pytest.skip("only root can give a folder away")
     with Bank.open(repo) as bank:
         bank.add("Deploys go out on Tuesdays.", title="day")
-    for path in (repo, repo / ".git"):
-        os.chown(path, 12345, 12345)
+    os.chown(repo / ".git", 12345, 12345)
     for command in (["log"], ["list", "--as-of", "HEAD"], ["history", "notes:day"], ["audit", "--history"]):
         assert run("--bank", repo, *command).err.splitlines() == [
             "error: git does not trust this repository: it is another user's.",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Clock, tree
+from conftest import Clock, tree, trusted
 from memlane import Bank, ConfigError, InvalidInput, Memory, NoteLane, NotFound, Problem
 from memlane.core.model import Draft
 
@@ -31,6 +31,7 @@ def notes(tmp_path: Path, clock: Clock) -> NoteLane:
 def enable(folder: Path, text: str = "") -> None:
     folder.mkdir(exist_ok=True)
     (folder / "memlane.toml").write_text(f"[memory]\nenabled = true\n{text}")
+    trusted(folder / "memlane.toml")
 
 
 # -- configuration
@@ -42,6 +43,7 @@ def test_settings_are_read_from_config_toml(tmp_path: Path) -> None:
         '[memory]\nenabled = true\nstorage_strategy = "project"\nrecency_boost_days = 3\nrecency_boost_factor = 1.5\n'
         "[server]\nport = 1\n"
     )
+    trusted(tmp_path / "config.toml")
     bank = Bank.open(tmp_path)
     assert (bank.config["memory.recency_boost_days"], bank.config["memory.recency_boost_factor"]) == (3, 1.5)
 

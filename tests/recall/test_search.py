@@ -479,7 +479,11 @@ def test_a_write_is_acknowledged_when_the_index_is_locked(bank: Bank) -> None:
 def test_a_bank_that_can_only_be_read_is_searched_too(bank: Bank, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     code = (
-        "import os, sys; from memlane import Bank; import memlane.recall.search, memlane.recall.graph\n"
+        "import os, sys; from pathlib import Path; from memlane import Bank\n"
+        "import memlane.recall.search, memlane.recall.graph; from memlane.config import trust, user_state\n"
+        "os.environ['XDG_STATE_HOME'] = str(Path(sys.argv[1], 'state'))\n"
+        "trust.record(user_state(), Path(sys.argv[1], 'memlane.toml'))\n"
+        "os.chmod(user_state(), 0o755); os.chmod(user_state() / 'trust.json', 0o644)\n"
         "warm = Bank.open(sys.argv[1]); warm.search('tuna'); warm.close()\n"
         "import shutil; shutil.rmtree(warm.root / 'indices'); os.chmod(warm.root, 0o555)\n"
         "os.chdir('/')\n"

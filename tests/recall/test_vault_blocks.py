@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import trusted
 from memlane import Bank
 from memlane.config import Profile, load_profile
 from memlane.core.errors import ConfigError
@@ -179,6 +180,7 @@ def test_the_banks_profile_is_its_table_or_the_file_it_names(tmp_path: Path) -> 
     (tmp_path / "memlane.toml").write_text(
         '[memory]\nenabled = true\n[profile]\nscopes = ["shared", "orion"]\nmax_items = 3\nsimilarity_threshold = 0.9\n'
     )
+    trusted(tmp_path / "memlane.toml")
     bank = Bank.open(tmp_path)
     assert bank.profile == Profile(scopes=("shared", "orion"), max_items=3, similarity_threshold=0.9)
     assert bank.vault.similarity_threshold == 0.9

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from commands import CANARY, MEMLANE
-from conftest import tree
+from conftest import tree, trusted
 from memlane import Bank
 from memlane.recall.blocks import FENCE
 from memlane.surfaces import hook
@@ -61,6 +61,11 @@ def log(home: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
+def configure(project: Path, text: str) -> None:
+    (project / "memlane.toml").write_text(text)
+    trusted(project / "memlane.toml")
+
+
 # -- the start of a session
 
 
@@ -94,7 +99,7 @@ def test_how_much_a_session_starts_with_is_configured(bank: Bank, ask: Ask, tmp_
     """S001-51"""
     for day in range(1, 9):
         bank.add(f"What happened on day {day}.", title=f"Day {day}", created_at=f"2025-01-0{day}")
-    (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\nrecent = 2\n")
+    configure(tmp_path / "project", "[memory]\nenabled = true\n[hook]\nrecent = 2\n")
     text = context(ask("claude-code", "session-start"))
     assert [f"day {day}." in text for day in range(1, 9)] == [False] * 6 + [True] * 2
 
@@ -253,7 +258,7 @@ def test_the_users_own_bank_keeps_what_was_said_elsewhere_only_when_asked(ask: A
 
 
 def test_capture_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None:
-    (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\ncapture = false\n")
+    configure(tmp_path / "project", "[memory]\nenabled = true\n[hook]\ncapture = false\n")
     ask("claude-code", "stop", transcript_path=str(transcript(tmp_path / "t.jsonl", TWO_LINES)))
     assert bank.list(lane="records") == []
 
@@ -334,12 +339,12 @@ def test_no_bank_means_silence_and_nothing_written(ask: Ask, tmp_path: Path, hom
 
 def test_hooks_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None:
     bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
-    (tmp_path / "project/memlane.toml").write_text("[memory]\nenabled = true\n[hook]\nenabled = false\n")
+    configure(tmp_path / "project", "[memory]\nenabled = true\n[hook]\nenabled = false\n")
     assert ask("claude-code", "session-start") == ""
 
 
 def test_a_broken_configuration_is_a_line_in_the_log(ask: Ask, tmp_path: Path, home: Path) -> None:
-    (tmp_path / "project/memlane.toml").write_text("[memory\n")
+    configure(tmp_path / "project", "[memory\n")
     assert ask("claude-code", "session-start") == ""
     assert "claude-code session-start: " in log(home)
     assert "is not valid TOML" in log(home)
@@ -357,7 +362,7 @@ def test_nothing_secret_reaches_the_log_or_the_bank(bank: Bank, ask: Ask, tmp_pa
 
 def test_the_log_does_not_grow_for_ever(ask: Ask, home: Path) -> None:
     path = home / ".local/state/memlane/hook.log"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("x" * (hook.MAX_LOG + 1))
     ask("claude-code", "prompt", b"no json")
     assert path.read_text().count("\n") == 1

@@ -163,7 +163,7 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
     Raises ConfigError, which names the source, the key and what is allowed.
     """
     file = find_project(folder)
-    distrust = trust.distrust(user_state(), file) if file else ""
+    distrust = _distrust(file) if file else ""
     sources = list(_sources(flags or {}, file, trusted=not distrust))
     decided = {setting.key: _decide(setting, sources) for setting in SETTINGS}
     config = Config(
@@ -177,6 +177,13 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
     return config
 
 
+def _distrust(file: Path) -> str:
+    try:
+        return trust.distrust(user_state(), file)
+    except ConfigError as error:  # no home folder to remember it in, or a file that is no configuration
+        return f"cannot be trusted: {error}".rstrip(".")
+
+
 def _sources(flags: Mapping[str, Any], file: Path | None, *, trusted: bool) -> Iterator[_Source]:
     """All sources that are obeyed, the one with the highest precedence first. Raises ConfigError.
 
@@ -188,7 +195,7 @@ def _sources(flags: Mapping[str, Any], file: Path | None, *, trusted: bool) -> I
     yield _Source("flag", flags)
     yield from _from_environment()
     if file is not None:
-        yield _from_project(file) if trusted else _Source(str(file), {"memory.enabled": _claims_memory(file)})
+        yield _from_file(file) if trusted else _Source(str(file), {"memory.enabled": _claims_memory(file)})
     own = user_file()
     if own is not None and os.path.isfile(own):
         yield _from_file(own)
@@ -235,7 +242,7 @@ HARMLESS = frozenset({"memory.enabled", "memory.recency_boost_days", "memory.rec
 
 def refuse_foreign(file: Path) -> None:
     """Raise NotTrusted for a configuration that the user has not trusted and that says more than "remember here"."""
-    why = trust.distrust(user_state(), file)
+    why = _distrust(file)
     if not why:
         return
     source = _from_file(file)
@@ -317,17 +324,6 @@ def is_seed_file(path: Path) -> bool:
     except ConfigError:
         return False
     return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
-
-
-def _from_project(path: Path) -> _Source:
-    """The settings of a project's file. The user's own bank is not a project's to choose. Raises ConfigError."""
-    source = _from_file(path)
-    if source.values.get("memory.storage_strategy") == "user":
-        raise ConfigError(
-            f'{path}: memory.storage_strategy = "user" counts only in your own configuration.',
-            hint="Delete the line; `memlane init --user` makes your own bank, for all projects that have none.",
-        )
-    return source
 
 
 def _claims_memory(path: Path) -> bool:

@@ -69,6 +69,8 @@ def init(folder: Path, *, user: bool = False) -> Path:
     wanted: dict[str, dict[str, Any]] = {"memory": memory} if user else {"memory": memory, "lanes": stores(folder)}
     if not user and os.path.isfile(path):
         config.refuse_foreign(path)
+        files.set_read_only(folder, None)
+        files.set_read_only(folder / config.FOLDER, None)
     before = files.read_bytes(os.fspath(path)) if os.path.isfile(path) else b""
     present = _toml(_decoded(before, path), path)
     text = _decoded(before, path)
