@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,8 +32,9 @@ from memlane.lanes.answers import (
     remove_command,
 )
 from memlane.lanes.vault.checks import MAX_TEXT
-from memlane.lanes.vault.record import SOURCES, Record, read_line, render_lines, storable, supersedes, time_of, to_draft
-from memlane.lanes.vault.store import STALE_AFTER, MemoryVault
+from memlane.lanes.vault.proposals import stale_registers
+from memlane.lanes.vault.record import SOURCES, Record, from_draft, read_line, render_lines, to_draft
+from memlane.lanes.vault.store import MemoryVault
 
 FULL = 90  # percent of the records that the vault takes
 BLOAT, LINES = 3, 100  # lines for each active record, and how many there must be to be worth a word
@@ -111,9 +111,13 @@ class VaultAnswers(Answers):
         is_of_record = partial(_is_line_of, native, texts)
         rejected = path + log.REJECTED
         if os.path.isfile(rejected) and any(map(is_of_record, log.split_lines(files.read_bytes(rejected)))):
-            yield Trace("lines", rejected, (), partial(_filter, path, rejected, is_of_record))
-        if os.path.isfile(path) and any(map(is_of_record, log.split_lines(_all_of(path) + log.read_old(path)))):
-            yield Trace("lines", path, texts, partial(_rewrite, path, is_of_record))
+            yield Trace("lines", rejected, (), partial(self._remove_rejected, rejected, is_of_record))
+        if os.path.isfile(path) and any(map(is_of_record, log.read_lines(path))):
+            yield Trace("lines", path, texts, partial(self.lane.log.remove_lines, is_of_record))
+
+    def _remove_rejected(self, path: str, is_dropped: Callable[[bytes], bool]) -> None:
+        with self.lane.log.locked():  # compaction writes this file under the lock of the vault
+            log.remove_lines(path, is_dropped)
 
     def git_needles(self, native: str) -> set[bytes]:
         return {f'"{native}"'.encode()}
@@ -158,19 +162,15 @@ class VaultAnswers(Answers):
     def ages(self) -> Iterator[Age]:
         """A register without a topic that was not updated for 90 days is stale (seed 002)."""
         now = self.lane.clock()
-        for record in self.lane.recall_memories():
-            if record.tier == "register" and not record.topic_id:
-                when = time_of(record.updated_at or record.created_at)
-                if now - when > STALE_AFTER:
-                    yield Age(f"vault:{record.id}", "stale", str(when.date()), (now - when).days)
+        for record, updated in stale_registers(self.lane.recall_memories(), now):
+            yield Age(f"vault:{record.id}", "stale", str(updated.date()), (now - updated).days)
 
     def prunable(self) -> Plan:
         """What `propose_deletions` names: duplicates, noise, registers that nobody updates (seed 002)."""
-        proposals = self.lane.propose_deletions()
         return Plan(
             tuple(
-                Step(f"vault:{one['id']}", "delete", f"{one['reason']}: {one['detail']}", first_line(one["text"]))
-                for one in proposals
+                Step(f"vault:{row['id']}", "delete", f"{row['reason']}: {row['detail']}", first_line(row["text"]))
+                for row in self.lane.propose_deletions()
             )
         )
 
@@ -205,21 +205,19 @@ class VaultAnswers(Answers):
         ][::-1]
 
     def before_append(self, data: bytes) -> tuple[bytes, dict[str, str]]:
-        records = [record for line in log.split_lines(data) if isinstance(record := read_line(line), Record)]
-        before = _latest(os.fspath(self.lane.path), {record.id for record in records})
+        records = _records(data)
+        before = self.lane.log.latest({record.id for record in records})
         return render_lines(before.values()), {record.id: _hash(record) for record in records}
 
     def undo_append(
         self, before: bytes, after: Mapping[str, str], settle: Callable[[str, str, bool], None]
     ) -> tuple[list[str], list[Sign]]:
-        path = os.fspath(self.lane.path)
-        parsed = (read_line(line) for line in log.split_lines(before))
-        old_records = {record.id: record for record in parsed if isinstance(record, Record)}
+        old_records = {record.id: record for record in _records(before)}
         lines: list[Record] = []
         back: list[Record] = []  # already: an undo was killed before it was done
         conflicts: list[Sign] = []
-        with files.locked(path) if os.path.isfile(path) else nullcontext():
-            latest = _latest(path, set(after))
+        with self.lane.log.locked():
+            latest = self.lane.log.latest(set(after))
             for id, hash in after.items():
                 old, now = old_records.get(id), latest.get(id)
                 if now is old is None or (now and old and replace(now, version=0) == replace(old, version=0)):
@@ -229,9 +227,8 @@ class VaultAnswers(Answers):
                 elif old is not None:  # a compaction may have left nothing of it
                     lines.append(replace(old, version=max(old.version, now.version if now else 0) + 1))
                 elif now is not None:
-                    lines.append(replace(now, version=now.version + 1, deleted_at=iso(utc_now())))
-            if lines:
-                files.append_lines(path, render_lines(lines))
+                    lines.append(now.next(deleted_at=iso(utc_now())))
+            self.lane.log.append(*lines)
         for record in (*back, *lines):
             settle(f"vault:{record.id}", record.text, record.deleted_at is not None)
         return [f"vault:{record.id}" for record in lines], conflicts
@@ -254,23 +251,17 @@ class VaultAnswers(Answers):
         if not _FOREIGN_ID.fullmatch(memory.native_id):
             raise InvalidInput("Its id cannot be the id of a vault record.", hint="Use letters, digits, - and _.")
         titled = {} if memory.title == first_line(memory.text, 80) else {"title": memory.title}
-        record = storable(
-            Record(
-                id=memory.native_id,
-                text=admitted.text,
-                scope=admitted.scope or vault.scopes[0],
-                category=admitted.fields["category"] or "other",
-                tier=admitted.fields["tier"],
-                topic_id=admitted.fields["topic_id"],
-                tags=list(admitted.tags),
-                created_at=iso(memory.created_at) or "",
-                updated_at=iso(memory.updated_at),
-                source=admitted.fields["source"],
-                version=version if isinstance(version, int) and 0 < version < 10**9 else 1,
-                extra={**extra, **titled, **({"thread": memory.thread} if memory.thread else {})},
-            )
+        record = from_draft(
+            admitted,
+            id=memory.native_id,
+            scope=admitted.scope or vault.scopes[0],
+            created_at=iso(memory.created_at) or "",
+            updated_at=iso(memory.updated_at),
+            source=admitted.fields["source"],
+            version=version if isinstance(version, int) and 0 < version < 10**9 else 1,
+            extra={**extra, **titled, **({"thread": memory.thread} if memory.thread else {})},
         )
-        files.append_lines(os.fspath(vault.path), render_lines([record]))
+        vault.log.append(record)
         return vault.fetch(record.id)
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
@@ -299,14 +290,9 @@ def _hash(record: Record) -> str:
     return hashlib.blake2b(render_lines([replace(record, version=1)]), digest_size=16).hexdigest()
 
 
-def _latest(path: str, ids: set[str]) -> dict[str, Record]:
-    """The last versions of these records of a vault."""
-    found: dict[str, Record] = {}
-    for line in (*log.split_lines(log.read_old(path)), *log.split_lines(_all_of(path))):
-        record = read_line(line)
-        if isinstance(record, Record) and record.id in ids and supersedes(record, found.get(record.id)):
-            found[record.id] = record
-    return found
+def _records(data: bytes) -> list[Record]:
+    """The records of those lines that are whole."""
+    return [record for line in log.split_lines(data) if isinstance(record := read_line(line), Record)]
 
 
 def _is_line_of(id: str, texts: Collection[str], line: bytes) -> bool:
@@ -316,21 +302,3 @@ def _is_line_of(id: str, texts: Collection[str], line: bytes) -> bool:
         return record.id == id
     words = {needle for text in texts for needle in needles(text, every=True)}
     return f'"{id}"'.encode() in line or any(needle in line for needle in words)
-
-
-def _rewrite(path: str, is_dropped: Callable[[bytes], bool]) -> None:
-    def change(data: bytes) -> tuple[bytes, bytes]:
-        lines = [line for line in log.split_lines(data) if line.strip() and not is_dropped(line)]
-        return b"".join(line + b"\n" for line in lines), b""
-
-    log.rewrite(path, change, lambda line: isinstance(read_line(line), Record))
-
-
-def _filter(owner: str, path: str, is_dropped: Callable[[bytes], bool]) -> None:
-    """Take lines out of a side file, which is written under the lock of the vault."""
-    with files.locked(owner) if os.path.isfile(owner) else nullcontext():
-        log.remove_lines(path, is_dropped)
-
-
-def _all_of(path: str) -> bytes:
-    return Path(path).read_bytes() if os.path.isfile(path) else b""

@@ -1,7 +1,7 @@
-"""The vault's gate (seed 002): the seed's eight steps, emptiness first, in its order and words.
+"""The vault's gate (seed 002): a check for emptiness, then the seed's eight steps in its order and words.
 
 A check takes (draft, vault) and returns the draft, perhaps changed, or raises Refused, as in `memlane.gate`.
-Does not write, and does not search itself for what a draft may repeat: it asks the vault.
+What a draft may repeat is looked up in what the vault's log knows. Nothing is written.
 """
 
 from __future__ import annotations
@@ -103,14 +103,17 @@ def pii(draft: Draft, lane: MemoryVault) -> Draft:
 def upsert(draft: Draft, lane: MemoryVault) -> Draft:
     """a register whose topic exists in the scope becomes its next version"""
     topic = draft.fields.get("topic_id")
-    if draft.fields.get("tier") == "register" and topic and (old := lane._register(draft.scope, topic)):
-        return replace(draft, fields={**draft.fields, "upsert_of": old.id})
+    if draft.fields.get("tier") == "register" and topic:
+        with lane.log.reading() as known:
+            old = known.register(draft.scope or lane.scopes[0], topic)
+        if old:
+            return replace(draft, fields={**draft.fields, "upsert_of": old.id})
     return draft
 
 
 def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     """near-duplicates of an active memory in the scope"""
-    if "upsert_of" not in draft.fields and (found := lane._lookalike(draft.scope, draft.text)):
+    if "upsert_of" not in draft.fields and (found := _lookalike(draft, lane)):
         raise _refusal(
             "duplicate",
             "duplicate",
@@ -120,9 +123,24 @@ def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     return draft
 
 
+def _lookalike(draft: Draft, lane: MemoryVault) -> tuple[str, float] | None:
+    """(id, score) of the scope's first active memory that the draft is a near-duplicate of."""
+    from memlane.gate.likeness import Lookalikes
+
+    scope = draft.scope or lane.scopes[0]
+    with lane.log.reading() as known:
+        if scope not in known.lookalikes:  # from here on the log keeps them up to date
+            known.lookalikes[scope] = Lookalikes(lane.similarity_threshold, lane.token_overlap_threshold)
+            active = (record for record in known.active.values() if record.scope == scope)
+            known.lookalikes[scope].fill((record.id, record.text) for record in active)
+        return known.lookalikes[scope].find(draft.text)
+
+
 def capacity(draft: Draft, lane: MemoryVault) -> Draft:
     """a vault that is full"""
-    if "upsert_of" not in draft.fields and (active := len(lane._state().active)) >= lane.max_active:
+    with lane.log.reading() as known:
+        active = len(known.active)
+    if "upsert_of" not in draft.fields and active >= lane.max_active:
         raise _refusal(
             "capacity",
             "full",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,6 +63,10 @@ class Record:
         """The keys of a line in their order on disk; `topic_id` is left out when there is none."""
         values = {key: getattr(self, key) for key in _KEYS if key != "topic_id" or self.topic_id is not None}
         return {**values, **self.extra}
+
+    def next(self, **changes: Any) -> Record:
+        """The version after this one."""
+        return replace(self, version=self.version + 1, **changes)
 
 
 def render_line(record: Record) -> str:
@@ -150,6 +154,15 @@ def supersedes(new: Record, old: Record | None) -> bool:
     return _changed(new) >= _changed(old)
 
 
+def latest(records: Iterable[Record]) -> dict[str, Record]:
+    """The version of each id that counts."""
+    found: dict[str, Record] = {}
+    for record in records:
+        if supersedes(record, found.get(record.id)):
+            found[record.id] = record
+    return found
+
+
 def newest_first(record: Record) -> tuple[float, str]:
     """Sort key: newest first. The id breaks ties, so that compaction changes no order."""
     return -(time_of(record.created_at) - _EARLIEST).total_seconds(), record.id
@@ -220,8 +233,16 @@ def one_line(label: str | None) -> str:
 # -- what is given, in the seed's normal forms
 
 
-def to_draft(text: Any, scope: Any, category: Any, tags: Any, source: Any, tier: Any, topic_id: Any) -> Draft:
-    """A draft with the seed's normal forms: stripped text, lower-case scope, category and tier."""
+def to_draft(
+    text: Any = None,
+    scope: Any = None,
+    category: Any = None,
+    tags: Any = None,
+    source: Any = None,
+    tier: Any = None,
+    topic_id: Any = None,
+) -> Draft:
+    """A draft with the seed's normal forms: stripped text, lower-case scope, category and tier. Raises InvalidInput."""
     fields = {
         "category": lowered(category),
         "tier": "canon" if tier is None else lowered(tier),
@@ -236,14 +257,20 @@ def item_to_draft(item: Mapping[str, Any]) -> Draft:
     if not isinstance(item, Mapping):
         raise InvalidInput("The item is not a mapping.", hint="Give text, scope and category.")
     known(item, frozenset({"text", "scope", "category", "tags", "source", "tier", "topic_id"}), "vault")
-    return to_draft(
-        item.get("text"),
-        item.get("scope"),
-        item.get("category"),
-        item.get("tags"),
-        item.get("source"),
-        item.get("tier"),
-        item.get("topic_id"),
+    return to_draft(**item)
+
+
+def from_draft(draft: Draft, **more: Any) -> Record:
+    """The first record of a draft that has passed the gate, with these other fields. Raises InvalidInput."""
+    return storable(
+        Record(
+            text=draft.text.strip(),
+            category=draft.fields["category"] or "other",
+            tier=draft.fields["tier"],
+            topic_id=draft.fields["topic_id"],
+            tags=list(draft.tags),
+            **more,
+        )
     )
 
 
@@ -254,21 +281,23 @@ def to_text(value: Any) -> str:
 
 
 def to_topic(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput("The topic_id is not text.", hint="Give a stable key such as current_projects.")
-    return (value or "").strip() or None
+    text = _text(value, "The topic_id is not text.", "Give a stable key such as current_projects.")
+    return (text or "").strip() or None
 
 
 def to_source(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput("The source is not text.", hint=f"Use one of: {', '.join(SOURCES)}.")
-    return value
+    return _text(value, "The source is not text.", f"Use one of: {', '.join(SOURCES)}.")
 
 
 def lowered(value: Any) -> str | None:
+    text = _text(value, "Scope, category and tier are text.", "Give strings.")
+    return None if text is None else text.strip().lower()
+
+
+def _text(value: Any, otherwise: str, hint: str) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise InvalidInput("Scope, category and tier are text.", hint="Give strings.")
-    return None if value is None else value.strip().lower()
+        raise InvalidInput(otherwise, hint=hint)
+    return value
 
 
 def to_tags(value: Any) -> tuple[str, ...]:

@@ -1,0 +1,212 @@
+"""The vault's file and what has been read of it: the latest version of each record, and the damage between them.
+
+    .memories/vault.jsonl            {"id":"3f9a1c0b7d2e","version":1, … ,"text":"Mission: keep the runtime stable"}
+    .memories/vault.jsonl.rejected   malformed lines that `compact` moved out of the way
+
+Every write appends whole lines; only `rewrite` replaces the file. Knows nothing of the gate.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from memlane.core.errors import StorageError
+from memlane.disk import files, log
+from memlane.disk.log import Position, read_new, read_old, split_lines
+from memlane.disk.names import refuse_link
+from memlane.lanes.vault.record import Record, latest, newest_first, read_line, render_lines, supersedes, time_of
+
+if TYPE_CHECKING:
+    from memlane.gate.likeness import Lookalikes
+
+
+@dataclass(slots=True)
+class Known:
+    """What has been read of the file. `lines` counts all, `raw` those that are not blank."""
+
+    position: Position = field(default_factory=Position)
+    lines: int = 0
+    raw: int = 0
+    malformed: int = 0
+    pending: bytes = b""  # a last line that does not end yet
+    problems: list[tuple[int, str]] = field(default_factory=list)  # (line, what is wrong with it)
+    latest: dict[str, Record] = field(default_factory=dict)
+    active: dict[str, Record] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # of the lines that the latest versions stand on
+    topics: dict[tuple[str, str], dict[str, Record]] = field(default_factory=dict)
+    lookalikes: dict[str, Lookalikes] = field(default_factory=dict)  # by scope, of those that were asked for
+
+    def register(self, scope: str, topic: str) -> Record | None:
+        """The active register of a topic; the newest, should a race have made two."""
+        return min(self.topics.get((scope, topic), {}).values(), key=newest_first, default=None)
+
+    def read(self, data: bytes) -> None:
+        """Take in the bytes that follow what was read before."""
+        *lines, last = split_lines(self.pending + data)
+        whole = isinstance(read_line(last), Record)  # editors leave out the last line end
+        self.pending = b"" if whole else last
+        for line in (*lines, last) if whole else lines:
+            self.lines += 1
+            if not line.strip():
+                continue
+            self.raw += 1
+            record = read_line(line)
+            if isinstance(record, str):
+                self.malformed += 1
+                self.problems.append((self.lines, record))
+                continue
+            twin = self.latest.get(record.id)
+            if twin is not None and twin.version == record.version and twin != record:
+                why = "has the same id and version as another line; the later one counts"
+                self.problems.append((self.lines, why))
+            self.take(record)
+            if self.latest[record.id] is record:
+                self.numbers[record.id] = self.lines
+        if whole:
+            self.lines -= 1  # its line end is still to come
+
+    def take(self, record: Record) -> None:
+        """Let a record count if it is newer than what is known of its id."""
+        old = self.latest.get(record.id)
+        if not supersedes(record, old):
+            return
+        self.latest[record.id] = record
+        was, now = (None if entry is None or entry.deleted_at else entry for entry in (old, record))
+        if was and was.topic_id:
+            self.topics.get((was.scope, was.topic_id), {}).pop(was.id, None)
+        if now and now.topic_id and now.tier == "register":
+            self.topics.setdefault((now.scope, now.topic_id), {})[now.id] = now
+        if now:
+            self.active[now.id] = now
+        else:
+            self.active.pop(record.id, None)
+        if was and now and (was.scope, was.text) == (now.scope, now.text):
+            return
+        if was and was.scope in self.lookalikes:
+            self.lookalikes[was.scope].remove(was.id)
+        if now and now.scope in self.lookalikes:
+            self.lookalikes[now.scope].add(now.id, now.text)
+
+
+class VaultLog:
+    """A vault's file. Threads may share one: what is `known` is used while `reading` or `changing`."""
+
+    def __init__(self, path: Path, home: Path | None) -> None:
+        """`home` is the bank's folder: a link in the file's place that leads out of it is not followed."""
+        self.path = path
+        self.file = os.fspath(path)
+        self.home = home if home and home in path.parents else None
+        self.known = Known()
+        self._lock = RLock()
+
+    @contextmanager
+    def reading(self) -> Iterator[Known]:
+        """What the file says now, while no other thread of this process uses it. Raises StorageError."""
+        with self._lock:
+            self._update()
+            yield self.known
+
+    @contextmanager
+    def changing(self) -> Iterator[Known]:
+        """What the file says now, while nobody else, other processes included, appends the next version of a record.
+
+        All of the file is compared with what was read: a version that is based on a line which somebody has edited
+        in place would take the edit back.
+        """
+        with self._lock, self.locked():
+            self._update(verify=True)
+            yield self.known
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The file's lock between processes. A file that does not exist yet needs none."""
+        with files.locked(self.file) if os.path.isfile(self.file) else nullcontext():
+            yield
+
+    def forget(self) -> None:
+        """Read the file from its beginning the next time."""
+        self.known = Known()
+
+    def append(self, *records: Record) -> None:
+        if records:
+            self._refuse_link()
+            files.append_lines(self.file, render_lines(records))
+
+    def history(self, id: str) -> list[Record]:
+        """All versions of an id that the file still has, oldest first, tombstones included."""
+        self._refuse_link()
+        quoted = json.dumps(id, ensure_ascii=False).encode()
+        records = (read_line(line) for line in log.read_lines(self.file) if quoted in line)
+        versions = dict.fromkeys(record for record in records if isinstance(record, Record) and record.id == id)
+        return sorted(versions, key=lambda record: record.version)
+
+    def latest(self, ids: set[str]) -> dict[str, Record]:
+        """The last versions of these records in the file, deleted ones included."""
+        records = map(read_line, log.read_lines(self.file))
+        return latest(record for record in records if isinstance(record, Record) and record.id in ids)
+
+    def compact(self) -> tuple[int, int]:
+        """Keep the latest active versions only, by category and age. Returns the number of lines before and after.
+
+        Malformed lines go to `<file>.rejected`.
+        """
+        counts = (0, 0)
+
+        def change(lines: list[bytes]) -> tuple[bytes, bytes]:
+            nonlocal counts
+            parsed = [(line, read_line(line)) for line in lines]
+            records = latest(record for _, record in parsed if isinstance(record, Record)).values()
+            active = [record for record in records if record.deleted_at is None]
+            active.sort(key=lambda record: (record.category, time_of(record.created_at)))
+            counts = len(lines), len(active)
+            return render_lines(active), b"".join(line + b"\n" for line, record in parsed if isinstance(record, str))
+
+        self._refuse_link()
+        if os.path.exists(self.file):
+            self._rewrite(change)
+        return counts
+
+    def remove_lines(self, is_dropped: Callable[[bytes], bool]) -> None:
+        """Rewrite the file without these lines."""
+        self._rewrite(lambda lines: (b"".join(line + b"\n" for line in lines if not is_dropped(line)), b""))
+
+    def _rewrite(self, change: Callable[[list[bytes]], tuple[bytes, bytes]]) -> None:
+        """Replace the lines by change(lines) -> (what stays, what is rejected), while others go on appending."""
+        log.rewrite(
+            self.file,
+            lambda data: change([line for line in split_lines(data) if line.strip()]),
+            is_whole=lambda line: isinstance(read_line(line), Record),
+        )
+
+    def _refuse_link(self) -> None:
+        if self.home:
+            refuse_link(self.file, self.home)
+
+    def _update(self, verify: bool = False) -> None:
+        """Parse what was appended since the last call, or all of the file when it was edited."""
+        self._refuse_link()
+        try:
+            data, anew = read_new(self.file, self.known.position, verify)
+            while anew:
+                self.known = Known(self.known.position)
+                for line in split_lines(read_old(self.file)):
+                    if isinstance(record := read_line(line), Record):
+                        self.known.take(record)
+                self.known.read(data)
+                # A compaction may have carried lines over between the two reads: look once more.
+                data, anew = read_new(self.file, self.known.position)
+        except OSError as error:
+            self.forget()
+            why = files.unreadable(self.file, error).why
+            raise StorageError(
+                f"{self.path.name} cannot be read: {why}.", hint="Check the file's owner and mode."
+            ) from error
+        if data:
+            self.known.read(data)
