@@ -241,10 +241,10 @@ class VaultAnswers(Answers):
     def put_back(self, memory: Memory) -> Memory:
         """Append the record with its own id, version and dates, once the vault's checks have passed it."""
         vault, fields = self.lane, dict(memory.fields)
-        tier, topic, source = (fields.pop(name, None) for name in ("tier", "topic_id", "source"))
+        labels = {name: fields.pop(name, None) for name in ("tier", "topic_id", "source")}
         version = fields.pop("version", 1)
         extra = {name: value for name, value in fields.items() if name not in Record.__slots__}
-        draft = to_draft(memory.text, memory.scope, memory.type, memory.tags, source, tier, topic)
+        draft = to_draft(memory.text, memory.scope, memory.tags, category=memory.type, **labels)
         admitted = admit(vault.checks, draft, vault)
         if "upsert_of" in admitted.fields:
             raise AlreadyExists(f"Its topic has a register here: vault:{admitted.fields['upsert_of']}.")

@@ -104,21 +104,10 @@ def parse_line(line: str) -> Record:
     for key in ("scope", "category", "tier", "topic_id", "created_at", "updated_at", "source", "deleted_at"):
         if not isinstance(values.get(key), str | None):
             raise ValueError(f"has a wrong {key}: text is expected")
-    return Record(
-        id=values["id"],
-        text=values["text"],
-        scope=(values.get("scope") or "shared").lower(),
-        category=values.get("category") or "other",
-        tier=(values.get("tier") or "canon").lower(),
-        topic_id=values.get("topic_id") or None,
-        tags=tags,
-        created_at=values.get("created_at") or "",
-        updated_at=values.get("updated_at") or None,
-        source=values.get("source"),
-        deleted_at=values.get("deleted_at") or None,
-        version=version,
-        extra={key: value for key, value in values.items() if key not in _KEYS},
-    )
+    fields = {key: value for key, value in values.items() if key in _KEYS and (value or key == "source")}
+    for key in fields.keys() & {"scope", "tier"}:
+        fields[key] = fields[key].lower()
+    return Record(**fields, extra={key: value for key, value in values.items() if key not in _KEYS})
 
 
 def read_line(line: bytes) -> Record | str:
@@ -233,22 +222,14 @@ def one_line(label: str | None) -> str:
 # -- what is given, in the seed's normal forms
 
 
-def to_draft(
-    text: Any = None,
-    scope: Any = None,
-    category: Any = None,
-    tags: Any = None,
-    source: Any = None,
-    tier: Any = None,
-    topic_id: Any = None,
-) -> Draft:
-    """A draft with the seed's normal forms: stripped text, lower-case scope, category and tier. Raises InvalidInput."""
-    fields = {
-        "category": lowered(category),
-        "tier": "canon" if tier is None else lowered(tier),
-        "topic_id": to_topic(topic_id),
-        "source": to_source(source),
-    }
+def to_draft(text: Any = None, scope: Any = None, tags: Any = None, **labels: Any) -> Draft:
+    """A draft in the seed's normal forms: stripped text, lower-case scope, category and tier. Raises InvalidInput.
+
+    `labels` are category, tier (canon when there is none), topic_id and source.
+    """
+    fields = {name: normal(labels.get(name)) for name, normal in LABELS.items()}
+    if fields["tier"] is None:
+        fields["tier"] = "canon"
     return Draft(to_text(text), tags=to_tags(tags), scope=lowered(scope) or "", fields=fields)
 
 
@@ -256,7 +237,7 @@ def item_to_draft(item: Mapping[str, Any]) -> Draft:
     """The draft of one item of `bulk_add`. Raises InvalidInput."""
     if not isinstance(item, Mapping):
         raise InvalidInput("The item is not a mapping.", hint="Give text, scope and category.")
-    known(item, frozenset({"text", "scope", "category", "tags", "source", "tier", "topic_id"}), "vault")
+    known(item, frozenset({"text", "scope", "tags", *LABELS}), "vault")
     return to_draft(**item)
 
 
@@ -307,6 +288,6 @@ def to_tags(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for item in items if (tag := item.strip())))
 
 
-NORMAL: dict[str, Callable[[Any], str | None]] = {
+LABELS: dict[str, Callable[[Any], str | None]] = {
     "category": lowered, "tier": lowered, "topic_id": to_topic, "source": to_source,
 }  # fmt: skip

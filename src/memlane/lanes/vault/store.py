@@ -26,10 +26,10 @@ from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known
 from memlane.lanes.vault import proposals
 from memlane.lanes.vault.checks import CHECKS, LABEL_CHECKS, UPDATE_CHECKS, guarded
-from memlane.lanes.vault.log import VaultLog
+from memlane.lanes.vault.log import Known, VaultLog
 from memlane.lanes.vault.record import (
     CATEGORIES,
-    NORMAL,
+    LABELS,
     TIERS,
     Record,
     from_draft,
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
 SCOPES = ("shared", "orion", "elysia")
 FLOOR = 0.50
-_NATIVE = frozenset({"category", "tier", "topic_id", "source"})
-_FIELDS = frozenset({"text", "title", "tags", "type", "scope", "thread", *_NATIVE})
+_FIELDS = frozenset({"text", "title", "tags", "type", "scope", "thread", *LABELS})
 
 
 class MemoryVault:
@@ -102,7 +101,8 @@ class MemoryVault:
         That keeps its category, tags and source where none are given; the source of a new memory is then "manual".
         Raises Refused by the gate and InvalidInput for a value of the wrong type; then nothing is written.
         """
-        return self._add(to_draft(text, scope, category, tags, source, tier, topic_id)).id
+        labels = {"category": category, "source": source, "tier": tier, "topic_id": topic_id}
+        return self._add(to_draft(text, scope, tags, **labels)).id
 
     def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Add many in one append. What the gate refuses is reported with its place in `items`; the rest is stored."""
@@ -158,7 +158,8 @@ class MemoryVault:
         """Append the next version of this topic's register, or its first. Raises Refused."""
         if not to_topic(topic_id):
             raise InvalidInput("The topic is empty.", hint="Give a stable key such as current_projects.")
-        return self._add(to_draft(text, scope, category, tags, source, "register", topic_id))
+        labels = {"category": category, "source": source, "tier": "register", "topic_id": topic_id}
+        return self._add(to_draft(text, scope, tags, **labels))
 
     def delete_memory(self, id: str) -> bool:
         """Append a tombstone. False when the id is unknown or already deleted."""
@@ -244,24 +245,7 @@ class MemoryVault:
     def vault_stats(self) -> dict[str, Any]:
         """Counts of what is active, deleted, raw and damaged."""
         with self.log.reading() as state:
-            active = list(state.active.values())
-            deleted, raw, malformed = len(state.latest) - len(active), state.raw, state.malformed
-        categories = Counter(record.category for record in active)
-        return {
-            "active_count": len(active),
-            "max_active": self.max_active,
-            "utilization_pct": round(100 * len(active) / self.max_active, 1) if self.max_active else 100.0,
-            "deleted_count": deleted,
-            "raw_lines": raw,
-            "compactable_lines": raw - len(active),
-            "bloat_ratio": round(raw / len(active), 2) if active else float(raw or 1),
-            "by_scope": dict(Counter(record.scope for record in active)),
-            "by_tier": dict(Counter(record.tier for record in active)),
-            "by_category": dict(categories),
-            "register_topics": sum(1 for record in active if record.tier == "register" and record.topic_id),
-            "unknown_categories": sum(count for name, count in categories.items() if name not in CATEGORIES),
-            "malformed_lines": malformed,
-        }
+            return stats(state, self.max_active)
 
     def compact(self) -> dict[str, int]:
         """Rewrite the file with the latest active versions only, by category and age. Not reversible.
@@ -315,7 +299,8 @@ class MemoryVault:
         try:
             with self.log.reading() as state:
                 active = list(state.active.values())
-                problems = [*state.problems, *self._oddities(active, state.numbers)]
+                odd = ((state.numbers.get(record.id), _oddity(record, self.scopes)) for record in active)
+                problems = [*state.problems, *((line, why) for line, why in odd if line and why)]
                 problems.sort(key=lambda problem: problem[0])
                 if state.pending.strip():
                     problems.append((state.lines + 1, "is torn: the last line is incomplete"))
@@ -330,7 +315,7 @@ class MemoryVault:
         return self._memory(self.get_memory(native))
 
     def put(self, draft: Draft) -> Memory:
-        known(draft.fields, _NATIVE, self.name)
+        known(draft.fields, frozenset(LABELS), self.name)
         fields = dict(draft.fields) if draft.type is None else {**draft.fields, "category": draft.type}
         normal = to_draft(draft.text, draft.scope or self.scopes[0], tags=draft.tags, **fields)
         return self._memory(
@@ -430,7 +415,7 @@ class MemoryVault:
             to_tags(changes.get("tags")),
             scope=lowered(changes.get("scope")),
             thread=changes.get("thread"),
-            fields={name: normal(changes[name]) for name, normal in NORMAL.items() if name in changes},
+            fields={name: normal(changes[name]) for name, normal in LABELS.items() if name in changes},
         )
         checks = guarded(UPDATE_CHECKS if "text" in changes else LABEL_CHECKS, self.guard)
         draft = gate.admit(checks, draft, self)
@@ -456,18 +441,6 @@ class MemoryVault:
     def _now(self) -> str:
         return iso(self.clock()) or ""
 
-    def _oddities(self, active: Iterable[Record], numbers: Mapping[str, int]) -> Iterator[tuple[int, str]]:
-        """(line, why) of records that are read but may not be seen everywhere."""
-        for record in active:
-            if record.id not in numbers:
-                continue
-            if record.tier not in TIERS:
-                why = f"has an unknown tier, so that no snapshot shows it: use one of {', '.join(TIERS)}"
-                yield numbers[record.id], why
-            elif record.scope not in self.scopes:
-                why = f"has a scope that is not configured: use one of {', '.join(self.scopes)}"
-                yield numbers[record.id], why
-
     def _active(self, scope: str | Sequence[str] | None) -> list[Record]:
         with self.log.reading() as state:
             records = list(state.active.values())
@@ -478,6 +451,27 @@ class MemoryVault:
             raise InvalidInput("A scope is text, or a list of text.", hint=f"There are: {', '.join(self.scopes)}.")
         scopes = {name.strip().lower() for name in names}
         return [record for record in records if record.scope in scopes]
+
+
+def stats(state: Known, max_active: int) -> dict[str, Any]:
+    """Counts of what is active, deleted, raw and damaged."""
+    active = state.active.values()
+    categories = Counter(record.category for record in active)
+    return {
+        "active_count": len(active),
+        "max_active": max_active,
+        "utilization_pct": round(100 * len(active) / max_active, 1) if max_active else 100.0,
+        "deleted_count": len(state.latest) - len(active),
+        "raw_lines": state.raw,
+        "compactable_lines": state.raw - len(active),
+        "bloat_ratio": round(state.raw / len(active), 2) if active else float(state.raw or 1),
+        "by_scope": dict(Counter(record.scope for record in active)),
+        "by_tier": dict(Counter(record.tier for record in active)),
+        "by_category": dict(categories),
+        "register_topics": sum(1 for record in active if record.tier == "register" and record.topic_id),
+        "unknown_categories": sum(count for name, count in categories.items() if name not in CATEGORIES),
+        "malformed_lines": state.malformed,
+    }
 
 
 def search_score(query: str, text: str) -> float:
@@ -493,6 +487,15 @@ def search_score(query: str, text: str) -> float:
     low_query, low_text = query.lower(), text.lower()
     bonus = 0.3 if low_query.strip() in low_text else 0.0
     return len(shared) / len(words) + bonus + 0.4 * SequenceMatcher(None, low_query, low_text).ratio()
+
+
+def _oddity(record: Record, scopes: Sequence[str]) -> str | None:
+    """Why a record is read but may not be seen everywhere."""
+    if record.tier not in TIERS:
+        return f"has an unknown tier, so that no snapshot shows it: use one of {', '.join(TIERS)}"
+    if record.scope not in scopes:
+        return f"has a scope that is not configured: use one of {', '.join(scopes)}"
+    return None
 
 
 def _first(records: list[Record], limit: int | None) -> list[Record]:
