@@ -23,7 +23,8 @@ from pathlib import Path
 
 from memlane import Bank
 from memlane.core.model import Draft
-from memlane.lanes.records.store import RecordLane, render
+from memlane.lanes.records.record import render
+from memlane.lanes.records.store import RecordLane
 
 WORDS = "auth cache deploy index queue release search server session token vault worker config schema test".split()
 CAPTURE = """

@@ -19,7 +19,7 @@ from memlane.capture import transcript_file
 from memlane.capture.messages import Captured, capture
 from memlane.capture.scope import relative, scope_of
 from memlane.core.front_matter import find_front, load_front
-from memlane.lanes.records.store import Record, subject_of
+from memlane.lanes.records.record import Record, subject_of
 
 TWO = "Errors extend AppError.\nThey carry a code."
 CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"

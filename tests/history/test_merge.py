@@ -24,7 +24,7 @@ from memlane.history.merge import merge
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable, undecided
 from memlane.lanes.merging import document as note
-from memlane.lanes.records.store import content_hash
+from memlane.lanes.records.record import content_hash
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.merging import archive, index, topic
 from memlane.lanes.vault.merging import vault

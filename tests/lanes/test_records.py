@@ -16,7 +16,7 @@ import pytest
 from conftest import Clock, tree
 from memlane import InvalidInput, NotFound, RecordLane
 from memlane.core.model import Problem
-from memlane.lanes.records.store import content_hash
+from memlane.lanes.records.record import content_hash
 
 WHEN = "2025-01-15T10:30:00Z"
 TEXT = "All errors extend AppError.\nThey carry a code."

@@ -11,8 +11,9 @@ from memlane.core.dates import iso
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front
 from memlane.core.model import Draft, Memory, Problem
 from memlane.lanes import merging
-from memlane.lanes.answers import Answers, Command, Progress, Trace
-from memlane.lanes.records.store import ARCHIVE, content_hash, is_record_id
+from memlane.lanes.answers import Answers, Command, Trace
+from memlane.lanes.records.record import Record, broken_rules, content_hash, is_record_id, parse_file
+from memlane.lanes.records.store import ARCHIVE
 
 
 class RecordAnswers(Answers):
@@ -23,15 +24,9 @@ class RecordAnswers(Answers):
         yield from self.file_traces("archive", self._inside(f"{ARCHIVE}/{native}.md"))
         yield from self.file_traces("file", self.path_of(native))
 
-    def format_problems(self, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
-        """What the seed's own validation finds, and what a merge left undecided."""
-        for problem in self.lane.validate():
-            if paths is None or os.fspath(problem.path) in paths:
-                yield problem
-        for path in progress(list(self.lane.files() if paths is None else paths)):
-            for item in () if isinstance(path, Problem) else self.lane.parse(path):
-                if isinstance(item, Memory) and (why := merging.undecided(item)):
-                    yield Problem(item.path, why)
+    def broken_rules(self, memory: Memory) -> Iterator[str]:
+        record = parse_file(memory.file)
+        return broken_rules(record) if isinstance(record, Record) else iter(())
 
     def fix_for(self, problem: Problem, command: Command) -> str | None:
         if "lies in a sub-folder" in problem.why:

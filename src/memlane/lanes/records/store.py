@@ -15,76 +15,53 @@ Does not choose what to capture: that is `memlane.capture.messages`.
 from __future__ import annotations
 
 import builtins
-import hashlib
-import json
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
-from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
 from memlane.core.model import Draft, Memory, Problem, Removed
-from memlane.core.text import joined, keywords, newline_of
+from memlane.core.text import joined, keywords
 from memlane.disk import files, trash
 from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.trash import TRASH
-from memlane.lanes import edited, known, read_file, readable
+from memlane.lanes import known, readable
+from memlane.lanes.records.record import (
+    KEYS,
+    Record,
+    broken_rules,
+    checked,
+    content_hash,
+    is_made,
+    is_record_id,
+    made_id,
+    message_key,
+    native_of,
+    parse_file,
+    render,
+    rewritten,
+    subject_of,
+    to_memory,
+)
 
 if TYPE_CHECKING:
     from memlane.capture.messages import Captured
     from memlane.lanes.records.answers import RecordAnswers
 
-KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
-SCOPE = re.compile(r"global|file:.+|area:.+")
 KEYWORDS = 10  # that a message without any gets
 FUZZY = 0.6
 ARCHIVE = ".archive"
-_SAYS = re.compile(r"[^\W_]")
-_THREAD = re.compile(r"^# thread: (.+?)[ \t]*\r?\n", re.MULTILINE)
 _FIELDS = frozenset({"text", "title", "tags", "scope", "thread", "created_at"})
-_DRAFT_FIELDS = frozenset({"id", "subject", "keywords", "applies_to", "occurred_at", "content_hash"})
 _ANY_ID = "00000000-0000-4000-8000-000000000000"
-_UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A captured message with the seed's field names. `thread` is ours: the session it belongs to."""
-
-    id: str
-    subject: str
-    keywords: tuple[str, ...]
-    applies_to: str
-    occurred_at: str
-    content_hash: str
-    content: str
-    path: str
-    thread: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        shape = {name: getattr(self, name) for name in self.__slots__}
-        return {**shape, "keywords": list(self.keywords)}
-
-
-def content_hash(content: str) -> str:
-    """The first 16 hex digits of the content's SHA-256."""
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
-
-
-def subject_of(text: str) -> str:
-    """The first line that says something, cut with `...` at 200 characters; a fence or a rule says nothing."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    line = next((line for line in lines if _SAYS.search(line) and not line.startswith(("```", "~~~"))), "")
-    return line if len(line) <= 200 else line[:197] + "..."
 
 
 class RecordLane:
@@ -104,7 +81,7 @@ class RecordLane:
         self.clock = clock
         self.checks = gate.common(guard)
         self.tombstones = tombstones or Tombstones()
-        self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime, str] | None]] = {}
+        self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime | None, str] | None]] = {}
         self._listed: tuple[int, frozenset[str]] = (0, frozenset())
         self._gone: tuple[tuple[int, ...], frozenset[str]] = ((), frozenset())
 
@@ -178,35 +155,20 @@ class RecordLane:
         offset: int = 0,
     ) -> builtins.list[Record]:
         """Records, the newest first by the instant they occurred, whatever the time zone it is written in."""
-        wanted = keyword.lower() if keyword else None
-        found = [
-            record
-            for record in self._records()
-            if (scope is None or record.applies_to == scope)
-            and (wanted is None or wanted in map(str.lower, record.keywords))
-        ]
-        found.sort(key=lambda record: (_instant(record), record.id), reverse=True)
-        return found[offset:] if limit is None else found[offset : offset + limit]
+        word = keyword.lower() if keyword else None
+        records = [record for record in self._records(scope) if word is None or word in map(str.lower, record.keywords)]
+        records.sort(key=lambda record: (record.instant, record.id), reverse=True)
+        return records[offset:] if limit is None else records[offset : offset + limit]
 
     def find(self, query: str, *, limit: int = 10, scope: str | None = None) -> builtins.list[Record]:
         """Records whose keywords match the words of the query, fuzzily; best first, then the newest."""
         words = query.lower().split()
-        likeness: dict[tuple[str, str], float] = {}
+        likeness = cache(_likeness)
         scored = []
-        for record in self._records():
-            if scope is not None and record.applies_to != scope:
-                continue
-            total = 0.0
-            for word in words:
-                best = 0.0
-                for keyword in record.keywords:
-                    pair = (word, keyword.lower())
-                    if pair not in likeness:
-                        likeness[pair] = _likeness(*pair)
-                    best = max(best, likeness[pair])
-                total += best
+        for record in self._records(scope):
+            total = sum(max(likeness(word, keyword.lower()) for keyword in record.keywords) for word in words)
             if total:
-                scored.append((total / len(words), _instant(record), record.id, record))
+                scored.append((total / len(words), record.instant, record.id, record))
         return [record for *_, record in sorted(scored, key=lambda row: row[:3], reverse=True)[:limit]]
 
     def index(self) -> dict[str, Any]:
@@ -223,18 +185,11 @@ class RecordLane:
         """Everything the seed's rules object to, unreadable files and wrong hashes included. Writes nothing."""
         problems: list[Problem] = []
         for path in self.files():
-            if isinstance(path, Problem):
-                problems.append(path)
-                continue
-            record = self._parse(path)
+            record = path if isinstance(path, Problem) else parse_file(path)
             if isinstance(record, Problem):
                 problems.append(record)
             elif record is not None:
-                problems.extend(Problem(Path(path), why) for why in _objections(record))
-                if record.id != _native(path):
-                    problems.append(Problem(Path(path), "id is not the file's name"))
-                if record.content_hash != content_hash(record.content):
-                    problems.append(Problem(Path(path), "content_hash is not that of the content"))
+                problems.extend(Problem(Path(record.path), why) for why in broken_rules(record))
         return problems
 
     def prune(
@@ -245,16 +200,16 @@ class RecordLane:
         Returns them with the reason, the oldest first. With `dry_run`, changes nothing.
         """
         oldest = self.clock() - timedelta(days=keep_days) if keep_days else None
-        found = []
+        pruned = []
         for place, record in enumerate(self.list()):
-            if oldest is not None and _instant(record) < oldest:
-                found.append((record, f"older than {keep_days} days"))
+            if oldest is not None and record.instant < oldest:
+                pruned.append((record, f"older than {keep_days} days"))
             elif keep_count and place >= keep_count:
-                found.append((record, f"beyond the newest {keep_count}"))
-        found.reverse()
-        for record, _ in () if dry_run else found:
-            self.archive(_native(record.path))
-        return found
+                pruned.append((record, f"beyond the newest {keep_count}"))
+        pruned.reverse()
+        for record, _ in () if dry_run else pruned:
+            self.archive(record.native_id)
+        return pruned
 
     @property
     def answers(self) -> RecordAnswers:
@@ -278,17 +233,17 @@ class RecordLane:
                 yield path
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
-        record = self._parse(path)
+        record = parse_file(path)
         if isinstance(record, Problem):
             yield record
         elif record is not None:
-            yield _memory(record)
+            yield to_memory(record)
 
     def fetch(self, native: str) -> Memory:
-        return _memory(self._record(self._existing(native)))
+        return to_memory(self._record(self._existing(native)))
 
     def put(self, draft: Draft) -> Memory:
-        known(draft.fields, _DRAFT_FIELDS, self.name)
+        known(draft.fields, frozenset(KEYS), self.name)
         fields = dict(draft.fields)
         record, remarks = self._create(
             replace(
@@ -303,7 +258,7 @@ class RecordLane:
             ),
             derive=True,
         )
-        return replace(_memory(record), remarks=remarks)
+        return replace(to_memory(record), remarks=remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
@@ -313,7 +268,7 @@ class RecordLane:
         return self._change(native, lambda old: {"text": joined(old.content, text)})
 
     def drop(self, native: str) -> Removed:
-        record = self._parse(self._existing(native))
+        record = parse_file(self._existing(native))
         removed = self.set_aside(native)
         if isinstance(record, Record):
             self.tombstones.bury((removed.id, record.content))
@@ -325,7 +280,7 @@ class RecordLane:
         now = self.clock()
         with files.locked(path):  # so that nobody changes what is on its way out
             moved = trash.put(path, self.root, now)
-        return Removed(f"records:{_native(path)}", "trash", Path(moved), now)
+        return Removed(f"records:{native_of(path)}", "trash", Path(moved), now)
 
     def archive(self, native: str) -> Removed:
         """Move a record into the folder `.archive`, where nothing reads it. `recover` brings it back."""
@@ -333,54 +288,22 @@ class RecordLane:
         target = inside(self.root, ARCHIVE, os.path.basename(path))
         with files.locked(path):
             files.move(path, target)
-        return Removed(f"records:{_native(path)}", "archive", Path(target), self.clock())
+        return Removed(f"records:{native_of(path)}", "archive", Path(target), self.clock())
 
     def recover(self, native: str) -> Memory:
         path = self._path(native)
-        gone = [(name, lies) for name, lies, _ in trash.contents(self.root)]
-        for name, lies in (*gone, *self._archived()):
+        for name, lies, _ in (*trash.contents(self.root), *self._archived()):
             if name == os.path.basename(path):
-                if isinstance(record := self._parse(lies), Record):
+                if isinstance(record := parse_file(lies), Record):
                     self.tombstones.lift(record.content)
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in trash.contents(self.root):
-            yield Removed(f"records:{name.removesuffix('.md')}", "trash", Path(lies), when)
-        for name, lies in self._archived():
-            when = datetime.fromtimestamp(os.stat(lies).st_ctime, UTC)
-            yield Removed(f"records:{name.removesuffix('.md')}", "archive", Path(lies), when)
-
-    # -- the format
-
-    def _parse(self, path: str) -> Record | Problem | None:
-        text = read_file(path)
-        if text is None or isinstance(text, Problem):
-            return text
-        front = find_front(text)
-        if front is None:
-            return Problem(Path(path), "has no front matter; a record begins with ---")
-        try:
-            values = load_front(text[front.start : front.end])
-        except FrontMatterError as error:
-            return Problem(Path(path), f"front matter {error}", error.line)
-        for key in KEYS[:5]:
-            if values.get(key) in (None, "", []):
-                return Problem(Path(path), f"front matter has no {key}")
-        words = values["keywords"]
-        return Record(
-            id=str(values["id"]),
-            subject=str(values["subject"]),
-            keywords=tuple(map(str, words)) if isinstance(words, list) else (str(words),),
-            applies_to=str(values["applies_to"]),
-            occurred_at=str(values["occurred_at"]),
-            content_hash=str(values.get("content_hash") or ""),
-            content=text[front.body :],
-            path=path,
-            thread=_thread(values, text[front.start : front.end]),
-        )
+        for how, gone in (("trash", trash.contents(self.root)), ("archive", self._archived())):
+            for name, lies, when in gone:
+                yield Removed(f"records:{name.removesuffix('.md')}", how, Path(lies), when)
 
     # -- files
 
@@ -401,12 +324,12 @@ class RecordLane:
         if derive:
             words = draft.tags or tuple(keywords(draft.text, KEYWORDS))
             draft = replace(draft, title=draft.title or subject_of(draft.text), tags=words)
-        id = id or _made_id(_key(when, content_hash(draft.text)))
-        return _checked(draft, id, when, self._path(id)), draft.remarks
+        id = id or made_id(message_key(when, content_hash(draft.text)))
+        return checked(draft, id, when, self._path(id)), draft.remarks
 
     def _write(self, record: Record) -> str | None:
         """Write a new record; the path of the present one, when another process was first with the same message."""
-        made = _made_id(_key(record.occurred_at, record.content_hash)) == record.id
+        made = made_id(message_key(record.occurred_at, record.content_hash)) == record.id
         try:
             files.create(record.path, files.encoded(render(record)))
         except AlreadyExists:
@@ -432,16 +355,16 @@ class RecordLane:
             )
             draft = gate.admit(self.checks, draft, self)
             when = changes.get("created_at", old.occurred_at)
-            new = _checked(draft, _ANY_ID, iso(when) if isinstance(when, datetime) else when, path)
+            new = checked(draft, _ANY_ID, iso(when) if isinstance(when, datetime) else when, path)
             new = replace(new, id=old.id)  # one that is no version-4 UUID may stay what it is
             if new != old:
-                files.replace(path, files.encoded(_rewritten(readable(path), old, new)))
-        return replace(_memory(new), remarks=(*draft.remarks, *self.tombstones.lift(new.content)))
+                files.replace(path, files.encoded(rewritten(readable(path), old, new)))
+        return replace(to_memory(new), remarks=(*draft.remarks, *self.tombstones.lift(new.content)))
 
     def _holder(self, record: Record) -> str | None:
         """Where the record lies that already holds this message: under the id made from it, or under a foreign id."""
-        key = _key(record.occurred_at, record.content_hash)
-        path = os.path.join(self.root, f"{_made_id(key)}.md")
+        key = message_key(record.occurred_at, record.content_hash)
+        path = os.path.join(self.root, f"{made_id(key)}.md")
         if os.path.exists(path):
             return path
         for name in self._foreign_names():
@@ -452,8 +375,9 @@ class RecordLane:
                 continue
             stamp = (info.st_mtime_ns, info.st_size)
             if (entry := self._foreign.get(name)) is None or entry[0] != stamp:
-                found = self._parse(other)
-                entry = self._foreign[name] = (stamp, _key_of(found) if isinstance(found, Record) else None)
+                found = parse_file(other)
+                found_key = (moment(found.occurred_at), found.content_hash) if isinstance(found, Record) else None
+                entry = self._foreign[name] = (stamp, found_key)
             if entry[1] == key:
                 return other
         return None
@@ -463,7 +387,7 @@ class RecordLane:
         try:
             changed = os.stat(self.root).st_mtime_ns
             if changed != self._listed[0]:
-                found = [name for name in os.listdir(os.fsencode(self.root)) if not _is_made(name)]
+                found = [name for name in os.listdir(os.fsencode(self.root)) if not is_made(name)]
                 names = (os.fsdecode(name) for name in found if name.endswith(b".md") and name[:1] != b".")
                 self._listed = (changed, frozenset(names))
         except OSError:
@@ -474,26 +398,27 @@ class RecordLane:
         """The names of the records in the trash and in the archive, remembered while these folders do not change."""
         changed = tuple(_changed_at(os.path.join(self.root, name)) for name in (TRASH, ARCHIVE))
         if changed != self._gone[0]:
-            deleted = (name for name, _, _ in trash.contents(self.root))
-            self._gone = (changed, frozenset([*deleted, *(name for name, _ in self._archived())]))
+            gone = (*trash.contents(self.root), *self._archived())
+            self._gone = (changed, frozenset(name for name, _, _ in gone))
         return self._gone[1]
 
-    def _archived(self) -> Iterator[tuple[str, str]]:
-        """(name it had, where it lies) of everything in the archive."""
+    def _archived(self) -> Iterator[tuple[str, str, datetime]]:
+        """(name it had, where it lies, when it was moved) of everything in the archive."""
         folder = os.path.join(self.root, ARCHIVE)
-        try:
-            names = sorted(os.listdir(folder))
-        except FileNotFoundError:
-            return
-        yield from ((name, os.path.join(folder, name)) for name in names if name.endswith(".md"))
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if name.endswith(".md"):
+                with suppress(FileNotFoundError):  # recovered meanwhile
+                    yield name, path, datetime.fromtimestamp(os.stat(path).st_ctime, UTC)
 
-    def _records(self) -> Iterator[Record]:
+    def _records(self, scope: str | None = None) -> Iterator[Record]:
         for path in self.files():
-            if isinstance(path, str) and isinstance(record := self._parse(path), Record):
+            record = parse_file(path) if isinstance(path, str) else path
+            if isinstance(record, Record) and scope in (None, record.applies_to):
                 yield record
 
     def _record(self, path: str) -> Record:
-        record = self._parse(path)
+        record = parse_file(path)
         if isinstance(record, Record):
             return record
         if record is None:
@@ -513,145 +438,6 @@ class RecordLane:
         return path
 
 
-def render(record: Record) -> str:
-    """The file of a new record: the six keys in the seed's order, a blank line, the content as it is."""
-    lines = [
-        f"id: {plain(record.id)}",
-        f"subject: {plain(record.subject)}",
-        "keywords:",
-        *(f"  - {plain(keyword)}" for keyword in record.keywords),
-        f"applies_to: {plain(record.applies_to)}",
-        f"occurred_at: {plain(record.occurred_at)}",
-        f"content_hash: {plain(record.content_hash)}",
-    ]
-    if record.thread is not None:
-        lines.append(f"# thread: {plain(record.thread)}")
-    return "\n".join(("---", *lines, "---", "", record.content))
-
-
-def _rewritten(text: str, old: Record, new: Record) -> str:
-    """The file with the keys that changed; other keys, comments, quoting and line ends stay as they were."""
-    before, after = old.to_dict(), new.to_dict()
-    text = edited(text, {key: after[key] for key in KEYS if after[key] != before[key]})
-    if new.thread != old.thread:
-        text = _with_thread(text, new.thread)
-    return text if new.content == old.content else with_body(text, new.content)
-
-
-def _thread(values: Mapping[str, Any], source: str) -> str | None:
-    """The session's name: the key that somebody wrote, else the comment below the six keys."""
-    if values.get("thread") is not None:
-        return str(values["thread"])
-    match = _THREAD.search(source)
-    if match is None:
-        return None
-    try:
-        return str(json.loads(match[1])) if match[1].startswith('"') else match[1]
-    except ValueError:
-        return match[1]
-
-
-def _with_thread(text: str, thread: str | None) -> str:
-    """The file with another session's name: in the key where there is one, else in the comment."""
-    front = find_front(text)
-    if front is None:
-        return text
-    source = text[front.start : front.end]
-    if "thread" in load_front(source):
-        return edited(text, {"thread": thread})
-    comment = "" if thread is None else f"# thread: {plain(thread)}{newline_of(text)}"
-    return text[: front.start] + _THREAD.sub("", source) + comment + text[front.end :]
-
-
-def _memory(record: Record) -> Memory:
-    return Memory(
-        id=f"records:{_native(record.path)}",
-        lane="records",
-        text=record.content,
-        title=record.subject,
-        file=record.path,
-        tags=record.keywords,
-        scope=record.applies_to,
-        thread=record.thread,
-        created_at=moment(record.occurred_at),
-        fields={"occurred_at": record.occurred_at, "content_hash": record.content_hash},
-    )
-
-
-def _checked(draft: Draft, id: str, occurred_at: Any, path: str) -> Record:
-    """A record of a draft that has passed the gate. Raises InvalidInput naming the first rule it breaks."""
-    record = Record(
-        id=id,
-        subject=" ".join((draft.title or "").split()),
-        keywords=draft.tags,
-        applies_to=draft.scope or "",
-        occurred_at=str(occurred_at),
-        content_hash=content_hash(draft.text),
-        content=draft.text,
-        path=path,
-        thread=draft.thread,
-    )
-    for why in _objections(record):
-        raise InvalidInput(f"Not stored: {why}.", hint="docs/formats.md lists the rules of a record.")
-    return record
-
-
-def _objections(record: Record) -> Iterator[str]:
-    """The seed's validation rules, as sentences about what breaks them."""
-    if not is_record_id(record.id):
-        yield "id must be a version-4 UUID"
-    if not 1 <= len(record.subject) <= 200 or not record.subject.strip():
-        yield "subject must have 1 to 200 characters"
-    if not 1 <= len(record.keywords) <= 20:
-        yield "there must be 1 to 20 keywords"
-    if any(not isinstance(word, str) or not 1 <= len(word) <= 50 or not word.strip() for word in record.keywords):
-        yield "each keyword must have 1 to 50 characters"
-    if not SCOPE.fullmatch(record.applies_to):
-        yield "applies_to must be global, file:<path> or area:<name>"
-    if not _is_datetime(record.occurred_at):
-        yield "occurred_at must be an ISO 8601 date and time"
-    if len(record.content.strip()) < 10:
-        yield "content must have at least 10 characters"
-
-
-def _is_datetime(value: str) -> bool:
-    return len(value) > 10 and value[10] in "T " and moment(value) is not None
-
-
-def is_record_id(id: str) -> bool:
-    """Whether this is a version-4 UUID, as the seed wants it."""
-    return isinstance(id, str) and _UUID4.fullmatch(id.lower()) is not None
-
-
-def _key(occurred_at: str, hash: str) -> tuple[datetime, str]:
-    when = moment(occurred_at) if isinstance(occurred_at, str) and _is_datetime(occurred_at) else None
-    if when is None:
-        raise InvalidInput(
-            "Not stored: occurred_at must be an ISO 8601 date and time.",
-            hint="Write it like 2025-01-15T10:30:00Z.",
-        )
-    return when, hash
-
-
-def _key_of(record: Record) -> tuple[datetime, str] | None:
-    when = moment(record.occurred_at)
-    return (when, record.content_hash) if when else None
-
-
-def _made_id(key: tuple[datetime, str]) -> str:
-    """A version-4-shaped UUID from (instant, hash). Its last four digits check the rest: see `_is_made`."""
-    digest = hashlib.sha256(f"{key[0].isoformat()} {key[1]}".encode()).hexdigest()
-    head = (
-        f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-{'89ab'[int(digest[15], 16) & 3]}{digest[16:19]}-{digest[19:27]}"
-    )
-    return f"{head}{zlib.crc32(head.encode()) & 0xFFFF:04x}"
-
-
-def _is_made(name: bytes) -> bool:
-    """Whether a file's name is an id that was made here: asked of every file in the folder, so it works on bytes."""
-    return len(name) == 39 and b"%04x.md" % (zlib.crc32(name[:32]) & 0xFFFF) == name[32:]
-
-
 def _changed_at(folder: str) -> int:
     try:
         return os.stat(folder).st_mtime_ns
@@ -659,18 +445,10 @@ def _changed_at(folder: str) -> int:
         return 0
 
 
-def _native(path: str) -> str:
-    return os.path.basename(path)[:-3]
-
-
-def _instant(record: Record) -> datetime:
-    return moment(record.occurred_at) or datetime.min.replace(tzinfo=utc_now().tzinfo)
-
-
 def _likeness(word: str, keyword: str) -> float:
     """1.0 for the keyword or one of its words, down to FUZZY for a misspelt one, 0 below that."""
-    parts = re.findall(r"\w+", keyword)
-    return 1.0 if word == keyword or word in parts else max(map(partial(_ratio, word), {keyword, *parts}), default=0.0)
+    parts = {keyword, *re.findall(r"\w+", keyword)}
+    return 1.0 if word in parts else max(_ratio(word, part) for part in parts)
 
 
 def _ratio(word: str, keyword: str) -> float:

@@ -9,7 +9,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.model import Plan, Step
-from memlane.lanes.records.store import Record
+from memlane.lanes.records.record import Record
 from memlane.surfaces.cli.options import apply_option, content_argument, json_from_bank, limit_option, with_bank
 from memlane.surfaces.cli.output import print_plan, print_problems, print_result, print_stored, take_text
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
-from memlane.lanes.records.store import Record
+from memlane.lanes.records.record import Record
 from memlane.surfaces.mcp.tools import ADDS, READS, Limit, Words, tool, without_lane
 
 Scope = Annotated[str | None, Field(description="global, file:PATH or area:NAME")]
