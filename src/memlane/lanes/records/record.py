@@ -100,11 +100,17 @@ def parse_file(path: str) -> Record | Problem | None:
 
 def render(record: Record) -> str:
     """The file of a new record: the six keys in the seed's order, a blank line, the content as it is."""
-    keys = [f"{key}: {plain(getattr(record, key))}" for key in KEYS if key != "keywords"]
-    keys[2:2] = ["keywords:", *(f"  - {plain(keyword)}" for keyword in record.keywords)]
-    if record.thread is not None:
-        keys.append(f"# thread: {plain(record.thread)}")
-    return "\n".join(("---", *keys, "---", "", record.content))
+    lines = [
+        f"id: {plain(record.id)}",
+        f"subject: {plain(record.subject)}",
+        "keywords:",
+        *(f"  - {plain(keyword)}" for keyword in record.keywords),
+        f"applies_to: {plain(record.applies_to)}",
+        f"occurred_at: {plain(record.occurred_at)}",
+        f"content_hash: {plain(record.content_hash)}",
+        *([] if record.thread is None else [f"# thread: {plain(record.thread)}"]),
+    ]
+    return "\n".join(("---", *lines, "---", "", record.content))
 
 
 def rewritten(text: str, old: Record, new: Record) -> str:

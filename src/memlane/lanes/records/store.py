@@ -103,18 +103,16 @@ class RecordLane:
 
         Writes one file. Raises InvalidInput for a field that breaks the seed's rules, Refused by the gate.
         """
-        when = iso(occurred_at) if isinstance(occurred_at, datetime) else occurred_at
-        record, _ = self._create(
-            Draft(
-                content,
-                title=subject,
-                tags=tuple(keywords) if not isinstance(keywords, str) else (keywords,),
-                scope=applies_to,
-                thread=thread,
-                fields={"id": id, "occurred_at": when if when is not None else iso(self.clock())},
-            )
+        when = self.clock() if occurred_at is None else occurred_at
+        draft = Draft(
+            content,
+            title=subject,
+            tags=tuple(keywords) if not isinstance(keywords, str) else (keywords,),
+            scope=applies_to,
+            thread=thread,
+            fields={"id": id, "occurred_at": iso(when) if isinstance(when, datetime) else when},
         )
-        return record
+        return self._create(draft)[0]
 
     def capture(self, transcript: str | Path) -> Captured:
         """Store what is worth keeping of a client's transcript, from its beginning: see `memlane.capture.messages`.
@@ -147,16 +145,14 @@ class RecordLane:
             return None
 
     def list(
-        self,
-        *,
-        scope: str | None = None,
-        keyword: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
+        self, *, scope: str | None = None, keyword: str | None = None, limit: int | None = None, offset: int = 0
     ) -> builtins.list[Record]:
         """Records, the newest first by the instant they occurred, whatever the time zone it is written in."""
-        word = keyword.lower() if keyword else None
-        records = [record for record in self._records(scope) if word is None or word in map(str.lower, record.keywords)]
+        records = [
+            record
+            for record in self._records(scope)
+            if not keyword or keyword.lower() in map(str.lower, record.keywords)
+        ]
         records.sort(key=lambda record: (record.instant, record.id), reverse=True)
         return records[offset:] if limit is None else records[offset : offset + limit]
 
@@ -244,20 +240,16 @@ class RecordLane:
 
     def put(self, draft: Draft) -> Memory:
         known(draft.fields, frozenset(KEYS), self.name)
-        fields = dict(draft.fields)
-        record, remarks = self._create(
-            replace(
-                draft,
-                title=draft.title or fields.get("subject"),
-                tags=draft.tags or tuple(fields.get("keywords", ())),
-                scope=draft.scope or fields.get("applies_to") or "global",
-                fields={
-                    "id": fields.get("id"),
-                    "occurred_at": fields.get("occurred_at") or iso(draft.created_at or self.clock()),
-                },
-            ),
-            derive=True,
+        given = draft.fields.get
+        occurred_at = given("occurred_at") or iso(draft.created_at or self.clock())
+        draft = replace(
+            draft,
+            title=draft.title or given("subject"),
+            tags=draft.tags or tuple(given("keywords", ())),
+            scope=draft.scope or given("applies_to") or "global",
+            fields={"id": given("id"), "occurred_at": occurred_at},
         )
+        record, remarks = self._create(draft, derive=True)
         return replace(to_memory(record), remarks=remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:

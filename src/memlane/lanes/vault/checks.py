@@ -30,43 +30,31 @@ def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
     """empty text"""
     text = draft.text.strip()
     if not text:
-        raise _refusal("not_empty", "empty", "Not stored: the text is empty.", "Say what is to be remembered.")
+        raise _refusal("not_empty", "empty", "the text is empty", "Say what is to be remembered.")
     return replace(draft, text=text)
 
 
 def noise(draft: Draft, lane: MemoryVault) -> Draft:
     """journal-only signals such as tick markers and heartbeats"""
     if signal := noise_signal(draft.text):
-        raise _refusal(
-            "noise",
-            "noise",
-            f"Not stored: the text contains the journal-only signal {signal!r}.",
-            "Keep it in the journal; store what was learned from it, in other words.",
-        )
+        hint = "Keep it in the journal; store what was learned from it, in other words."
+        raise _refusal("noise", "noise", f"the text contains the journal-only signal {signal!r}", hint)
     return draft
 
 
 def log_tier(draft: Draft, lane: MemoryVault) -> Draft:
     """tier "log\""""
     if draft.fields.get("tier") == "log":
-        raise _refusal(
-            "log_tier",
-            "log_tier",
-            'Not stored: tier "log" is journal-only.',
-            "Keep it in the journal, or use tier canon or register for what should last.",
-        )
+        hint = "Keep it in the journal, or use tier canon or register for what should last."
+        raise _refusal("log_tier", "log_tier", 'tier "log" is journal-only', hint)
     return draft
 
 
 def length(draft: Draft, lane: MemoryVault) -> Draft:
     """text over 1200 characters"""
     if len(draft.text) > MAX_TEXT:
-        raise _refusal(
-            "length",
-            "too_long",
-            f"Not stored: the text is too long ({len(draft.text)} characters; {MAX_TEXT} are allowed).",
-            "Compress it, or split it into several memories.",
-        )
+        why = f"the text is too long ({len(draft.text)} characters; {MAX_TEXT} are allowed)"
+        raise _refusal("length", "too_long", why, "Compress it, or split it into several memories.")
     return draft
 
 
@@ -75,12 +63,8 @@ def known_words(draft: Draft, lane: MemoryVault) -> Draft:
     given = {"scope": draft.scope, "tier": draft.fields.get("tier"), "source": draft.fields.get("source")}
     for name, allowed in (("scope", lane.scopes), ("tier", TIERS), ("source", SOURCES)):
         if given[name] is not None and given[name] not in allowed:
-            raise _refusal(
-                "known_words",
-                f"unknown_{name}",
-                f"Not stored: there is no such {name}.",
-                f"Use one of: {', '.join(allowed)}.",
-            )
+            hint = f"Use one of: {', '.join(allowed)}."
+            raise _refusal("known_words", f"unknown_{name}", f"there is no such {name}", hint)
     return draft
 
 
@@ -96,7 +80,7 @@ def pii(draft: Draft, lane: MemoryVault) -> Draft:
         found = secrets.check_pii(draft.text)
     if found:
         kinds = ", ".join(dict.fromkeys(found))
-        raise _refusal("pii", "sensitive", f"Not stored: the text contains PII ({kinds}).", gate.WHERE_NOT_WHAT)
+        raise _refusal("pii", "sensitive", f"the text contains PII ({kinds})", gate.WHERE_NOT_WHAT)
     return draft
 
 
@@ -114,12 +98,9 @@ def upsert(draft: Draft, lane: MemoryVault) -> Draft:
 def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     """near-duplicates of an active memory in the scope"""
     if "upsert_of" not in draft.fields and (found := _lookalike(draft, lane)):
-        raise _refusal(
-            "duplicate",
-            "duplicate",
-            f"Not stored: Duplicate of {found[0]} (similarity {found[1]:.2f}).",
-            f"Update {found[0]} instead, or say what is new.",
-        )
+        id, score = found
+        why = f"Duplicate of {id} (similarity {score:.2f})"
+        raise _refusal("duplicate", "duplicate", why, f"Update {id} instead, or say what is new.")
     return draft
 
 
@@ -141,12 +122,9 @@ def capacity(draft: Draft, lane: MemoryVault) -> Draft:
     with lane.log.reading() as known:
         active = len(known.active)
     if "upsert_of" not in draft.fields and active >= lane.max_active:
-        raise _refusal(
-            "capacity",
-            "full",
-            f"Not stored: the vault is full ({active} of {lane.max_active} active memories).",
-            "Delete or merge some first: propose_deletions and find_consolidation_candidates list them.",
-        )
+        hint = "Delete or merge some first: propose_deletions and find_consolidation_candidates list them."
+        why = f"the vault is full ({active} of {lane.max_active} active memories)"
+        raise _refusal("capacity", "full", why, hint)
     return draft
 
 
@@ -174,5 +152,5 @@ def noise_signal(text: str) -> str | None:
     return next((signal for signal in NOISE if signal in lowered), None)
 
 
-def _refusal(check: str, code: str, message: str, hint: str) -> Refused:
-    return Refused(message, check=check, code=code, hint=hint)
+def _refusal(check: str, code: str, why: str, hint: str) -> Refused:
+    return Refused(f"Not stored: {why}.", check=check, code=code, hint=hint)

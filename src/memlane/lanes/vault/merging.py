@@ -117,21 +117,13 @@ def _set(line: _Line, changes: Mapping[str, Any], records: dict[_Line, Record], 
     records[line] = parse_line(raw[line].decode())
 
 
-def _latest(lines: Iterable[_Line], records: Mapping[_Line, Record]) -> dict[str, _Line]:
-    found: dict[str, _Line] = {}
-    for line in lines:
-        old = found.get(line.id)
-        if line not in records:
-            continue
-        if old is None or records[line].version >= records[old].version:
-            found[line.id] = line
-    return found
-
-
 def _registers(lines: Iterable[_Line], records: Mapping[_Line, Record]) -> dict[tuple[str, str], set[_Line]]:
     """The active registers of each topic of each scope."""
+    latest: dict[str, _Line] = {}
+    for line in sorted((line for line in lines if line in records), key=lambda line: records[line].version):
+        latest[line.id] = line
     found: dict[tuple[str, str], set[_Line]] = {}
-    for line in _latest(lines, records).values():
+    for line in latest.values():
         record = records[line]
         if record.tier == "register" and record.topic_id and not record.deleted_at:
             found.setdefault((record.scope, record.topic_id), set()).add(line)

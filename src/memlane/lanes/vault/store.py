@@ -210,11 +210,7 @@ class MemoryVault:
         return _first([record for _, record in scored], limit)
 
     def find_consolidation_candidates(
-        self,
-        scope: str | Sequence[str] | None = None,
-        floor: float = FLOOR,
-        *,
-        similarity_floor: float | None = None,
+        self, scope: str | Sequence[str] | None = None, floor: float = FLOOR, *, similarity_floor: float | None = None
     ) -> list[tuple[Record, Record, float]]:
         """(newer, older, score) of similar active memories in the same scope, best first. Writes nothing.
 
