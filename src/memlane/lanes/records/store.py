@@ -222,9 +222,8 @@ class RecordLane:
     def files(self) -> Iterator[str | Problem]:
         for path in files.walk(self.root):
             if isinstance(path, str) and os.path.dirname(path) != os.fspath(self.root):
-                yield Problem(
-                    Path(path), "lies in a sub-folder and is not read; records lie side by side in one folder"
-                )
+                why = "lies in a sub-folder and is not read; records lie side by side in one folder"
+                yield Problem(Path(path), why)
             else:
                 yield path
 

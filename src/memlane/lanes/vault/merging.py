@@ -1,4 +1,4 @@
-"""Merge what two branches made of a vault: lines are united, and who changed a record later wins. Pure functions."""
+"""Merge two branches of a vault: all lines are kept, and the later change of a record wins. Pure functions."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     other. Damaged lines stay as they are.
     """
     first, left, right = (_log(data) for data in (base, ours, theirs))
-    one, two = survivors(first.order, left.order, right.order)
-    raw = {line: max(_numbered(log, line) for log in (left, right) if line in log.raw)[1] for line in (*one, *two)}
+    mine, yours = survivors(first.order, left.order, right.order)
+    raw = {line: max(_numbered(log, line) for log in (left, right) if line in log.raw)[1] for line in (*mine, *yours)}
     records = {line: parse_line(raw[line].decode()) for line in raw if line.id}
-    order = interleaved(one, two, key=lambda line: _place(line, records))
-    apart = {line.id for line in set(one) - set(two)} & {line.id for line in set(two) - set(one)}
-    moved = {line.id for line in set(one) & set(two) if left.raw[line] != right.raw[line]}
-    chains: dict[str, tuple[list[_Line], list[_Line]]] = {id: ([], []) for id in (apart | moved) - {""}}
-    for number, side in enumerate((one, two)):
+    order = interleaved(mine, yours, key=lambda line: _place(line, records))
+    only_mine, only_yours, both = set(mine) - set(yours), set(yours) - set(mine), set(mine) & set(yours)
+    changed_apart = {line.id for line in only_mine} & {line.id for line in only_yours}
+    renumbered = {line.id for line in both if left.raw[line] != right.raw[line]}
+    chains: dict[str, tuple[list[_Line], list[_Line]]] = {id: ([], []) for id in (changed_apart | renumbered) - {""}}
+    for number, side in enumerate((mine, yours)):
         for line in side:
             if line.id in chains:
                 chains[line.id][number].append(line)

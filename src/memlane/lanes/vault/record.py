@@ -1,9 +1,9 @@
-"""Records of the vault (seed 002) as values: their line in the file, which of two counts, their order, their words.
+"""Records of the vault (seed 002) as values: their line in the file, their versions and order, their normal forms.
 
     {"id":"3f9a1c0b7d2e","version":1, … ,"text":"Mission: keep the runtime stable"}
 
 What a caller gives becomes a draft in the seed's normal forms; a record becomes a line, a Memory or Markdown.
-Does not read or write files and does not judge a text: the vault does the one, its checks do the other.
+Does not read or write files (see `log`) and does not judge a text (see `checks`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def render_lines(records: Iterable[Record]) -> bytes:
 
 def parse_line(line: str) -> Record:
     """The record that a line holds. Raises ValueError that says what is wrong with it, never quoting it."""
-    if not line.lstrip(" \t\r\n").startswith("{"):  # many such lines are told quickly
+    if not line.lstrip(" \t\r\n").startswith("{"):  # quick, for files that have many such lines
         raise ValueError("is not a JSON object")
     try:
         values = json.loads(line)

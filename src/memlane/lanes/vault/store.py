@@ -106,29 +106,25 @@ class MemoryVault:
 
     def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Add many in one append. What the gate refuses is reported with its place in `items`; the rest is stored."""
-        stored: list[dict[str, Any]] = []
+        stored: dict[int, Record] = {}
         errors: list[dict[str, Any]] = []
-        lines: list[Record] = []
         items = list(items)  # before anything is locked: an iterable may raise, or take its time
         upserts = any(isinstance(item, Mapping) and item.get("topic_id") for item in items)
         with self.log.changing() if upserts else self.log.reading():
             try:
                 for index, item in enumerate(items):
                     try:
-                        record = self._admitted(item_to_draft(item))
+                        stored[index] = record = self._admitted(item_to_draft(item))
+                        self.log.known.take(record)  # so that the next item of the batch is compared with this one
                     except MemlaneError as error:
                         errors.append({"index": index, "message": str(error)})
-                    else:
-                        lines.append(record)
-                        stored.append({"index": index, "id": record.id})
-                        self.log.known.take(record)  # so that the next item of the batch is compared with this one
-                self.log.append(*lines)
+                self.log.append(*stored.values())
             except BaseException:
                 self.log.forget()
                 raise
-        for record in lines:
+        for record in stored.values():
             self.tombstones.lift(record.text)
-        return {"stored": stored, "errors": errors}
+        return {"stored": [{"index": index, "id": record.id} for index, record in stored.items()], "errors": errors}
 
     def update_memory(
         self,
@@ -376,16 +372,10 @@ class MemoryVault:
         fields, state = draft.fields, self.log.known
         extra = {name: value for name in ("title", "thread") if (value := getattr(draft, name)) is not None}
         if old := state.active.get(fields.get("upsert_of", "")):
-            record = old.next(
-                text=draft.text.strip(),
-                category=fields["category"] or old.category,
-                tags=list(draft.tags) or old.tags,
-                source=fields["source"] or old.source,
-                updated_at=self._now(),
-                extra={**old.extra, **extra},
-                remarks=draft.remarks,
-            )
-            return storable(record)
+            given = {"category": fields["category"], "source": fields["source"], "tags": list(draft.tags)}
+            values = {name: value for name, value in given.items() if value} | {"extra": {**old.extra, **extra}}
+            text = draft.text.strip()
+            return storable(old.next(text=text, updated_at=self._now(), remarks=draft.remarks, **values))
         while (id := os.urandom(6).hex()) in state.latest:
             pass
         return from_draft(
@@ -415,10 +405,8 @@ class MemoryVault:
         )
         checks = guarded(UPDATE_CHECKS if "text" in changes else LABEL_CHECKS, self.guard)
         draft = gate.admit(checks, draft, self)
-        values = {"scope": draft.scope, **draft.fields}
-        values = {
-            name: value for name, value in values.items() if value or name == "topic_id"
-        }  # a topic may be cleared
+        labels = {"scope": draft.scope, **draft.fields}
+        values = {name: value for name, value in labels.items() if value or name == "topic_id"}  # that may be cleared
         if "text" in changes:
             values["text"] = draft.text.strip()
         if "tags" in changes:
