@@ -6,7 +6,6 @@ Reads a file, writes none.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import zlib
@@ -21,6 +20,7 @@ from memlane.core.errors import InvalidInput
 from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
 from memlane.core.model import Draft, Memory, Problem
 from memlane.core.text import newline_of
+from memlane.disk.log import json_of
 from memlane.lanes import edited, read_file
 
 KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
@@ -129,10 +129,8 @@ def _thread(values: Mapping[str, Any], source: str) -> str | None:
     match = _THREAD.search(source)
     if match is None:
         return None
-    try:
-        return str(json.loads(match[1])) if match[1].startswith('"') else match[1]
-    except ValueError:
-        return match[1]
+    unquoted = json_of(match[1]) if match[1].startswith('"') else None
+    return match[1] if unquoted is None else str(unquoted)
 
 
 def _with_thread(text: str, thread: str | None) -> str:

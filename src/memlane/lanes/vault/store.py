@@ -3,8 +3,8 @@
 New memories are appended without a lock. To append the next version of a memory, a process holds the file's lock from
 the moment it reads the last one, so that no two changes are based on the same version. The seed's verbs raise Refused
 (a ValueError) and NotFound (a KeyError) and return Records. The gate is best effort between processes: a
-near-duplicate that slips through a race is found by `find_consolidation_candidates`. The file is read in `log`, a
-line in `record`, and what is refused is in `checks`. Does not use the index: search_memories has the seed's scoring.
+near-duplicate that slips through a race is found by `find_consolidation_candidates`. Reading and appending lines is
+up to `log`, their format to `record`, the gate to `checks`. Does not use the index: search has the seed's own scoring.
 """
 
 from __future__ import annotations
