@@ -13,16 +13,17 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from memlane import __version__
 from memlane.care.checks import Check, checks
-from memlane.care.inventory import Progress, Survey, survey, unseen
+from memlane.care.inventory import Inventory, Progress, take, unseen
 from memlane.core.errors import MemlaneError
 from memlane.gate import redacted
 
 SEVERITIES = ("error", "warning", "info")
+Flags = Mapping[str, Any] | None  # settings that override the configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,14 @@ class Finding:
     fixable: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What was found, the gravest first, and what `treat` has mended."""
 
-    survey: Survey
+    inventory: Inventory
     findings: tuple[Finding, ...]
     mended: tuple[Finding, ...] = ()
 
@@ -53,67 +54,56 @@ class Report:
         return {name: sum(finding.severity == name for finding in self.findings) for name in SEVERITIES}
 
     def to_dict(self) -> dict[str, Any]:
-        bank = self.survey.opened
+        bank = self.inventory.opened
         return {
             "bank": os.fspath(bank.root) if bank else None,
-            "memories": len(self.survey.memories),
+            "memories": len(self.inventory.memories),
             "versions": {
                 "memlane": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version,
             },
             "counts": self.counts,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "mended": [finding.to_dict() for finding in self.mended],
+            **{name: [finding.to_dict() for finding in getattr(self, name)] for name in ("findings", "mended")},
         }  # fmt: skip
 
 
 def examine(
-    folder: str | None = None,
-    flags: Mapping[str, Any] | None = None,
-    *,
-    deep: bool = False,
-    progress: Progress = unseen,
+    folder: str | None = None, flags: Flags = None, *, deep: bool = False, progress: Progress = unseen
 ) -> Report:
     """Run every check. With `deep`, compare the index with one made anew. Changes not a byte."""
-    seen = survey(folder, flags, progress)
-    asked = [check for check in checks(deep=deep) if seen.opened or not check.needs_bank]
-    found = [finding for check in asked for finding in _findings(check, seen)]
-    return Report(seen, tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))))
+    inventory = take(folder, flags, progress)
+    possible = [check for check in checks(deep=deep) if inventory.opened or not check.needs_bank]
+    findings = [finding for check in possible for finding in _findings(check, inventory)]
+    return Report(inventory, tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))))
 
 
-def treat(
-    report: Report,
-    flags: Mapping[str, Any] | None = None,
-    *,
-    deep: bool = False,
-    progress: Progress = unseen,
-) -> Report:
+def treat(report: Report, flags: Flags = None, *, deep: bool = False, progress: Progress = unseen) -> Report:
     """Mend what can be mended without harm, and look again. What could not be mended says why."""
+    todo = [finding for finding in report.findings if finding.fixable]
+    if not todo:
+        return report
     failed: dict[Finding, str] = {}
     mends = {check.name: check.mend for check in checks(deep=deep)}
-    todo = [finding for finding in report.findings if finding.fixable]
     for finding in todo:
         try:
             if mend := mends[finding.check]:
-                mend(report.survey, finding.where)
+                mend(report.inventory, finding.where)
         except MemlaneError as error:
             failed[finding] = str(error)
         except OSError as error:
             failed[finding] = f"{error.strerror or error}."
-    if not todo:
-        return report
-    if report.survey.opened:
-        report.survey.opened.close()
-    after = examine(report.survey.folder, flags, deep=deep, progress=progress)
+    if report.inventory.opened:
+        report.inventory.opened.close()
+    after = examine(report.inventory.folder, flags, deep=deep, progress=progress)
     left = tuple(
         replace(finding, why=f"{finding.why}; it was not mended: {failed[finding]}") if finding in failed else finding
         for finding in after.findings
     )
-    return Report(after.survey, left, tuple(finding for finding in todo if finding not in after.findings))
+    return Report(after.inventory, left, tuple(finding for finding in todo if finding not in after.findings))
 
 
-def _findings(check: Check, seen: Survey) -> Iterator[Finding]:
+def _findings(check: Check, inventory: Inventory) -> Iterator[Finding]:
     try:
-        for where, why, fix in check.look(seen):
+        for where, why, fix in check.look(inventory):
             fixable = check.mend is not None
             yield Finding(check.name, check.severity, redacted(where), redacted(why), redacted(fix), fixable)
     except MemlaneError as error:

@@ -1,7 +1,7 @@
-"""One look over all of a bank: every file with its mode, every memory without its text, all damage.
+"""All that a bank holds: every file with its mode, every memory without its text, all damage.
 
-A survey never raises for what is wrong with a bank or its configuration: that is what it is about. Reads only; the
-index is not opened. What is to be made of it is said in `memlane.care.doctor`.
+Taking an inventory never raises for what is wrong with a bank or its configuration: the inventory reports that. Reads
+only, and does not open the index. `memlane.care.doctor` judges what is in it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Entry:
     """A memory without its text: `shape` is the digest that the index has of it, `words` that of its text alone."""
 
     memory: Memory
@@ -77,71 +77,72 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """What there is. Where no bank could be opened, `error` says why."""
+class Inventory:
+    """All that there is. Where no bank could be opened, `error` says why."""
 
     folder: str | None  # as the caller named it
     config: Config | None = None
     error: MemlaneError | None = None
     opened: Bank | None = None
     files: tuple[File, ...] = ()
-    memories: tuple[Seen, ...] = ()
+    memories: tuple[Entry, ...] = ()
     problems: tuple[Problem, ...] = ()
     alone: Mapping[str, str] = field(default_factory=dict, hash=False)  # ids by file, where it holds one memory alone
 
     @property
     def bank(self) -> Bank:
-        """The bank; to be asked for only where there is one."""
+        """The bank; only for checks that need one."""
         if self.opened is None:
             raise NotEnabled("There is no bank.")
         return self.opened
 
     @property
     def project(self) -> Path:
-        """The folder that the bank belongs to; without one, where its configuration would be looked for."""
+        """The folder that the bank belongs to; without one, where its configuration would be."""
         if self.config and self.config.project:
             return self.config.project
         return Path(self.folder or ".").expanduser().absolute()
 
     def command(self, *words: str) -> str:
-        """A command line of memlane that works where this survey was asked for."""
-        return shlex.join(["memlane", *(["--bank", self.folder] if self.folder else []), *words])
+        """A command line of memlane for this bank."""
+        return command_line(self.folder, *words)
 
 
-def survey(
-    folder: str | None = None,
-    flags: Mapping[str, Any] | None = None,
-    progress: Progress = unseen,
-) -> Survey:
-    """Look over the bank of a folder. `progress` is handed the files that are to be read, and hands them on."""
+def command_line(folder: str | None, *words: str) -> str:
+    """A command line of memlane for the bank that the caller named by this folder, or by none."""
+    return shlex.join(["memlane", *(["--bank", folder] if folder else []), *words])
+
+
+def take(folder: str | None = None, flags: Mapping[str, Any] | None = None, progress: Progress = unseen) -> Inventory:
+    """The inventory of a folder's bank. `progress` is handed the files to read, and hands them on."""
     settings = None
     try:
         settings = config.load(folder, flags)
         config.profile(settings)
         bank = Bank(settings)
     except MemlaneError as error:
-        return Survey(folder, settings, error)
-    memories: list[Seen] = []
+        return Inventory(folder, settings, error)
+    memories: list[Entry] = []
     problems: list[Problem] = []
     for name in NAMES:
         try:
-            for item in _items(bank.lane(name), progress):
+            for item in read_lane(bank.lane(name), progress):
                 if isinstance(item, Problem):
                     problems.append(item)
                 else:
-                    memories.append(replace(_seen(item), deleted=bank.tombstones.held(item)))
+                    memories.append(_entry(item, bank.tombstones.held(item)))
         except (MemlaneError, OSError) as error:
             problems.append(Problem(settings.lane_root(name), f"cannot be read: {error}"))
     problems += bank.tombstones.problems()
-    found = [file for place in places(bank) for file in _walk(os.fspath(place))]
-    found = [_read(file, bank.guard) for file in progress(found, "auditing")]
-    alone = {
-        item.memory.file: item.memory.id for item in memories if not bank.lane(item.memory.lane).answers.shares_files
-    }
-    return Survey(folder, settings, None, bank, tuple(found), tuple(memories), tuple(dict.fromkeys(problems)), alone)
+    paths = [file for place in places(bank) for file in walk(os.fspath(place))]
+    found = tuple(_read(file, bank.guard) for file in progress(paths, "auditing"))
+    listed = [entry.memory for entry in memories]
+    alone = {memory.file: memory.id for memory in listed if not bank.lane(memory.lane).answers.shares_files}
+    return Inventory(folder, settings, None, bank, found, tuple(memories), tuple(dict.fromkeys(problems)), alone)
 
 
-def _items(lane: Lane, progress: Progress) -> Iterator[Memory | Problem]:
+def read_lane(lane: Lane, progress: Progress) -> Iterator[Memory | Problem]:
+    """Every memory of a lane, and its damage."""
     for path in progress(list(lane.files()), "reading"):
         if isinstance(path, Problem):
             yield path
@@ -162,8 +163,8 @@ def may(path: str, what: int) -> bool:
     return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _walk(root: str) -> Iterator[File]:
-    """Everything below a folder and the folder itself, links not followed; what vanishes meanwhile is left out."""
+def walk(root: str) -> Iterator[File]:
+    """Everything below a folder and the folder itself, links not followed, without what vanishes meanwhile."""
     pending = [root]
     while pending:
         path = pending.pop()
@@ -202,15 +203,16 @@ def _conflict(data: bytes, path: str) -> int | None:
     return next((n for n, (line, code) in enumerate(lines, 1) if _MARKER.match(line) and not (markdown and code)), None)
 
 
-def _seen(memory: Memory) -> Seen:
+def _entry(memory: Memory, deleted: str | None) -> Entry:
     text = memory.text.strip()
     data, digest = shape(memory)
-    return Seen(
+    return Entry(
         memory=replace(memory, text=""),
         shape=digest,
         words=hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest() if text else None,
         links=tuple(dict.fromkeys(node for node, _, _ in links_in(memory.text))),
-        suspicious=tuple(json.loads(data)["suspicious"]),  # quicker than to judge the text again
+        suspicious=tuple(json.loads(data)["suspicious"]),  # quicker than judging the text again
+        deleted=deleted,
     )
 
 

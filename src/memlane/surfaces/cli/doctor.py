@@ -69,7 +69,7 @@ def _near(where: str) -> str:
 
 
 def _summary(report: Report) -> str:
-    count = len(report.survey.memories)
+    count = len(report.inventory.memories)
     memories = f"{count:,} {'memory' if count == 1 else 'memories'}"
     if not report.findings:
         return f"all is well: {memories}, nothing found"
@@ -77,5 +77,5 @@ def _summary(report: Report) -> str:
         f"{count:,} {name}{'s' * (count > 1 and name != 'info')}" for name, count in report.counts.items() if count
     ]
     fixable = sum(finding.fixable for finding in report.findings)
-    mend = f"; {report.survey.command('doctor', '--fix')} mends {fixable:,}" if fixable and not report.mended else ""
+    mend = f"; {report.inventory.command('doctor', '--fix')} mends {fixable:,}" if fixable and not report.mended else ""
     return f"{', '.join(words)} in {memories}{mend}"

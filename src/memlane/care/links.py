@@ -1,0 +1,50 @@
+"""Links that lead nowhere: to a memory that does not exist, or to a file that is not in the project. Reads only."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memlane.core.model import Memory
+from memlane.lanes.answers import Sign
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+_FILE_NAME = re.compile(r"[^\n<>|*?\"]+\.[A-Za-z]\w{0,7}")
+_PLACE_IN_FILE = re.compile(r"[#^].*|:\d+(?:[:-]\d+)?$")
+Linking = Sequence[tuple[Memory, Collection[str]]]  # memories, and the nodes of `links_in` that they link to
+
+
+def to_no_memory(bank: Bank, linking: Linking, ids: Collection[str], command: Callable[..., str]) -> Iterator[Sign]:
+    """Links to memories that are not among these ids, each with the command that restores its target, if one can."""
+    removed: set[str] | None = None
+    for memory, nodes in linking:
+        for node in nodes:
+            kind, _, name = node.partition(":")
+            if kind == "memory" and name not in ids and f"notes:{name}" not in ids:
+                if removed is None:  # rarely needed
+                    removed = {deleted.id for deleted in bank.removed()}
+                back = next((id for id in (name, f"notes:{name}") if id in removed), None)
+                fix = command("restore", back) if back else f"Correct the link in {memory.file}"
+                yield memory.id, f"links to {node}, which is {'deleted' if back else 'no memory'}", fix
+
+
+def to_no_file(bank: Bank, linking: Linking, known: Collection[str]) -> Iterator[Sign]:
+    """Links to files that are neither in the project nor in the bank; `known` are the bank's file names and ids."""
+    project = bank.config.project
+    if not project:
+        return  # the memories of a bank for all projects speak of files of any project
+    for memory, nodes in linking:
+        for node in nodes:
+            kind, _, target = node.partition(":")
+            name = _PLACE_IN_FILE.sub("", target).strip()
+            if kind != "ghost" or "://" in name or not _FILE_NAME.fullmatch(name):
+                continue
+            base = os.path.basename(name)
+            if not any(known_name in known for known_name in (name, base, f"{base}.md")) and not any(
+                os.path.lexists(folder / name) for folder in (project, bank.root, memory.path.parent)
+            ):
+                yield memory.id, f"links to {name}, a file that is not there", f"Correct the link in {memory.file}"

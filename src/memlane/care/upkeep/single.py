@@ -1,0 +1,122 @@
+"""What can be said of a memory by itself: its lane's rules, its links, its age, its size."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import timedelta
+
+from memlane.care import ages
+from memlane.care.inventory import places, walk
+from memlane.care.links import to_no_file, to_no_memory
+from memlane.care.upkeep.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
+from memlane.core.dates import utc_now
+from memlane.core.model import Memory
+from memlane.disk import anchors
+from memlane.lanes import NAMES
+from memlane.lanes.layers import aging
+
+LONG = 50_000  # characters of a note or record
+SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
+
+
+def pruned(reading: Reading) -> Iterator[Item]:
+    for name in NAMES:
+        if name in reading.lanes:
+            answers = reading.bank.lane(name).answers
+            for group in answers.grouped(answers.prunable().steps):
+                first, *rest = [step.id for step in group.steps]
+                along = tuple(id for id in rest if id != first)
+                options = (reading.command(group.option, first),) if group.option else ()
+                others = (*along, *group.others)
+                yield Item(first, group.action, group.reason, group.title, others=others, options=options, along=along)
+
+
+def retention(reading: Reading) -> Iterator[Item]:
+    days, count = (reading.bank.config[f"capture.keep_{name}"] for name in ("days", "count"))
+    if days or count:
+        for record, why in reading.bank.records.prune(keep_days=days, keep_count=count, dry_run=True):
+            yield Item(f"records:{os.path.basename(record.path)[:-3]}", ARCHIVE, why, record.subject)
+
+
+def links(reading: Reading) -> Iterator[Item]:
+    dead: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for id, why, fix in to_no_memory(reading.bank, reading.linking, reading.ids, reading.command):
+        dead[id].append((why, fix))
+    for id, signs in dead.items():
+        reasons, fixes = zip(*signs, strict=True)
+        options = [fix for fix in fixes if fix.startswith("memlane ")]
+        if len(options) < len(fixes):
+            options.append(reading.command("edit", id))
+        yield Item(id, LOOK, "; ".join(reasons), reading.by_id[id].title, options=tuple(dict.fromkeys(options)))
+
+
+def ghosts(reading: Reading) -> Iterator[str]:
+    names = {file.name for place in places(reading.bank) for file in walk(os.fspath(place))}
+    for id, why, _ in to_no_file(reading.bank, reading.linking, names | reading.ids):
+        if id.partition(":")[0] in reading.lanes:
+            yield f"{id} {why}"
+
+
+def stale(reading: Reading) -> Iterator[Item]:
+    for id, why in ages.stale(reading.bank):
+        if id in reading.by_id:
+            yield reading.item(reading.by_id[id], why, ("edit", id), ("rm", id))
+
+
+def drifted(reading: Reading) -> Iterator[Item]:
+    from memlane.care.fresh.verdicts import FRESH
+
+    if not os.path.exists(os.path.join(reading.bank.root, anchors.NAME)):
+        return  # nothing was compared with the code yet: `memlane fresh` begins with it
+    for verdict in reading.bank.fresh():
+        if verdict.verdict != FRESH and verdict.id in reading.by_id:
+            options = (("fresh", "--accept", verdict.id), ("edit", verdict.id))
+            yield reading.item(reading.by_id[verdict.id], f"{verdict.verdict}: {verdict.why}", *options)
+
+
+def too_long(reading: Reading) -> Iterator[Item]:
+    for memory in reading.memories:
+        warning = None
+        if memory.lane == "layers":
+            warning = aging.size_warning(memory.type or "", memory.fields["line_count"])
+        elif memory.lane in ("notes", "records") and len(memory.text) > LONG:
+            warning = f"{len(memory.text):,} characters, over {LONG:,}: Split it, or keep a summary."
+        if warning:
+            yield reading.item(memory, warning, ("edit", memory.id))
+
+
+def registers(reading: Reading) -> Iterator[Item]:
+    for memory in reading.memories:
+        if memory.lane == "vault" and memory.fields["tier"] == "register" and not memory.fields["topic_id"]:
+            reason = "is a register without a topic: no update finds it, no prompt shows it"
+            assign = ("update", memory.id, "--field", "topic_id=KEY")
+            yield reading.item(memory, reason, assign, ("promote", memory.id))
+
+
+def empty(reading: Reading) -> Iterator[Item]:
+    settled = utc_now() - SETTLED
+    for memory in reading.memories:
+        if not memory.text.strip() and not _is_stub(reading, memory):
+            when = changed_at(memory)
+            sure = memory.lane == "notes" and not memory.fields and (when is None or when < settled)
+            yield reading.item(memory, "has no text", ("rm", memory.id), action=DELETE if sure else LOOK)
+
+
+def stubs(reading: Reading) -> Iterator[str]:
+    ids = [memory.id for memory in reading.memories if not memory.text.strip() and _is_stub(reading, memory)]
+    if ids and "notes" in reading.lanes:
+        yield f"notes with a name and no text: {len(ids):,}, such as {ids[0]}"
+
+
+def _is_stub(reading: Reading, memory: Memory) -> bool:
+    """Whether a note without text says something all the same: by its own title, by tags, or as a link's target."""
+    named = memory.title not in ("", memory.native_id) or memory.tags or memory.id in reading.linked
+    return memory.lane == "notes" and bool(named)
+
+
+def suspicious(reading: Reading) -> Iterator[Item]:
+    for memory in reading.progress(reading.memories, "looking for instructions"):
+        if why := memory.suspicious:
+            yield reading.item(memory, f"reads like words to the model: it {' and '.join(why)}", ("rm", memory.id))

@@ -1,0 +1,87 @@
+"""Memories that a newer one replaces or contradicts by its own words, or that share its title."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from memlane.care.upkeep.duplicates import ALIKE_SHORT, FEW
+from memlane.care.upkeep.reading import ARCHIVE, LOOK, Item, Reading, by_age, changed_at, is_newer
+from memlane.core.model import Memory
+
+RELATED = 0.3  # of the words of the smaller text, for two texts of one title to be about the same
+_OLD = r"(?:(?:the|our|my|this|old|older|previous|earlier|former|note|plan|memory|decision|entry|rule)\s+){0,3}"
+_ACTIVE = r"(?:supersed(?:es|ed|ing)|replac(?:es|ed|ing)|obsolet(?:es|ed)|deprecat(?:es|ed))"
+_PASSIVE = r"(?:superseded|replaced|obsoleted|deprecated|made\s+obsolete)\s+by"
+_DOUBT = re.compile(
+    r"(?:\b(?:not|never|cannot|nothing|would|could|should|might|may|will|if|unless|before|to|be)|n['’]t)\s+(?:\w+\s+)?$"
+)
+
+
+def superseded(reading: Reading) -> Iterator[Item]:
+    items: list[Item] = []
+    for source, links in reading.links.items():
+        for node, edge, context in links:
+            target = reading.target(node) if node.startswith("memory:") else None
+            if target is None or target not in reading.by_id or target == source:
+                continue
+            here, there = reading.by_id[source], reading.by_id[target]
+            stated = _stated(context, node)
+            if stated or edge == "SUPERSEDES":
+                items += _replaced(reading, *((here, there) if stated == "by" else (there, here)), stated)
+            elif edge == "CONTRADICTS":
+                older, newer, when = by_age(there, here)
+                options = (("rm", older.id), ("rm", newer.id), ("edit", older.id))
+                items.append(reading.item(older, f"contradicts {newer.id}{when}", *options, others=(newer.id,)))
+    items += _same_title(reading, {(item.id, item.others) for item in items})
+    yield from sorted(items, key=lambda item: (not item.safe, item.id))
+
+
+def _stated(context: str, node: str) -> str:
+    """Whether the words right before a link say that this replaces that ("this"), or is replaced "by" it; else ""."""
+    link = rf"\[\[\s*{re.escape(node)}\s*(?=[|\]])"
+    if re.search(rf"{link}\|\s*type:SUPERSEDES", context):
+        return "this"
+    for direction, words in (("by", _PASSIVE), ("this", _ACTIVE)):
+        for match in re.finditer(rf"\b{words}\s+{_OLD}{link}", context, re.IGNORECASE):
+            if not _DOUBT.search(context[: match.start()].lower()) or direction == "by":
+                return direction
+    return ""
+
+
+def _replaced(reading: Reading, old: Memory, new: Memory, stated: str) -> Iterator[Item]:
+    if is_newer(old, new):
+        return  # it may have been rewritten since the other spoke of it
+    sure = bool(stated) and old.lane == "notes" and is_newer(new, old)
+    reason = {
+        "this": f"{new.id} says that it replaces this",
+        "by": f"says that {new.id} replaces it",
+    }.get(stated, f"{new.id} speaks of replacing this")
+    option = ("update", old.id, "--status", "archived") if old.lane == "notes" else ("rm", old.id)
+    yield reading.item(old, reason, option, action=ARCHIVE if sure else LOOK, others=(new.id,))
+
+
+def _same_title(reading: Reading, known: set[tuple[str, tuple[str, ...]]]) -> Iterator[Item]:
+    """Notes and entries that a newer one of the same title, about the same thing, may have replaced.
+
+    `known` are the pairs that other items speak of already.
+    """
+    titled: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in reading.memories:
+        title = " ".join(memory.title.casefold().split())
+        if memory.lane in ("notes", "topics") and " " in title and any(map(str.isalpha, title)):
+            titled[title].append(memory)
+    for group in titled.values():
+        if len(group) < 2 or None in map(changed_at, group):
+            continue
+        newest = max(group, key=lambda memory: (str(changed_at(memory)), memory.id))
+        theirs = reading.words[newest.id]
+        for memory in group:
+            own = reading.words[memory.id]
+            small, shared = min(len(own), len(theirs)), len(own & theirs)
+            related = small >= FEW and shared >= RELATED * small
+            near = shared >= ALIKE_SHORT * len(own | theirs)  # reported as a duplicate
+            if related and not near and is_newer(newest, memory) and (memory.id, (newest.id,)) not in known:
+                reason = f"has the same title as {newest.id}, which is newer"
+                yield reading.item(memory, reason, ("rm", memory.id), others=(newest.id,))
