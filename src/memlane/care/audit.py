@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Leak:
     commit: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}:{self.column}"
@@ -105,15 +105,16 @@ def scan_data(data: bytes, path: str, guard: Guard, commit: str | None = None) -
     text = data.decode(errors="replace")
     leaks: dict[tuple[int, str], Leak] = {}
     for line, piece in ((1, text), *_strings(text, path)):
-        for found in secrets.scan(piece, email=guard.email, phone=guard.phone, allow=guard.allow):
-            at = (found.line, found.column) if piece is text else (line, 1)
-            name = secrets.fingerprint(piece, found)
-            leaks.setdefault((at[0], name), Leak(path, *at, found.rule, found.description, name, commit))
+        for match in secrets.scan(piece, email=guard.email, phone=guard.phone, allow=guard.allow):
+            at = (match.line, match.column) if piece is text else (line, 1)
+            fingerprint = secrets.fingerprint(piece, match)
+            leak = Leak(path, *at, match.rule, match.description, fingerprint, commit)
+            leaks.setdefault((leak.line, fingerprint), leak)
     return list(leaks.values())
 
 
 def _strings(text: str, path: str) -> Iterator[tuple[int, str]]:
-    """(line, strings) of what JSON lines, or a JSON file, hold as it reads: an escaped line end hides what follows."""
+    """(line, strings) of JSON lines or a JSON file without their escapes: an escaped line end hides what follows."""
     lines = [text] if path.endswith(".json") else text.splitlines()
     for number, line in enumerate(lines, 1):
         if "\\" in line and line.lstrip()[:1] in ("{", "["):

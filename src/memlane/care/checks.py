@@ -421,11 +421,9 @@ def _behind(inventory: Inventory) -> tuple[set[str], set[str]]:
 
 def git_ignore(inventory: Inventory) -> Iterator[Sign]:
     folder = inventory.bank.root / "indices"
-    if folder.is_dir() and _in_git(folder):
-        ignored = git.run(folder, "check-ignore", "--no-index", "index.db", ok=(0, 1))
-        if not ignored:
-            fix = f"echo '*' > {shlex.quote(os.fspath(folder / '.gitignore'))}"
-            yield os.fspath(folder), "is not ignored by git, though it is derived", fix
+    if folder.is_dir() and _in_git(folder) and not git.ignored(folder, "index.db"):
+        fix = f"echo '*' > {shlex.quote(os.fspath(folder / '.gitignore'))}"
+        yield os.fspath(folder), "is not ignored by git, though it is derived", fix
 
 
 def git_tracked(inventory: Inventory) -> Iterator[Sign]:
@@ -513,9 +511,7 @@ _BANK = (
     Check("locks", "error", "the file system has no working locks", locks),
     Check("exposed", "warning", "your own bank is open to other users", exposed, _chmod(0, 0o077)),
     Check("open-to-all", "warning", "every user may change a file", open_to_all, _chmod(0, 0o002)),
-    Check(
-        "left-over", "warning", "a killed writer left a temporary file", left_over, lambda _, path: files.remove(path)
-    ),
+    Check("left-over", "warning", "a killed writer left a temporary file", left_over, _remove),
     Check("names", "warning", "two names differ only in case or Unicode form", names),
     Check("unread", "info", "a text file lies in the bank under a name that no lane reads", unread),
     Check("trash", "info", "the trash is large", trash),

@@ -2,10 +2,9 @@
 
     plan(bank, ["notes:plan"]).left       what cannot be reached from here: git's history, transcripts, backups
 
-A deletion (`Bank.delete`) keeps a way back; this has none. What it leaves is a tombstone, a keyed hash that keeps
-capture and import from bringing the text back. Copies go first and the memory itself last, so that whoever is
-interrupted finds the rest by calling again. Bytes are unlinked, not overwritten: what a disk or a file system keeps of
-them is beyond us.
+A deletion (`Bank.delete`) can be undone; this cannot. It leaves a tombstone, a keyed hash that keeps capture and import
+from bringing the text back. Copies go first and the memory itself last, so that after an interruption a second call
+finds the rest. Files are unlinked, not overwritten: what a disk or a file system keeps of them is out of our reach.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import shlex
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,20 +44,14 @@ class Piece:
     what: str
     path: str
 
-    def to_dict(self) -> dict[str, str]:
-        return {"id": self.id, "what": self.what, "path": self.path}
-
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Where something may be left that we do not reach, and the command that does, if there is one."""
+    """Where something may be left that we do not reach, and the command that reaches it, if there is one."""
 
     where: str
     why: str
     command: str = ""
-
-    def to_dict(self) -> dict[str, str]:
-        return {"where": self.where, "why": self.why, "command": self.command}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +63,8 @@ class Forgotten:
     def to_dict(self) -> dict[str, Any]:
         return {
             "ids": list(self.ids),
-            "removed": [piece.to_dict() for piece in self.removed],
-            "left": [left.to_dict() for left in self.left],
+            "removed": [asdict(piece) for piece in self.removed],
+            "left": [asdict(left) for left in self.left],
         }
 
 
@@ -87,7 +80,7 @@ class _Target:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What it says and has said, each once."""
+        """Each text that it has or had, once."""
         return tuple(dict.fromkeys(text for trace in self.traces for text in trace.texts if plain(text)))
 
     def needles(self, *, every: bool = False, least: int = TELLING) -> set[bytes]:
@@ -117,12 +110,12 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
         for path in _holding(bank, target):
             files.remove(path)
         for file in _exported(bank, target):
-            with suppress(MemlaneError):  # then it is said that the file still has it
+            with suppress(MemlaneError):  # then the file is listed below as one that still has it
                 export.write_block(bank, file)  # the memory is held back by now, and not in the block
         for trace in target.traces:
             trace.remove()
         _forget_id(bank, target.id)
-    _remove_index(bank)  # somebody may have searched meanwhile
+    _remove_index(bank)  # a search may have made it again meanwhile
     for piece in done.removed:
         _remove_empty(bank, piece.path)
     still = [path for target in targets for path in _exported(bank, target, TELLING)]
@@ -137,10 +130,9 @@ def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
         pieces += [Piece(target.id, trace.what, trace.path) for trace in target.traces]
         pieces += [Piece(target.id, "copy", path) for path in _holding(bank, target)]
         pieces += [Piece(target.id, "export", os.fspath(path)) for path in _exported(bank, target)]
-    if pieces and (index := [path for path in _index_files(bank) if path.endswith("index.db")]):
-        pieces += [Piece("", "index", path) for path in index]
-    for target in targets:
         left += [Left(*sign) for sign in target.lane.answers.out_of_reach()]
+    if pieces:
+        pieces += [Piece("", "index", path) for path in _index_files(bank) if path.endswith("index.db")]
     for target in targets:
         left += _in_git(bank, target)
         left += _elsewhere(bank, target, targets)
@@ -170,33 +162,35 @@ def _targets(bank: Bank, ids: Sequence[str]) -> list[_Target]:
 
 
 def _located(bank: Bank, id: str) -> tuple[Lane, str]:
-    """Lane and native id of what is there, damaged, deleted, or was forgotten by half."""
+    """The lane and native id of a memory that is there, damaged, deleted or half forgotten. Raises NotFound."""
     with suppress(NotFound, InvalidInput, StorageError):
         memory = bank.get(id)
         return bank.lane(memory.lane), memory.native_id
     name, _, native = id.partition(":")
     if name in NAMES and native:
         return bank.lane(name), native
-    gone = [removed.id for removed in bank.removed() if removed.id.partition(":")[2] == id]
-    if len(set(gone)) > 1:
-        raise InvalidInput("That id was deleted in several lanes.", hint=f"Name one: {', '.join(sorted(set(gone)))}.")
+    gone = {removed.id for removed in bank.removed() if removed.id.partition(":")[2] == id}
+    if len(gone) > 1:
+        raise InvalidInput("That id was deleted in several lanes.", hint=f"Name one: {', '.join(sorted(gone))}.")
+    if gone:
+        name, _, native = gone.pop().partition(":")
+        return bank.lane(name), native
     place = named(bank, id)
-    if not gone and place is None:
+    if place is None:
         raise NotFound(f"There is no memory {gate.shown(id)}.", hint="`memlane list` and `memlane trash` show the ids.")
-    name, _, native = (gone[0] if gone else place.id if place else "").partition(":")
-    return bank.lane(name), native
+    return place.lane, place.native
 
 
 def _twins(bank: Bank, id: str, own: Sequence[Trace]) -> Iterator[Trace]:
     """Deleted memories of any name that say, word for word, what this one says or has said."""
-    said = {plain(text) for trace in own for text in trace.texts} - {""}
+    texts = {plain(text) for trace in own for text in trace.texts} - {""}
     for lane in map(bank.lane, NAMES):
         for trace in lane.answers.trashed():
-            if any(plain(text) in said or bank.tombstones.was(id, text) for text in trace.texts):
+            if any(plain(text) in texts or bank.tombstones.was(id, text) for text in trace.texts):
                 yield trace
 
 
-# -- copies that are no memories
+# -- copies besides the memories
 
 
 def _roots(bank: Bank) -> list[Path]:
@@ -208,7 +202,7 @@ def _roots(bank: Bank) -> list[Path]:
 def _holding(bank: Bank, target: _Target) -> list[str]:
     """Files in the trash that are no deleted memory and hold a text of this one: copies from before a change.
 
-    Of what `undo` keeps, all of a run goes: its journal names what it changed.
+    Of what `undo` keeps, a run goes as a whole: its journal names what it changed.
     """
     ids = {target.id, target.native, *target.lane.answers.aliases(target.native)}
     if not target.lane.answers.shares_files and (place := named(bank, target.id)):
@@ -219,16 +213,16 @@ def _holding(bank: Bank, target: _Target) -> list[str]:
     for root in _roots(bank):
         memories = {lies for _, lies, _ in trash.contents(root) if lies.endswith(".md")}
         for path in _walk(os.path.join(root, trash.TRASH)):
-            if path in memories or not any(sign in _all(path) for sign in signs):
-                continue
-            ours = path.startswith(runs + os.sep)
-            found |= dict.fromkeys(sorted(_walk(os.path.dirname(path))) if ours else [path])
+            if path not in memories and _has_any(path, signs):
+                is_of_run = path.startswith(runs + os.sep)
+                found |= dict.fromkeys(sorted(_walk(os.path.dirname(path))) if is_of_run else [path])
     return list(found)
 
 
-def _all(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def _has_any(path: str, needles: Collection[bytes]) -> bool:
+    """Whether a file's bytes hold one of these. Raises OSError."""
+    data = Path(path).read_bytes()
+    return any(needle in data for needle in needles)
 
 
 def _walk(folder: str) -> Iterator[str]:
@@ -240,7 +234,7 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def _temporary(bank: Bank) -> Iterator[str]:
-    """Files that a writer left who is dead."""
+    """Temporary files whose writer is gone."""
     paths = [path for root in _roots(bank) for path in _walk(os.fspath(root))]
     for lane in map(bank.lane, NAMES):
         if not lane.answers.is_folder and lane.root.parent.is_dir():
@@ -263,7 +257,7 @@ def _is_nobodys(path: str) -> bool:
 
 
 def _index_files(bank: Bank) -> list[str]:
-    """All that was derived: index, how far transcripts were read, what was looked up of the code."""
+    """All derived files: the index, how far transcripts were read, what was looked up of the code."""
     return [path for path in _walk(os.path.join(bank.root, "indices")) if not path.endswith(".gitignore")]
 
 
@@ -273,39 +267,38 @@ def _remove_index(bank: Bank) -> None:
 
 
 def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
-    """Files of the project that have a block of ours, and a line of this memory; the shorter, the less that tells."""
+    """Files of the project that have a block of ours, and a line of this memory of at least so many characters."""
     project = bank.config.project
     needles = target.needles(every=True, least=least)
     found = []
-    for pattern in EXPORTS if project and needles else ():
-        for path in sorted((project or Path()).glob(pattern)):
-            with suppress(OSError, StorageError):
-                data = files.read_bytes(os.fspath(path))
-                if marked_block.START.encode() in data and any(needle in data for needle in needles):
-                    found.append(path)
+    for path in [path for pattern in EXPORTS for path in sorted(project.glob(pattern))] if project else ():
+        with suppress(OSError, StorageError):
+            data = files.read_bytes(os.fspath(path))
+            if marked_block.START.encode() in data and any(needle in data for needle in needles):
+                found.append(path)
     return found
 
 
 def _forget_id(bank: Bank, id: str) -> None:
-    """The id out of what lists ids: anchors, what sessions were shown, the log of the hooks."""
+    """Take an id out of what lists ids: anchors, what sessions were shown, the log of the hooks."""
     path = os.path.join(bank.root, anchors.NAME)
     quoted = [json.dumps(id, ensure_ascii=way).encode() for way in (False, True)]
-    if os.path.isfile(path) and any(needle in _all(path) for needle in quoted):
+    if os.path.isfile(path) and _has_any(path, quoted):
         anchors.compact(path, drop=[id])
     state = config.user_state()
     lines = [path + log.REJECTED, *(os.fspath(state / name) for name in ("hook.log", "hook.log.1"))]
     for file in lines:
-        if os.path.isfile(file) and id.encode() in _all(file):
+        if os.path.isfile(file) and _has_any(file, [id.encode()]):
             log.remove_lines(file, lambda line: id.encode() in line)
     for file in map(os.fspath, (state / "sessions").glob("*.json")):
         with suppress(OSError, ValueError, TypeError):
-            seen = json.loads(_all(file))
-            if id in seen:
-                files.replace(file, json.dumps([one for one in seen if one != id]).encode())
+            shown = json.loads(Path(file).read_bytes())
+            if id in shown:
+                files.replace(file, json.dumps([other for other in shown if other != id]).encode())
 
 
 def _remove_empty(bank: Bank, path: str) -> None:
-    """The folders above a path that nothing is left in: their names may be telling."""
+    """Remove the folders above a path that are empty now: their names may tell what was in them."""
     homes = {os.fspath(root) for root in _roots(bank)}
     folder = os.path.dirname(path)
     while folder not in homes and any(folder.startswith(home + os.sep) for home in homes):
@@ -353,41 +346,39 @@ def _has_history(top: Path, path: str, needles: Collection[bytes] | None) -> boo
     listed = git.run(top, "--literal-pathspecs", "ls-files", "-s", "--", path).decode().split()
     blobs = [line.split(" ", 1)[0] for line in os.fsdecode(out).splitlines() if line.endswith(f" {path}")]
     blobs += listed[1:2]
-    return (
-        bool(blobs)
-        if needles is None
-        else any(needle in data for data in git.read_blobs(top, blobs) for needle in needles)
-    )
+    if needles is None:
+        return bool(blobs)
+    return any(needle in data for data in git.read_blobs(top, blobs) for needle in needles)
 
 
 def _elsewhere(bank: Bank, target: _Target, targets: Iterable[_Target]) -> Iterator[Left]:
     """Other memories that say the same, in part or as a whole, or that name this one."""
-    ids = {one.id for one in targets}
-    said = [text for text in map(plain, target.texts) if len(text) >= TELLING]
+    ids = {other.id for other in targets}
+    texts = [text for text in map(plain, target.texts) if len(text) >= TELLING]
     names = {f"[[memory:{target.native}]]", f"[[{target.native}]]", f"[[{target.id}]]"}
     for memory in bank.memories():
         if memory.id in ids:
             continue
-        text = plain(memory.text)
-        if any(one in text for one in said):
+        its_text = plain(memory.text)
+        if any(text in its_text for text in texts):
             yield Left(memory.id, f"says what {target.id} says", f"memlane forget {shlex.quote(memory.id)}")
         elif any(name in memory.text for name in names):
             yield Left(memory.id, f"links to {target.id}", f"memlane edit {shlex.quote(memory.id)}")
     for removed in bank.removed():
         if removed.id not in ids and removed.how == "trash":
             lane = bank.lane(removed.id.partition(":")[0])
-            texts = map(plain, lane.answers.texts_in(os.fspath(removed.path)))
-            if any(one != text and one in text for text in texts for one in said):
+            its_texts = map(plain, lane.answers.texts_in(os.fspath(removed.path)))
+            if any(text != its_text and text in its_text for its_text in its_texts for text in texts):
                 why = f"was deleted, and says what {target.id} says"
                 yield Left(removed.id, why, f"memlane forget {shlex.quote(removed.id)}")
 
 
 def _in_state(target: _Target) -> Iterator[Left]:
-    """What lies in our own folder of this machine, backups of clients' files for one."""
+    """Files in memlane's own folder for this user that hold its words, such as backups of clients' files."""
     needles = target.needles()
     for path in _walk(os.fspath(config.user_state())) if needles else ():
         with suppress(OSError):
-            if any(needle in _all(path) for needle in needles):
+            if _has_any(path, needles):
                 yield Left(path, f"has words of {target.id}", f"rm {shlex.quote(path)}")
 
 

@@ -71,21 +71,18 @@ def run(folder: str | Path, *args: str, input: bytes | None = None, ok: Sequence
     return done.stdout
 
 
-def _refused(said: Sequence[str]) -> MemlaneError:
-    """The error for what git has said."""
-    if any("dubious ownership" in line for line in said):
-        trust = next((line.strip() for line in said if "safe.directory" in line), "See `git help config`.")
+def _refused(lines: Sequence[str]) -> MemlaneError:
+    """The error for what git printed."""
+    if any("dubious ownership" in line for line in lines):
+        trust = next((line.strip() for line in lines if "safe.directory" in line), "See `git help config`.")
         return MemlaneError("git does not trust this repository: it is another user's.", hint=trust, code="git")
-    return MemlaneError("git could not do that.", hint=said[0] if said else "Run `git status` there.", code="git")
+    return MemlaneError("git could not do that.", hint=lines[0] if lines else "Run `git status` there.", code="git")
 
 
 def top(folder: str | Path) -> Path | None:
     """The top folder of the work tree that a folder is in; None when it is in none."""
-    folder = Path(folder)
-    while not folder.is_dir():
-        if folder == folder.parent:
-            return None
-        folder = folder.parent
+    folder = Path(folder).absolute()
+    folder = next(there for there in (folder, *folder.parents) if there.is_dir())
     try:
         found = run(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n")
     except MemlaneError as error:
@@ -140,22 +137,17 @@ def commit_at(top: Path, when: str | datetime) -> str:
         when = when.strip()
         named, date = _named(top, when), moment(when)
         if named and date and _HEX.fullmatch(when):
-            raise InvalidInput(
-                f"{shown(when)} is a date and the beginning of a commit's name.",
-                hint="Write the date with dashes, or more of the name.",
-            )
-        if date is None and named is None:
-            raise InvalidInput(
-                "There is no such date or commit.", hint="Write 2025-01-15, 2025-01-15T10:30:00Z, or a commit."
-            )
-        if date is None and named:
+            why = f"{shown(when)} is a date and the beginning of a commit's name."
+            raise InvalidInput(why, hint="Write the date with dashes, or more of the name.")
+        if named and not date:
             return named
         if date and len(when) <= 10:
             date = date.replace(hour=23, minute=59, second=59)
     else:
         date = moment(when)
     if date is None:
-        raise InvalidInput("There is no such date.", hint="Write it like 2025-01-15 or 2025-01-15T10:30:00Z.")
+        hint = "Write 2025-01-15, 2025-01-15T10:30:00Z, or a commit."
+        raise InvalidInput("There is no such date or commit.", hint=hint)
     if _named(top, "HEAD") is None:
         raise NotFound("The repository has no commits yet.", hint="Commit the bank first.")
     seconds = int(date.timestamp())  # git knows none before 1970
@@ -164,13 +156,10 @@ def commit_at(top: Path, when: str | datetime) -> str:
         limit = f"--before=@{seconds} +0000"
         found = run(top, "rev-list", "--first-parent", "-1", limit, "HEAD", "--").decode().strip()
     if not found:
-        shallow = run(top, "rev-parse", "--is-shallow-repository").strip() == b"true"
-        raise NotFound(
-            "No commit on this branch is that old.",
-            hint="This clone is shallow: `git fetch --unshallow` brings the rest."
-            if shallow
-            else "`memlane log` shows how far it goes back.",
-        )
+        hint = "`memlane log` shows how far it goes back."
+        if run(top, "rev-parse", "--is-shallow-repository").strip() == b"true":
+            hint = "This clone is shallow: `git fetch --unshallow` brings the rest."
+        raise NotFound("No commit on this branch is that old.", hint=hint)
     return found
 
 
@@ -224,10 +213,10 @@ def read_blobs(top: Path, blobs: Sequence[str], *, at_once: int = 500) -> Iterat
 def known_blobs(top: Path, blobs: Sequence[str], *, at_once: int = 500) -> Iterator[bytes | None]:
     """As `read_blobs`, None for what git does not have."""
     for at in range(0, len(blobs), at_once):
-        some = blobs[at : at + at_once]
-        data = run(top, "cat-file", "--batch", input="".join(f"{blob}\n" for blob in some).encode())
+        batch = blobs[at : at + at_once]
+        data = run(top, "cat-file", "--batch", input="".join(f"{blob}\n" for blob in batch).encode())
         place = 0
-        for _ in some:
+        for _ in batch:
             end = data.index(b"\n", place)
             header = data[place:end].split(b" ")
             place = end + 1

@@ -1,7 +1,7 @@
 """The bank as git knows it: as it was at a commit or a date, and which commits changed which memories.
 
-What is read lies in a temporary copy that only its owner can open and that is removed again. The lanes are where they
-are today. What was never committed is not there.
+Files of the past are read from a temporary copy that only its owner can open, and that is removed again. The lanes are
+looked for where they are today. What was never committed is not there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -86,11 +86,10 @@ def copy(settings: Config, when: str | datetime) -> Copy:
     commit = git.commit_at(top, when)
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="memlane-as-of-")))
     try:
-        found = [
-            (path, blob) for path, blob in git.blobs_at(top, commit, sorted(set(places.values()))) if _is_memory(path)
-        ]
-        contents = git.read_blobs(top, [blob for _, blob in found])
-        _write(folder, zip((path for path, _ in found), contents, strict=True))
+        blobs = {
+            path: blob for path, blob in git.blobs_at(top, commit, sorted(set(places.values()))) if _is_memory(path)
+        }
+        _write(folder, zip(blobs, git.read_blobs(top, list(blobs.values())), strict=True))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -126,15 +125,10 @@ def _is_memory(path: str) -> bool:
 
 def _write(folder: Path, contents: Iterable[tuple[str, bytes]]) -> None:
     """Plain files: the copy is thrown away, so that nothing needs to survive a loss of power."""
-    made: set[str] = set()
     for path, data in contents:
-        file = os.path.join(folder, path)
-        parent = os.path.dirname(file)
-        if parent not in made:
-            os.makedirs(parent, exist_ok=True)
-            made.add(parent)
-        with open(file, "wb") as out:
-            out.write(data)
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
 
 
 # -- history
@@ -153,16 +147,9 @@ class Change:
     removed: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "commit": self.commit,
-            "date": iso(self.date),
-            "author": self.author,
-            "subject": self.subject,
-            **{
-                name: [{"id": id, "title": title} for id, title in getattr(self, name)]
-                for name in ("added", "changed", "removed")
-            },
-        }
+        kinds = {name: getattr(self, name) for name in ("added", "changed", "removed")}
+        memories = {name: [{"id": id, "title": title} for id, title in pairs] for name, pairs in kinds.items()}
+        return {**asdict(self), "date": iso(self.date), **memories}
 
 
 def log(
@@ -185,22 +172,24 @@ def log(
             _write(home, [(path, contents[blob])])
             items = {memory.id: memory for memory in read(_moved(settings, places, home))}
             shutil.rmtree(home, ignore_errors=True)
-            return {name: memory for name, memory in items.items() if id is None or _is(name, id)}
+            return {name: memory for name, memory in items.items() if id in (None, name, memory.native_id)}
 
         for commits in _commits(top, paths):
             files = git.touched(top, [commit.id for commit in commits], paths)
-            blobs = {blob for some in files.values() for file in some for blob in (*file.before, file.after) if blob}
+            sides = (blob for touched in files.values() for file in touched for blob in (*file.before, file.after))
+            blobs = sorted(set(sides) - {""})
             contents.clear()
-            contents |= zip(sorted(blobs), git.read_blobs(top, sorted(blobs)), strict=True)
+            contents |= zip(blobs, git.read_blobs(top, blobs), strict=True)
             for commit in commits:
-                some = [file for file in files[commit.id] if _is_memory(file.path) and _may_concern(file, id, contents)]
-                states: list[dict[str, Memory]] = []
-                for side in range(-1, len(commit.parents) or 1):  # -1 is the commit itself
-                    versions = ((file.path, file.after if side < 0 else file.before[side]) for file in some)
-                    states.append({})
-                    for path, blob in versions:
-                        states[-1] |= memories(path, blob) if blob else {}
-                found.append(_change(commit, states[0], states[1:]))
+                touched = [
+                    file for file in files[commit.id] if _is_memory(file.path) and _may_concern(file, id, contents)
+                ]
+                now: dict[str, Memory] = {}
+                parents: list[dict[str, Memory]] = [{} for _ in commit.parents or ("",)]
+                for file in touched:
+                    for state, blob in zip((now, *parents), (file.after, *file.before), strict=True):
+                        state |= memories(file.path, blob) if blob else {}
+                found.append(_change(commit, now, parents))
             found = [change for change in found if change.added or change.changed or change.removed]
             if limit is not None and len(found) >= limit:
                 break
@@ -208,8 +197,9 @@ def log(
 
 
 def _commits(top: Path, paths: Sequence[str]) -> Iterator[list[git.Commit]]:
-    """The commits that touched these paths, the newest first, some at a time. git finds each page from the beginning
-    of the branch on, so that pages grow.
+    """The commits that touched these paths, the newest first, in batches.
+
+    git walks the branch from its tip for every page, so pages grow.
     """
     skip, page = 0, 50
     while True:
@@ -244,25 +234,20 @@ def _paths(places: Mapping[str, str], id: str | None) -> list[str]:
     return sorted({place for name, place in places.items() if name})
 
 
-def _is(id: str, wanted: str) -> bool:
-    return wanted in (id, id.partition(":")[2])
-
-
 def _change(commit: git.Commit, now: Mapping[str, Memory], parents: Sequence[Mapping[str, Memory]]) -> Change:
     kinds: dict[str, list[tuple[str, str]]] = {"added": [], "changed": [], "removed": []}
     for id, memory in sorted(now.items()):
         before = [parent[id] for parent in parents if id in parent]
         if not before:
             kinds["added"].append((id, memory.title))
-        elif len(before) == len(parents) and all(_said(memory) != _said(old) for old in before):
+        elif len(before) == len(parents) and all(_content(memory) != _content(old) for old in before):
             kinds["changed"].append((id, memory.title))
     for id in sorted(set.intersection(*(set(parent) for parent in parents)) - set(now)):
         kinds["removed"].append((id, parents[0][id].title))
-    said = {kind: tuple(items) for kind, items in kinds.items()}
-    return Change(commit.id, moment(commit.date), commit.author, commit.subject, **said)
+    memories = {kind: tuple(items) for kind, items in kinds.items()}
+    return Change(commit.id, moment(commit.date), commit.author, commit.subject, **memories)
 
 
-def _said(memory: Memory) -> tuple[Any, ...]:
-    """All that a commit can change of a memory; where its file lies and when the disk says so do not count."""
-    return (memory.title, memory.text, memory.tags, memory.type, memory.status, memory.scope, memory.project,
-            memory.thread, memory.fields)  # fmt: skip
+def _content(memory: Memory) -> Memory:
+    """All that a commit can change of a memory: not where its file lies, nor the dates that the disk knows."""
+    return replace(memory, file="", created_at=None, updated_at=None)

@@ -38,9 +38,10 @@ def show(bank: Bank, id: str, version: str) -> Version:
     """
     place = _located(bank, id)
     kept = place.lane.answers.versions(place.native)
-    for one in _commits(place.path) if kept is None else kept:
-        if one.version == version or (kept is None and len(version) >= 4 and one.version.startswith(version.lower())):
-            return one if one.text is not None else replace(one, text=_content(place.path, one))
+    for found in _commits(place.path) if kept is None else kept:
+        name = found.version
+        if name == version or (kept is None and len(version) >= 4 and name.startswith(version.lower())):
+            return found if found.text is not None else replace(found, text=_content(place.path, found))
     hint = f"`memlane history {shown(id)}` lists them."
     raise NotFound(f"There is no version {shown(version)} of {shown(id)}.", hint=hint)
 
@@ -58,7 +59,7 @@ def _located(bank: Bank, id: str) -> Place:
         place = named(bank, gone)
         if place is None or not place.lane.answers.is_folder:
             raise
-        return place  # git may know
+        return place  # git may have it
 
 
 # -- git
@@ -74,9 +75,8 @@ def _commits(path: str) -> list[Version]:
             commit, at, author, subject, names = part.split("\x02", 4)
             versions.append(Version(commit, moment(at), author, subject, names.strip("\0\n").partition("\0")[0]))
     if not versions:
-        hint = (
-            "Commit it, and it has a history from then on." if os.path.exists(path) else "`memlane list` shows the ids."
-        )
+        later = "Commit it, and it has a history from then on."
+        hint = later if os.path.exists(path) else "`memlane list` shows the ids."
         raise NotFound(f"git knows no version of {shown(os.path.basename(path))}.", hint=hint)
     return versions
 
