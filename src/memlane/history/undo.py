@@ -14,8 +14,8 @@
     {"undone":"…"}  {"redone":"…"}
 
 A line is durable before its change, so that after kill -9 each file is as it was or as the plan wanted it, and the
-journal tells which. What changed since is left alone, and with it all files of its step: an entry that moved from one
-file to another is never in neither. The journal is for this machine: git does not see it, the last 20 are kept.
+journal tells which. What changed since is left alone, and with it all files of its step: otherwise an entry that moved
+from one file to another could end up in neither. Journals stay on this machine: git ignores them, the last 20 are kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory
 from memlane.disk import files
+from memlane.disk.log import json_of
 from memlane.disk.names import inside
 from memlane.disk.trash import TRASH
 from memlane.gate import shown
@@ -62,8 +63,7 @@ class Applied:
     steps: tuple[tuple[str, str], ...]  # id and action
 
     def to_dict(self) -> dict[str, Any]:
-        steps = [{"id": id, "action": action} for id, action in self.steps]
-        return {"id": self.id, "what": self.what, "at": self.at, "state": self.state, "steps": steps}
+        return {**asdict(self), "steps": [{"id": id, "action": action} for id, action in self.steps]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +78,23 @@ class Undone:
 
     def to_dict(self) -> dict[str, Any]:
         conflicts = [{"path": path, "why": why} for path, why in self.conflicts]
-        return {
-            "of": self.of, "what": self.what, "id": self.id, "restored": list(self.restored), "conflicts": conflicts,
-        }  # fmt: skip
+        return {**asdict(self), "restored": list(self.restored), "conflicts": conflicts}
 
 
 # -- recording
 
 
 class Journal:
-    """Told of every change by `files`. Its folder appears with the first one."""
+    """Writes down every change that `files` tells it of, before it is made. Its folder appears with the first one."""
 
     def __init__(self, bank: Bank, what: str, undoes: str = "") -> None:
         self.id = ""
-        self._what, self._undoes = what, undoes
+        self._head = {"what": what, **({"undoes": undoes} if undoes else {})}
+        self._bank = bank
         self._home = os.path.realpath(bank.root)
         self._undo = os.path.join(self._home, *FOLDER)
-        self._bank = bank
+        self._passed_over = (self._undo + os.sep, os.path.join(self._home, "indices") + os.sep)
         self._stones = _real(os.fspath(bank.tombstones.path or ""))
-        self._derived = os.path.join(self._home, "indices")
         self._folder = self._pending = ""
         self._number = 0
 
@@ -106,15 +104,10 @@ class Journal:
 
     def changing(self, path: str, data: bytes | None) -> None:
         path = _real(path)
-        if self._is_own(path):
+        if path.startswith(self._passed_over) or (old := _bytes(path)) == data:
             return
-        old = _bytes(path)
-        if old == data:
-            return
-        entry = {"path": self._below(path), "was": _hash(old), "now": _hash(data)}
-        if old is not None:
-            entry["copy"] = self._kept(old, os.path.splitext(path)[1])
-        self._note(entry)
+        copy = {} if old is None else {"copy": self._kept(old, path)}
+        self._note({"path": self._below(path), "was": _hash(old), "now": _hash(data), **copy})
 
     def moving(self, source: str, target: str) -> None:
         source, target = _real(source), _real(target)
@@ -128,16 +121,12 @@ class Journal:
             self._note({"stones": True})
         elif (lane := _lane_at(self._bank, path)) and (appended := lane.answers.before_append(data)):
             before, after = appended
-            copy = self._kept(before, os.path.splitext(path)[1])
-            self._note({_LOG: self._below(path), "copy": copy, "now": after})
+            self._note({_LOG: self._below(path), "copy": self._kept(before, path), "now": after})
 
     def close(self, mark: str) -> None:
-        """Say that all is done."""
+        """Write down that all is done."""
         if self.id:
             self._append(_line({mark: iso(utc_now())}))
-
-    def _is_own(self, path: str) -> bool:
-        return path.startswith((self._undo + os.sep, self._derived + os.sep))
 
     def _below(self, path: str) -> str:
         return os.path.relpath(path, self._home)
@@ -147,9 +136,11 @@ class Journal:
         pending, self._pending = self._pending, ""
         self._append(pending + _line(entry))
 
-    def _kept(self, data: bytes, suffix: str) -> str:
+    def _kept(self, data: bytes, path: str) -> str:
+        """Copy what a file holds into the journal's folder, and return the copy's name."""
         self._open()
         self._number += 1
+        suffix = os.path.splitext(path)[1]
         name = f"{self._number}{suffix if _COPY.fullmatch(f'1{suffix}') else ''}"
         files.create(os.path.join(self._folder, name), data)
         return name
@@ -161,9 +152,7 @@ class Journal:
         if not os.path.lexists(ignore):
             files.replace(ignore, b"*\n")  # copies of what was taken away have no place in a history
         now = utc_now()
-        head: Entry = {"what": self._what, "at": iso(now.replace(microsecond=0))}
-        if self._undoes:
-            head["undoes"] = self._undoes
+        head = {**self._head, "at": iso(now.replace(microsecond=0))}
         latest = max(map(_order, _ids(self._undo)), default=("", 0))
         stamp, number = now.strftime("%Y%m%d-%H%M%S"), 1
         if latest[0] >= stamp:  # within one second, or the clock was put back: the last one has the greatest id
@@ -207,13 +196,17 @@ def recording(bank: Bank, what: str, undoes: str = "") -> Iterator[Journal]:
 
 def applied(bank: Bank) -> list[Applied]:
     """What can be undone or done again, the latest first."""
-    folder = os.path.join(os.path.realpath(bank.root), *FOLDER)
-    return [found.applied() for id in sorted(_ids(folder), key=_order, reverse=True) if (found := _read(folder, id))]
+    return [journal.applied() for journal in _latest_first(_folder(bank))]
+
+
+def _folder(bank: Bank) -> str:
+    """The folder of all journals."""
+    return os.path.join(os.path.realpath(bank.root), *FOLDER)
 
 
 @dataclass(frozen=True, slots=True)
-class _Journal:
-    """A journal as it was read: its head, its steps, and the marks at its end."""
+class _Recorded:
+    """A journal that was read: its head, its steps, and the marks at its end."""
 
     id: str
     folder: str
@@ -229,14 +222,25 @@ class _Journal:
         steps = tuple((str(step.get("step", "")), str(step.get("action", ""))) for step, _ in self.groups)
         return Applied(self.id, str(self.head.get("what", "")), str(self.head.get("at", "")), state, steps)
 
+    def mark(self, mark: str) -> None:
+        """Write down that it was undone, partly undone, or redone."""
+        files.append_lines(os.path.join(self.folder, _JOURNAL), _line({mark: iso(utc_now())}).encode())
 
-def _read(folder: str, id: str) -> _Journal | None:
+
+def _latest_first(folder: str) -> Iterator[_Recorded]:
+    for id in sorted(_ids(folder), key=_order, reverse=True):
+        if journal := _read(folder, id):
+            yield journal
+
+
+def _read(folder: str, id: str) -> _Recorded | None:
     """A journal; None when there is none of this id. A torn last line was never acknowledged; any other line that
     cannot be read is damage, and its step cannot be taken back.
     """
     folder = os.path.join(folder, id)
     path = os.path.join(folder, _JOURNAL)
-    data = _bytes(path) if os.path.isfile(path) and os.path.realpath(path) == path else None
+    is_ours = _ID.fullmatch(id) and os.path.isfile(path) and os.path.realpath(path) == path
+    data = _bytes(path) if is_ours else None
     if data is None:
         return None
     head: Entry = {}
@@ -261,30 +265,27 @@ def _read(folder: str, id: str) -> _Journal | None:
             groups[-1][1].append(entry)
         else:
             marks += [mark for mark in ("done", "undone", "redone", "partly") if mark in entry]
-    return _Journal(id, folder, head, tuple((step, tuple(lines)) for step, lines in groups), tuple(marks))
+    return _Recorded(id, folder, head, tuple((step, tuple(lines)) for step, lines in groups), tuple(marks))
 
 
 def _entry(line: str) -> Entry:
-    """A line of a journal: one that is not as we write them says that it is damaged."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+    """A line of a journal; `{"damaged": True}` for one that is not as we write them."""
+    entry = json_of(line)
+    if not isinstance(entry, dict):
         return {"damaged": True} if line.strip() else {}
-    hashes = all(found.get(name) is None or isinstance(found[name], str) for name in ("was", "copy"))
-    if "path" in found:
-        whole = isinstance(found["path"], str) and {"was", "now"} <= found.keys()
-        whole = whole and (found["now"] is None or isinstance(found["now"], str))
-    elif "move" in found:
-        names = found["move"]
-        whole = isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
-        whole = whole and "was" in found
-    elif _LOG in found:
-        whole = isinstance(found[_LOG], str) and isinstance(found.get("now"), dict)
-    else:
-        whole = True
-    return found if whole and hashes else {"damaged": True}
+    match entry:
+        case {"path": str(), "was": str() | None, "now": str() | None}:
+            whole = True
+        case {"path": _}:
+            whole = False
+        case {"move": [str(), str()], "was": str() | None}:
+            whole = True
+        case {"move": _}:
+            whole = False
+        case _:
+            whole = _LOG not in entry or (isinstance(entry[_LOG], str) and isinstance(entry.get("now"), dict))
+    hashes = all(isinstance(entry.get(name), str | None) for name in ("was", "copy"))
+    return entry if whole and hashes else {"damaged": True}
 
 
 def _named(entry: Entry) -> str:
@@ -313,7 +314,7 @@ def undo(bank: Bank, id: str | None = None) -> Undone:
 
     Is itself noted, so that it can be undone by its own id. Raises NotFound, InvalidInput, StorageError.
     """
-    folder = os.path.join(os.path.realpath(bank.root), *FOLDER)
+    folder = _folder(bank)
     journal = _chosen(folder, id)
     restored: list[str] = []
     conflicts: list[tuple[str, str]] = []
@@ -322,31 +323,27 @@ def undo(bank: Bank, id: str | None = None) -> Undone:
         for step, entries in reversed(journal.groups):
             own.step(str(step.get("step", "")), "undo")
             group = _Group(bank, journal.folder, entries)
-            found, against = group.undo()
-            restored += found
-            conflicts += against
+            paths, reasons = group.undo()
+            restored += paths
+            conflicts += reasons
             outdated |= dict.fromkeys(group.outdated)
         for name in outdated:
             bank.lane(name).answers.rebuild()
-        mark = "partly" if conflicts else "undone"
-        files.append_lines(os.path.join(journal.folder, _JOURNAL), _line({mark: iso(utc_now())}).encode())
-        undoes = str(journal.head.get("undoes", ""))
-        if undoes and not conflicts and (first := _read(folder, undoes) if _ID.fullmatch(undoes) else None):
-            files.append_lines(os.path.join(first.folder, _JOURNAL), _line({"redone": iso(utc_now())}).encode())
+        journal.mark("partly" if conflicts else "undone")
+        if not conflicts and (redone := _read(folder, str(journal.head.get("undoes", "")))):
+            redone.mark("redone")
     what = str(journal.head.get("what", ""))
     return Undone(journal.id, what, own.id, tuple(dict.fromkeys(restored)), tuple(dict.fromkeys(conflicts)))
 
 
-def _chosen(folder: str, id: str | None) -> _Journal:
+def _chosen(folder: str, id: str | None) -> _Recorded:
     if id is not None:
-        found = _read(folder, id) if _ID.fullmatch(id) else None
-        if found is None:
-            raise NotFound(f"There is nothing to undo of the id {shown(id)}.", hint="`memlane undo --list` lists them.")
-        return found
-    for name in sorted(_ids(folder), key=_order, reverse=True):
-        found = _read(folder, name)
-        if found and found.groups and "undoes" not in found.head and found.applied().state != "undone":
-            return found
+        if journal := _read(folder, id):
+            return journal
+        raise NotFound(f"There is nothing to undo of the id {shown(id)}.", hint="`memlane undo --list` lists them.")
+    for journal in _latest_first(folder):
+        if journal.groups and "undoes" not in journal.head and journal.applied().state != "undone":
+            return journal
     raise NotFound("There is nothing to undo.", hint="`memlane undo --list` shows what was applied.")
 
 
@@ -383,9 +380,9 @@ class _Group:
                     elif "path" in entry or "move" in entry:
                         restored += self._apply(entry)
                     elif _LOG in entry:
-                        found, against = self._apply_log(entry)
-                        restored += found
-                        conflicts += against
+                        ids, reasons = self._apply_log(entry)
+                        restored += ids
+                        conflicts += reasons
                 self._settle(before, self._memories(paths))
             except (Conflict, AlreadyExists, InvalidInput, StorageError) as error:
                 where = ", ".join(str(entry.get("path", "")) for entry in self.entries if "path" in entry)
@@ -439,7 +436,7 @@ class _Group:
             parts = path[len(root or "") + 1 :].split(os.sep)
             gits = ".git" in (part.casefold() for part in parts)  # where programs lie that git runs
             if root is None or gits or path.startswith(os.path.join(self.home, *FOLDER) + os.sep):
-                raise InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
+                raise _foreign()
             found.append(inside(root, *parts))
         return found
 
@@ -464,14 +461,14 @@ class _Group:
             return []
         if entry["now"] is None:
             files.create(path, self._copy(entry) or b"")
-            return [self._below(path)]
-        with files.locked(path):
-            if _hash(_bytes(path)) != entry["now"]:
-                raise Conflict(f"{self._below(path)} was changed just now.", hint="Try again.")
-            if entry["was"] is None:
-                files.remove(path)
-            else:
-                files.replace(path, self._copy(entry) or b"")
+        else:
+            with files.locked(path):
+                if _hash(_bytes(path)) != entry["now"]:
+                    raise Conflict(f"{self._below(path)} was changed just now.", hint="Try again.")
+                if entry["was"] is None:
+                    files.remove(path)
+                else:
+                    files.replace(path, self._copy(entry) or b"")
         return [self._below(path)]
 
     def _apply_derived(self, entry: Entry) -> None:
@@ -487,7 +484,7 @@ class _Group:
         """Take back lines that were appended to a lane that is a log."""
         lane = _lane_at(self.bank, os.path.normpath(os.path.join(self.home, entry[_LOG])))
         if lane is None:
-            raise InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
+            raise _foreign()
 
         def settle(id: str, text: str, deleted: bool) -> None:
             if self.stones and deleted:
@@ -498,32 +495,37 @@ class _Group:
         restored, conflicts = lane.answers.undo_append(self._copy(entry) or b"", entry["now"], settle)
         return restored, [(where, why) for where, why, _ in conflicts]
 
-    # -- deleted stays deleted, and what is back is wanted
+    # -- tombstones: deleted stays deleted, and what is back is wanted
 
     def _memories(self, paths: Sequence[str]) -> dict[str, Memory]:
+        """The memories in these files, by id; none when no tombstone was written."""
         if not self.stones:
             return {}
         found: dict[str, Memory] = {}
-        for name, root in self.roots.items():
-            for path in paths:
-                hidden = any(part.startswith(".") for part in path[len(root) + 1 :].split(os.sep))
-                inner = [
-                    other for other in self.roots.values() if len(other) > len(root) and path.startswith(other + os.sep)
-                ]
-                if path.startswith(root + os.sep) and not hidden and not inner and os.path.isfile(path):
-                    read = self.bank.lane(name).parse(os.path.join(self.bank.lane(name).root, path[len(root) + 1 :]))
-                    found |= {item.id: item for item in read if isinstance(item, Memory)}
+        for path in filter(os.path.isfile, paths):
+            around = (root for root in self.roots.values() if path.startswith(root + os.sep))
+            home = max(around, key=len, default="")  # a lane may lie inside another one
+            relative = path[len(home) + 1 :]
+            if any(part.startswith(".") for part in relative.split(os.sep)):
+                continue
+            for lane in (self.bank.lane(name) for name, root in self.roots.items() if root == home):
+                items = lane.parse(os.path.join(lane.root, relative))
+                found |= {item.id: item for item in items if isinstance(item, Memory)}
         return found
 
     def _settle(self, before: dict[str, Memory], after: dict[str, Memory]) -> None:
-        for memory in after.values():  # also what an undo that was killed has brought back
+        for memory in after.values():  # even those that an undo which was killed has brought back
             self.bank.tombstones.lift(memory.text)
         gone = [(id, memory.text) for id, memory in before.items() if id not in after]
         if gone:
             self.bank.tombstones.bury(*gone)
 
 
-# -- the small print
+# -- shared
+
+
+def _foreign() -> InvalidInput:
+    return InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
 
 
 def _line(entry: Entry) -> str:
