@@ -299,9 +299,8 @@ def links(inventory: Inventory) -> Iterator[Sign]:
 
 
 def ghosts(inventory: Inventory) -> Iterator[Sign]:
-    yield from to_no_file(
-        inventory.bank, _linking(inventory), _ids(inventory) | {file.name for file in inventory.files}
-    )
+    names = {file.name for file in inventory.files}
+    yield from to_no_file(inventory.bank, _linking(inventory), names | _ids(inventory))
 
 
 def _linking(inventory: Inventory) -> Linking:

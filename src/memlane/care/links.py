@@ -32,7 +32,7 @@ def to_no_memory(bank: Bank, linking: Linking, ids: Collection[str], command: Ca
                 yield memory.id, f"links to {node}, which is {'deleted' if back else 'no memory'}", fix
 
 
-def to_no_file(bank: Bank, linking: Linking, known: Collection[str]) -> Iterator[Sign]:
+def to_no_file(bank: Bank, linking: Linking, known: set[str]) -> Iterator[Sign]:
     """Links to files that are neither in the project nor in the bank; `known` are the bank's file names and ids."""
     project = bank.config.project
     if not project:
@@ -44,7 +44,6 @@ def to_no_file(bank: Bank, linking: Linking, known: Collection[str]) -> Iterator
             if kind != "ghost" or "://" in name or not _FILE_NAME.fullmatch(name):
                 continue
             base = os.path.basename(name)
-            if not any(known_name in known for known_name in (name, base, f"{base}.md")) and not any(
-                os.path.lexists(folder / name) for folder in (project, bank.root, memory.path.parent)
-            ):
+            folders = (project, bank.root, memory.path.parent)
+            if known.isdisjoint((name, base, f"{base}.md")) and not any(os.path.lexists(at / name) for at in folders):
                 yield memory.id, f"links to {name}, a file that is not there", f"Correct the link in {memory.file}"

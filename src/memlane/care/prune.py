@@ -5,11 +5,11 @@ Everything can be brought back: tombstones, archives, copies in the trash.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlane.core.model import Plan, Step
+from memlane.core.model import Plan
 from memlane.history.undo import recording
 from memlane.lanes import NAMES, open_lane
 
@@ -25,20 +25,20 @@ def lanes_with_rules() -> tuple[str, ...]:
 def plan(bank: Bank, lanes: Collection[str] = ()) -> Plan:
     """What the rules of these lanes propose; of all when none is named. Writes nothing."""
     plans = [bank.lane(name).answers.prunable() for name in NAMES if not lanes or name in lanes]
-    return Plan(
-        tuple(step for plan in plans for step in plan.steps), tuple(remark for plan in plans for remark in plan.remarks)
-    )
+    return _joined(plans)
 
 
 def apply(bank: Bank, proposed: Plan) -> Plan:
     """Carry a plan out and return what was done; `undo` takes it back. What has changed meanwhile is judged again."""
     steps = {step.id: step for step in proposed.steps}
-    done: list[Step] = []
-    remarks: list[str] = []
+    done: list[Plan] = []
     with recording(bank, "prune") as journal:
         for name in NAMES:
             if own := {id: step for id, step in steps.items() if id.startswith(f"{name}:")}:
-                pruned = bank.lane(name).answers.prune(own, journal.step)
-                done += pruned.steps
-                remarks += pruned.remarks
-    return Plan(tuple(done), tuple(remarks))
+                done.append(bank.lane(name).answers.prune(own, journal.step))
+    return _joined(done)
+
+
+def _joined(plans: Sequence[Plan]) -> Plan:
+    steps = (step for plan in plans for step in plan.steps)
+    return Plan(tuple(steps), tuple(remark for plan in plans for remark in plan.remarks))

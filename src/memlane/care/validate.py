@@ -27,11 +27,10 @@ def validate(
     if not ids:
         names = (lane,) if lane else NAMES
         return [problem for name in names for problem in bank.lane(name).answers.format_problems(progress=progress)]
-    found: list[Problem] = []
+    problems: dict[Problem, None] = {}  # each once, in order
     for place in (find(bank, id) for id in ids):
         answers = place.lane.answers
         for problem in answers.format_problems([place.path]):
-            about_it = answers.is_folder or place.native in problem.why  # one file may hold the whole lane
-            if about_it and problem not in found:
-                found.append(problem)
-    return found
+            if answers.is_folder or place.native in problem.why:  # one file may hold the whole lane
+                problems[problem] = None
+    return list(problems)
