@@ -288,11 +288,9 @@ def test_init_of_a_broken_configuration_is_an_error(tmp_path: Path, data: bytes)
 
 
 def test_init_where_the_folder_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    from memlane import StorageError
-
     (tmp_path / ".memories").write_text("a file")
     with pytest.raises(StorageError):
-        Bank.init(project)
+        Bank.init(tmp_path)
 
 
 TOPIC = "# Auth\n\n## 2025-01-01: Title\n**Context:** x\n**Problem:** y\n**Solution:** z\n---\n"
