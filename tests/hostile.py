@@ -112,7 +112,7 @@ def _query(text: str) -> None:
     from memlane.lanes.topics import search
     from memlane.recall.search import parse
 
-    parse(text), query_dates.spans(text, NOW), search.asked(text), words.query_terms(text), words.plain_parts(text)
+    parse(text), query_dates.spans(text, NOW), search.parse(text), words.query_terms(text), words.plain_parts(text)
 
 
 def _gate(text: str) -> None:

@@ -17,7 +17,7 @@ from memlane.gate import shown
 from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Progress, Sign, Trace
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics import index_page, pages
+from memlane.lanes.topics import ids, index_page, pages
 from memlane.lanes.topics.drafts import memory_of
 from memlane.lanes.topics.store import TopicLane
 from memlane.lanes.topics.usage import STATS
@@ -59,12 +59,11 @@ class TopicAnswers(Answers):
             path = folder.path(topic, subtopic)
         except ValueError:  # also what these two raise
             return
-        found = folder.entries(path)
-        entries = found if isinstance(found, tuple) else ()
+        entries = folder.entries(path)
         archive = folder.at(pages.ARCHIVE, topic, f"{tail[:4]}.md")
         text = folder.read(archive)
         raws = [raw for name, raw in text_of.archived(text) if name == subtopic] if isinstance(text, str) else []
-        own = {plain(raw) for raw in lane.raws_of(native, entries, raws)}
+        own = {plain(raw) for raw in ids.raws_of(folder, native, entries, raws)}
 
         def is_of_memory(raw: str) -> bool:
             """By its words: ids are counted anew as soon as a namesake is gone, and a kill may have come after that."""
@@ -79,20 +78,15 @@ class TopicAnswers(Answers):
         """Remove an entry from its topic file; before that, its title from index.md."""
         folder = self.lane.folder
         with folder.locked():
-            document = text_of.split(pages.sound(path))
+            document = pages.sound(path)
             if raw not in document.raws:
                 return
-            number = document.raws.index(raw)
-            before = [folder.parse(path, one) for one in document.raws]
             name = "/".join(folder.named(path))
             listed = index_page.listed(folder).get(name)
-            if listed and listed.description == before[number].title:
+            if listed and listed.description == text_of.parse(raw).title:
                 index = folder.at(pages.INDEX)
                 pages.write(index, text_of.edit_index(pages.text(index), {name: listed._replace(description="")}))
-            raws = [one for place, one in enumerate(document.raws) if place != number]
-            kept = pages.trimmed(raws, document.tail)
-            pages.write(path, "".join((document.head, *kept, document.tail)))
-            index_page.update(folder, path, before)
+            index_page.save(folder, path, document.without(document.raws.index(raw)))
 
     def _take_from_archive(self, archive: str, subtopic: str, raw: str) -> None:
         folder = self.lane.folder
@@ -103,7 +97,7 @@ class TopicAnswers(Answers):
                     left = text.replace(piece, "", 1)
                     files.replace(archive, files.encoded(left)) if left.strip() else files.remove(archive)
                     break
-            index_page.write(folder, everything=True)
+            index_page.write(folder)
 
     def purge_recipe(self, native: str, path: str) -> str:
         return (

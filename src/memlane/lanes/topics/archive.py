@@ -17,9 +17,8 @@ from dataclasses import replace
 from memlane.disk import files
 from memlane.disk.names import inside
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.entries import Entry
+from memlane.lanes.topics.entries import GENERAL, Entry
 from memlane.lanes.topics.pages import ARCHIVE, Folder, text
-from memlane.lanes.topics.search import GENERAL
 
 
 def add(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> list[str]:

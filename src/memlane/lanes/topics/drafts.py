@@ -18,8 +18,7 @@ from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft, Memory
 from memlane.disk import files
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.entries import LABELS, Entry
-from memlane.lanes.topics.search import AD_HOC, GENERAL, tags_of
+from memlane.lanes.topics.entries import AD_HOC, GENERAL, LABELS, Entry
 
 _VALUES = tuple(label.lower() for label in LABELS)
 OWN = frozenset({"topic", "subtopic", "date", "labels", *_VALUES})
@@ -192,7 +191,7 @@ def memory_of(entry: Entry) -> Memory:
         text=replace(entry, labels=said).text,
         title=entry.title or entry.date,
         file=entry.path,
-        tags=tags_of(entry),
+        tags=entry.tags,
         type=entry.get("Type"),
         scope=f"{entry.topic}/{entry.subtopic}",
         thread=entry.get("Thread"),

@@ -26,6 +26,8 @@ from typing import Any, NamedTuple
 from memlane.core.markdown import heading
 from memlane.core.text import first_line, newline_of
 
+GENERAL = "general"  # the sub-topic of a topic that names none
+AD_HOC = "ad-hoc"  # the context of an entry that names none
 LABELS = ("Context", "Problem", "Solution", "Code")
 _ALSO = ("Process", "Benefits", "Integration", "Key Insights", "Results", "Application")  # found in real files
 MAX_TITLE = 80
@@ -87,6 +89,12 @@ class Entry:
         return self.get("Code")
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """Topic and sub-topic first, then the entry's own tags."""
+        own = (tag.strip() for tag in (self.get("Tags") or "").split(","))
+        return (self.topic, self.subtopic, *dict.fromkeys(filter(None, own)))
+
+    @property
     def text(self) -> str:
         """Everything below the heading, as Markdown."""
         return _body(self).rstrip("\n")
@@ -113,6 +121,17 @@ class Document(NamedTuple):
     head: str
     raws: tuple[str, ...]
     tail: str
+
+    @property
+    def text(self) -> str:
+        return "".join((self.head, *self.raws, self.tail))
+
+    def keeping(self, raws: Sequence[str]) -> Document:
+        """With these entries, and no blank lines behind the last one, which another entry may have followed before."""
+        return self._replace(raws=(*raws[:-1], line(raws[-1])) if raws and not self.tail else tuple(raws))
+
+    def without(self, number: int) -> Document:
+        return self.keeping((*self.raws[:number], *self.raws[number + 1 :]))
 
 
 # -- reading
@@ -280,13 +299,14 @@ def plain(value: str) -> str:
 
 def with_label(labels: tuple[tuple[str, str], ...], name: str, value: str) -> tuple[tuple[str, str], ...]:
     """The labels with one of them set, at its place in the seed's order when it is new; "" takes it out."""
-    if any(label == name for label, _ in labels):
-        first = next(number for number, (label, _) in enumerate(labels) if label == name)
-        return (*labels[:first], *([(name, value)] if value else []), *labels[first + 1 :])
-    later = LABELS[LABELS.index(name) + 1 :] if name in LABELS else ()
-    known = [number for number, (label, _) in enumerate(labels) if label not in LABELS or label in later]
-    place = known[0] if name in LABELS and known else len(labels)
-    return (*labels[:place], *([(name, value)] if value else []), *labels[place:])
+    present = [label for label, _ in labels]
+    new = ((name, value),) if value else ()
+    if name in present:
+        place = present.index(name)
+        return (*labels[:place], *new, *labels[place + 1 :])
+    earlier = LABELS[: LABELS.index(name)] if name in LABELS else present
+    place = next((number for number, label in enumerate(present) if label not in earlier), len(present))
+    return (*labels[:place], *new, *labels[place:])
 
 
 def is_known_label(name: str) -> bool:
@@ -374,11 +394,16 @@ def archived(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def archive_head(text: str) -> str:
+    """What stands above the first archived entry and its mark."""
+    if text.startswith("<!-- subtopic: "):  # our own have no preamble, and archives grow
+        return ""
+    return _ORIGIN.sub("", split(text).head)
+
+
 def add_archived(text: str, subtopic: str, raws: Sequence[str]) -> str:
     """The archive file with these entries above those it has, their text unchanged."""
-    head = "" if text.startswith("<!-- subtopic: ") else split(text).head  # our own have no preamble; archives grow
-    if origin := _ORIGIN.search(head):
-        head = head[: origin.start()]
+    head = archive_head(text)
     rest = text[len(head) :]
     if head and not head.endswith("\n"):
         head += "\n"

@@ -1,18 +1,18 @@
 """index.md of a topic lane (seed 000): topics and sub-topics with a description and counts, kept up to date.
 
 It is derived from the topic files and the archive; only a description may be a person's. Entries are never read
-from it. How its lines look is topic_entries.py's business.
+from it. entries.py knows how its lines look.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
 from memlane.lanes.topics import archive, pages
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.entries import Entry, Listed
+from memlane.lanes.topics.entries import Document, Listed
 from memlane.lanes.topics.pages import INDEX, Folder
 
 
@@ -22,23 +22,43 @@ def listed(folder: Folder) -> dict[str, Listed]:
     return text_of.read_index(text) if isinstance(text, str) else {}
 
 
-def update(folder: Folder, path: str, before: Sequence[Entry]) -> bool:
-    """As `write`. The entries are stored already, so a failure here is answered, not raised."""
+def left_in_both(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> set[int]:
+    """Which entries of a topic file a killed prune has left in the archive as well.
+
+    Two entries may say the same, so an equal text is not enough: the archive must also hold more entries
+    than index.md, which is written last, knows of. Where that does not know, nothing is taken out.
+    """
+    archives = archive.by_year(folder, topic)
+    twins = archive.twins(archives, subtopic, raws)
+    line = listed(folder).get(f"{topic}/{subtopic}") if twins else None
+    if line is None or line.archived is None:
+        return set()
+    return set(twins[: max(archive.count(archives, subtopic) - line.archived, 0)])
+
+
+def save(folder: Folder, path: str, document: Document) -> bool:
+    """Write a topic file, then its line of index.md. Raises StorageError, InvalidInput when the file cannot be written.
+
+    The entries are stored by then, so False says that only the index could not be.
+    """
+    titles = {entry.title for entry in folder.entries(path)}
+    pages.write(path, document.text)
     try:
-        write(folder, path, before)
+        write(folder, path, titles)
     except (StorageError, AlreadyExists, InvalidInput):
         return False
     return True
 
 
-def write(folder: Folder, path: str = "", before: Sequence[Entry] = (), *, everything: bool = False) -> None:
-    """Bring index.md up to date: the line of this file, of files it does not know, and of files that are gone.
+def write(folder: Folder, path: str | None = None, titles: Collection[str] = ()) -> None:
+    """Bring index.md up to date: the line of this file (None: every line), of new files and of files that are gone.
 
-    A description that is one of the entries' titles is ours and follows the newest; any other is a person's.
+    A description that is one of the entries' titles, or of `titles`, is ours and follows the newest entry; any other
+    is a person's.
     """
     index = folder.at(INDEX)
     old = pages.text(index)
-    new = _edited(folder, old, path, before, everything)
+    new = _edited(folder, old, path, titles)
     if new != old:
         pages.write(index, new)
 
@@ -48,10 +68,10 @@ def is_current(folder: Folder) -> bool:
     old = pages.text(folder.at(INDEX))
     if not old and not any(isinstance(file, str) for file in folder.topic_files()):
         return True
-    return _edited(folder, old, "", (), True) == old
+    return _edited(folder, old) == old
 
 
-def _edited(folder: Folder, old: str, path: str, before: Sequence[Entry], everything: bool) -> str:
+def _edited(folder: Folder, old: str, path: str | None = None, titles: Collection[str] = ()) -> str:
     known = text_of.read_index(old)
     paths = (file for file in folder.topic_files() if isinstance(file, str))
     present = {name: file for file in paths if _fits_a_line(name := "/".join(folder.named(file)))}
@@ -59,16 +79,15 @@ def _edited(folder: Folder, old: str, path: str, before: Sequence[Entry], everyt
         name: None for name, line in known.items() if name not in present and line.entries is not None
     }
     for name, file in present.items():
-        if file == path or everything or name not in known or known[name].entries is None:
-            changes[name] = _facts(folder, file, known.get(name), before if file == path else ())
+        if path in (None, file) or name not in known or known[name].entries is None:
+            changes[name] = _facts(folder, file, known.get(name), titles if file == path else ())
     return text_of.edit_index(old, changes)
 
 
-def _facts(folder: Folder, path: str, old: Listed | None, before: Sequence[Entry]) -> Listed:
+def _facts(folder: Folder, path: str, old: Listed | None, titles: Collection[str]) -> Listed:
     topic, subtopic = folder.named(path)
     entries = folder.entries(path)
-    entries = entries if isinstance(entries, tuple) else ()
-    ours = {"", *(entry.title for entry in (*before, *entries))}
+    ours = {"", *titles, *(entry.title for entry in entries)}
     description = old.description if old and old.description not in ours else ""
     return Listed(
         description or (entries[0].title if entries else ""),

@@ -1,10 +1,9 @@
 """The folder of a topic lane (seed 000): which of its files are topic files, and how they are read and written.
 
     memory/auth/oauth2.md             a topic file: entries of "auth/oauth2"
-    memory/archive/, memory/index.md  not topic files: topic_archive.py, topic_index.py
+    memory/archive/, memory/index.md  not topic files: archive.py, index_page.py
 
-Texts and entries are kept in memory while their file stays the same. What an entry's text means is
-topic_entries.py's business; its id, and when it is pruned, are the lane's.
+Texts and entries are kept in memory while their file stays the same.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from memlane.disk import files
 from memlane.disk.names import inside, namesake, safe_parts
 from memlane.lanes import read_file, readable
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.entries import Entry
+from memlane.lanes.topics.entries import Document, Entry
 
 ARCHIVE, INDEX = "archive", "index.md"
 RESERVED = frozenset({ARCHIVE, "indices"})
@@ -97,7 +96,12 @@ class Folder:
             self._texts[path] = (mark, text)
         return text
 
-    def entries(self, path: str) -> tuple[Entry, ...] | Problem | None:
+    def entries(self, path: str) -> tuple[Entry, ...]:
+        """The entries of a topic file; () where it is missing or cannot be read."""
+        entries = self.read_entries(path)
+        return entries if isinstance(entries, tuple) else ()
+
+    def read_entries(self, path: str) -> tuple[Entry, ...] | Problem | None:
         """The entries of a topic file; the same objects while its text is the same."""
         text = self.read(path)
         if not isinstance(text, str):
@@ -109,7 +113,7 @@ class Folder:
         return entries
 
     def keep(self, path: str, entries: tuple[Entry, ...]) -> None:
-        """Let `entries` answer these for the text it has last read."""
+        """Let `read_entries` answer these for the text it has last read."""
         self._parsed[path] = (self._parsed[path][0], entries)
 
     def parse(self, path: str, raw: str) -> Entry:
@@ -123,15 +127,15 @@ def text(path: str) -> str:
     return readable(path) if os.path.lexists(path) else ""
 
 
-def sound(path: str) -> str:
-    """The text of a topic file that is to be changed. Raises StorageError, also for an unresolved merge."""
+def sound(path: str) -> Document:
+    """A topic file that is to be changed, in pieces. Raises StorageError, also for an unresolved merge."""
     found = text(path)
     if line := text_of.conflict(found):
         raise StorageError(
             f"{os.path.basename(path)} has merge-conflict markers (line {line}).",
             hint=f"Resolve the conflict in {path}, then try again. Nothing was changed.",
         )
-    return found
+    return text_of.split(found)
 
 
 def write(path: str, text: str) -> None:
@@ -152,11 +156,6 @@ def opened(head: str, newline: str) -> str:
     if fence := text_of.open_fence(head):  # it would swallow the entry as soon as that has a fence, too
         head += fence + newline
     return head if head.endswith(("\n\n", "\r\n\r\n")) else head + newline
-
-
-def trimmed(raws: Sequence[str], tail: str) -> list[str]:
-    """The entries without blank lines behind the last one, which another entry may have followed before."""
-    return list(raws) if tail or not raws else [*raws[:-1], text_of.line(raws[-1])]
 
 
 def _refuse_namesake(path: str) -> None:

@@ -1,29 +1,29 @@
-"""Search over dated entries (seed 000): a query in parts, and what it finds in one entry. Pure functions, no I/O.
+"""Search over dated entries (seed 000): a query in parts, and what it finds. Nothing here writes.
 
-    refresh PRB-042 "clock skew" topic:auth
-
-Which entries are looked at, and how recency and use count, is the lane's business.
+refresh PRB-042 "clock skew" topic:auth
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
 
 from memlane.core.errors import InvalidInput
 from memlane.core.text import STOP_WORDS
-from memlane.lanes.topics.entries import Entry
-
-GENERAL = "general"
-AD_HOC = "ad-hoc"
+from memlane.lanes.topics import archive, usage
+from memlane.lanes.topics.entries import AD_HOC, GENERAL, Entry
+from memlane.lanes.topics.pages import Folder
 
 _PREFIXED = re.compile(r'(?i)(?<!\S)(context|topic|tag|type):(?:"([^"]*)"|(\S+))')
 _QUOTED = re.compile(r'"([^"]+)"')
 _WORD = re.compile(r"[^\W\d_]+-\d+(?!\w)|\w+")  # PRB-042 is one word
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """A query in parts, all in small letters. What is not `words` or `whole` must match."""
 
     words: frozenset[str]
@@ -36,30 +36,34 @@ class Asked(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """An entry judged. `naming` keywords are also the topic's name; `weight` is what the others and context earn."""
+    """An entry that a query finds, with its score. `named` says how clearly the query names its topic; `weight` is
+    what context and the keywords beyond the topic's name earn.
+    """
 
     entry: Entry
     place: int
-    relevant: bool
-    named: int = 0
-    naming: int = 0
-    weight: int = 0
+    named: int
+    weight: int
+
+    @property
+    def day(self) -> int:
+        return _ordinal(self.entry)
 
 
-def asked(query: str) -> Asked:
+def parse(query: str) -> Query:
     """A query in its parts. Raises InvalidInput when it is not text."""
     if not isinstance(query, str):
         raise InvalidInput("The query is not text.", hint="Give some words.")
     query = query.lower()
     given: dict[str, list[str]] = {"context": [], "topic": [], "tag": [], "type": []}
-    for found in _PREFIXED.finditer(query):
-        given[found[1]].append((found[2] or found[3] or "").strip())
+    for match in _PREFIXED.finditer(query):
+        given[match[1]].append((match[2] or match[3] or "").strip())
     rest = _PREFIXED.sub(" ", query)
-    phrases = tuple(" ".join(found.split()) for found in _QUOTED.findall(rest))
+    phrases = tuple(" ".join(phrase.split()) for phrase in _QUOTED.findall(rest))
     rest = _QUOTED.sub(" ", rest)
-    words = _WORD.findall(rest)
-    return Asked(
-        frozenset(word for word in words if word not in STOP_WORDS) or frozenset(words),
+    words = frozenset(_WORD.findall(rest))
+    return Query(
+        words - STOP_WORDS or words,
         phrases,
         tuple(given["context"]),
         (*given["topic"], *given["tag"]),
@@ -69,30 +73,56 @@ def asked(query: str) -> Asked:
     )
 
 
-def judged(query: Asked, entry: Entry, place: int) -> Hit:
-    """What the query finds in an entry."""
+def hits_for(folder: Folder, text: str, today: date, include_archive: bool) -> Iterator[Hit]:
+    """The entries that a query finds, each with its score, in the order in which they are looked at."""
+    query = parse(text)
+    stats = usage.read(folder.at(usage.STATS))
+    for place, entry in enumerate(_candidates(folder, query, include_archive)):
+        if judged := _judged(query, entry):
+            named, naming, weight = judged
+            uses = usage.uses(stats, f"{entry.topic}/{entry.subtopic}") // 5
+            age = max(0, today.toordinal() - _ordinal(entry))
+            score = weight + 3 * naming + 2 * bool(named) + math.exp(-0.1 * age) + uses
+            yield Hit(replace(entry, score=score), place, named, weight)
+
+
+def _candidates(folder: Folder, query: Query, include_archive: bool) -> Iterator[Entry]:
+    """The entries to look at: the files of topics that the query names first, or only those it demands."""
+    paths = [path for path in folder.topic_files() if isinstance(path, str)]
+    names = {path: _name_words(*folder.named(path)) for path in paths}
+    paths = [path for path in paths if query.tagged or names[path].issuperset(query.topics)]
+    for path in sorted(paths, key=lambda path: -len(names[path] & query.words)):
+        yield from folder.entries(path)
+    if include_archive:
+        yield from archive.entries(folder)
+
+
+def _judged(query: Query, entry: Entry) -> tuple[int, int, int] | None:
+    """What an entry earns: for naming its topic, keywords that are also the topic's name, and the weight of the rest.
+
+    None when the query does not find it.
+    """
     values = [entry.title, entry.content, *(value for _, value in entry.labels)]
     text = " ".join("\n".join(values).lower().split())
     context = (entry.context or "").lower()
-    names = name_words(entry.topic, entry.subtopic)
-    tags = {tag.lower() for tag in tags_of(entry)}
+    names = _name_words(entry.topic, entry.subtopic)
+    tags = {tag.lower() for tag in entry.tags} if query.tagged else ()
     if not (
         all(phrase in text for phrase in query.phrases)
-        and all(wanted in context for wanted in query.contexts)
-        and all(name in names or (query.tagged and name in tags) for name in query.topics)
+        and all(part in context for part in query.contexts)
+        and names.union(tags).issuperset(query.topics)
         and all(kind == (entry.get("Type") or "").lower() for kind in query.types)
     ):
-        return Hit(entry, place, relevant=False)
+        return None
     path = f"{entry.topic}/{entry.subtopic}".lower()
     named = len(query.words & names) + 2 * (path in query.whole.split()) + len(query.topics)
-    found = {word for word in query.words if _holds(text, word)}
+    words = {word for word in query.words if _holds(text, word)}
     same_context = bool(query.contexts) or _refers(query, context)
-    weight = 3 * (len(found - names) + len(query.phrases)) + 5 * same_context
-    relevant = bool(found or named or weight or query.types)
-    return Hit(entry, place, relevant, named, len(found & names), weight)
+    weight = 3 * (len(words - names) + len(query.phrases)) + 5 * same_context
+    return (named, len(words & names), weight) if words or named or weight or query.types else None
 
 
-def _refers(query: Asked, context: str) -> bool:
+def _refers(query: Query, context: str) -> bool:
     """Whether the query names the entry's context: its task reference, or all of it."""
     references = {word for word in _WORD.findall(context) if "-" in word}
     if references & query.words:
@@ -110,21 +140,15 @@ def _holds(text: str, word: str) -> bool:
     return re.search(rf"(?<![a-z0-9]){re.escape(word)}{end}", text) is not None
 
 
-def name_words(topic: str, subtopic: str) -> frozenset[str]:
+def _name_words(topic: str, subtopic: str) -> frozenset[str]:
     """What a query may call a sub-topic."""
     names = [topic.lower(), *([subtopic.lower()] if subtopic != GENERAL else [])]
     parts = {part for name in names for part in re.split(r"[._-]+", name) if part}
     return frozenset({*names, *parts, f"{topic}/{subtopic}".lower()})
 
 
-def ordinal(entry: Entry) -> int:
+def _ordinal(entry: Entry) -> int:
     try:
         return date.fromisoformat(entry.date).toordinal()
     except ValueError:
         return 0
-
-
-def tags_of(entry: Entry) -> tuple[str, ...]:
-    """Topic and sub-topic first, then the entry's own tags."""
-    own = [tag.strip() for tag in (entry.get("Tags") or "").split(",")]
-    return (entry.topic, entry.subtopic, *dict.fromkeys(tag for tag in own if tag))

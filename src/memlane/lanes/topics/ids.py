@@ -1,0 +1,167 @@
+"""The ids of dated entries: `auth/oauth2/2025-01-10-title-of-it`, the file, the date and a slug of the title.
+
+Namesakes are numbered from the oldest on, archived and deleted ones included, so that neither a new entry nor a prune
+nor a deletion gives an older entry another id. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from memlane import gate
+from memlane.core.errors import NotFound
+from memlane.core.model import Problem
+from memlane.core.text import slug
+from memlane.disk import names, trash
+from memlane.lanes import read_file
+from memlane.lanes.topics import archive, index_page
+from memlane.lanes.topics import entries as text_of
+from memlane.lanes.topics.entries import Entry
+from memlane.lanes.topics.pages import ARCHIVE, Folder
+
+
+def parts(native: str) -> tuple[str, str, str]:
+    """Topic, sub-topic and the last part of an id. Raises NotFound, InvalidInput."""
+    match names.safe_parts(native):
+        case topic, subtopic, tail:
+            return topic, subtopic, tail
+    raise _unknown(native)
+
+
+def natives(folder: Folder, entries: Sequence[Entry], *, without: str = "") -> list[str]:
+    """The native ids of a file's entries. `without`: as if this file were not in the trash."""
+    if not entries:
+        return []
+    topic, subtopic = entries[0].topic, entries[0].subtopic
+    years = {entry.date[:4] for entry in entries}
+    _, tails = _tails(folder, topic, subtopic, entries, years, without)
+    return [f"{topic}/{subtopic}/{tail}" for tail in tails]
+
+
+def with_id(entry: Entry, native: str) -> Entry:
+    return replace(entry, id=f"topics:{native}")
+
+
+def identified(folder: Folder, path: str) -> tuple[Entry, ...] | Problem | None:
+    """The entries of a topic file, each with its id."""
+    entries = folder.read_entries(path)
+    while isinstance(entries, tuple):
+        ids = natives(folder, entries)
+        before, entries = entries, folder.read_entries(path)
+        if entries is before:  # else a prune came between the topic file and the archive: ids would be wrong
+            if [entry.id for entry in entries] != [f"topics:{native}" for native in ids]:
+                entries = tuple(map(with_id, entries, ids))
+                folder.keep(path, entries)
+            break
+    return entries
+
+
+def searched(folder: Folder, entries: Iterable[Entry]) -> list[Entry]:
+    """What a search found, each entry with its id; "" for an archived one. Equal ones of a file keep its order."""
+    ids_in: dict[str, dict[str, list[str]]] = {}
+    result = []
+    for entry in entries:
+        if entry.path not in ids_in:
+            ids = ids_in[entry.path] = {}
+            kept = None if entry.path.startswith(folder.at(ARCHIVE, "")) else identified(folder, entry.path)
+            for other in reversed(kept if isinstance(kept, tuple) else ()):
+                ids.setdefault(other.raw, []).append(other.id)
+        left = ids_in[entry.path].get(entry.raw)
+        result.append(replace(entry, id=left.pop() if left else ""))
+    return result
+
+
+def raws_of(folder: Folder, native: str, entries: Sequence[Entry], archived: Sequence[str]) -> list[str]:
+    """The texts that make up a memory, among the entries of its topic file and those archived of its year."""
+    topic, subtopic, tail = parts(native)
+    tails, _ = _tails(folder, topic, subtopic, entries, {tail[:4]})
+    in_archive = dict(zip(tails, reversed(archived), strict=True)) if len(tails) == len(archived) else {}
+    own = [entry.raw for entry, id in zip(entries, natives(folder, entries), strict=True) if id == native]
+    return [*own, in_archive[tail]] if tail in in_archive else own
+
+
+def place_for(folder: Folder, entries: Sequence[Entry], back: Entry, native: str, lies: str) -> int:
+    """Where a deleted entry goes back: where every id stays the same, nearest to where its date belongs.
+
+    Where no place does that (its file has changed meanwhile), where most ids stay. `lies` is its file in the trash.
+    """
+    old = natives(folder, entries)
+    dated = next((number for number, entry in enumerate(entries) if entry.date < back.date), len(entries))
+
+    def unchanged(place: int) -> int:
+        new = natives(folder, [*entries[:place], back, *entries[place:]], without=lies)
+        return sum(map(str.__eq__, new, [*old[:place], native, *old[place:]]))
+
+    best, most = dated, -1
+    for place in sorted(range(len(entries) + 1), key=lambda place: abs(place - dated)):
+        if (same := unchanged(place)) > most:
+            best, most = place, same
+        if most > len(entries):
+            break
+    return best
+
+
+def no_entry(folder: Folder, native: str) -> NotFound:
+    """The error for an id that no topic file has: it was archived, or there never was one."""
+    topic, subtopic, tail = parts(native)
+    archived, _ = _tails(folder, topic, subtopic, folder.entries(folder.path(topic, subtopic)), {tail[:4]})
+    if tail not in archived:
+        return _unknown(native)
+    return NotFound(
+        f"The entry {gate.shown(native)} was archived: newer ones have taken its place.",
+        hint=f"Its text is in {folder.at(ARCHIVE, topic, tail[:4])}.md; `memlane topics search --archive` finds it.",
+    )
+
+
+def _unknown(native: str) -> NotFound:
+    return NotFound(f"There is no entry {gate.shown(native)}.", hint="`memlane list` shows the ids.")
+
+
+def in_trash(folder: Folder, topic: str, subtopic: str, without: str = "") -> dict[str, str]:
+    """The paths of a sub-topic's deleted entries by the last part of their ids."""
+    try:
+        stamped = os.listdir(folder.at(trash.TRASH, topic, subtopic))
+    except OSError:
+        return {}
+    paths = (folder.at(trash.TRASH, topic, subtopic, name) for name in sorted(stamped))
+    # `trash.put` names them <tail>_<date>_<time>.md
+    return {os.path.basename(path).rsplit("_", 2)[0]: path for path in paths if path != without}
+
+
+def _tails(
+    folder: Folder, topic: str, subtopic: str, entries: Sequence[Entry], years: set[str], without: str = ""
+) -> tuple[list[str], list[str]]:
+    """The last parts of the ids of the entries archived in these years, oldest first, and of a topic file's entries."""
+    older: list[tuple[str, str]] = []
+    archives = archive.by_year(folder, topic)
+    for year in sorted(years & archives.keys()):
+        older += reversed(text_of.archived_headings(archives[year], subtopic))
+    if older:
+        for number in index_page.left_in_both(folder, topic, subtopic, [entry.raw for entry in entries]):
+            twin = (entries[number].date, entries[number].title)
+            if twin in older:
+                older.remove(twin)
+    deleted = in_trash(folder, topic, subtopic, without)
+    counts: Counter[str] = Counter()
+    tails: dict[str, None] = {}
+    for date, title, raw in [
+        *((date, title, None) for date, title in older),
+        *((entry.date, entry.title, entry.raw) for entry in reversed(entries)),
+    ]:
+        tail = base = f"{date}-{slug(title) or 'entry'}"
+        if counts[base]:
+            tail = f"{base}-{counts[base] + 1}"
+        while tail in tails or (tail in deleted and not _same(deleted[tail], raw)):
+            counts[base] += 1
+            tail = f"{base}-{counts[base] + 1}"
+        counts[base] += 1
+        tails[tail] = None
+    return [*tails][: len(older)], [*tails][len(older) :][::-1]
+
+
+def _same(path: str, raw: str | None) -> bool:
+    """Whether a deleted entry stands in its file: a kill came between the two writes, or a file was restored."""
+    return raw is not None and read_file(path) == text_of.line(raw)
