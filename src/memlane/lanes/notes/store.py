@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 TYPES = ("journal", "plan", "fact", "observation", "reflection")
 STATUSES = ("active", "archived")
-_OWN_KEYS = frozenset({"type", "status", "tags", "created_at", "title", "scope", "thread", "project"})
+_WORDS = ("scope", "project", "thread")
+_OWN_KEYS = frozenset({"type", "status", "tags", "created_at", "title", *_WORDS})
 _FIELDS = frozenset({"text", *_OWN_KEYS})
 
 P = ParamSpec("P")
@@ -94,7 +95,7 @@ class NoteLane:
         draft = self._admit(Draft(content, tags=_tags(tags), type=kind, fields={"filename": filename}))
         path = self._new(draft.fields["filename"])
         self._create(path, self._front(draft), draft.text)
-        return {"status": "created", "filename": self._filename(path), "path": path, **self._remark(path)}
+        return self._written("created", path)
 
     @_answers
     def read_memory(self, filename: str) -> dict[str, Any]:
@@ -109,14 +110,14 @@ class NoteLane:
         data = files.encoded(self._admit(Draft(content)).text)
         with files.locked(path):
             files.replace(path, data)
-        return {"status": "updated", "filename": self._filename(path), "path": path, **self._remark(path)}
+        return self._written("updated", path)
 
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
         path = self._existing(_suffixed(filename))
         self._append(path, content)
-        return {"status": "appended", "filename": self._filename(path), "path": path, **self._remark(path)}
+        return self._written("appended", path)
 
     @_answers
     def delete_memory(self, filename: str) -> dict[str, Any]:
@@ -206,10 +207,7 @@ class NoteLane:
         return next(item for item in self._parse(path, readable(path)) if isinstance(item, Memory))
 
     def put(self, draft: Draft) -> Memory:
-        if draft.type is not None and draft.type not in TYPES:
-            raise InvalidInput("There is no such note type.", hint=f"Use one of: {', '.join(TYPES)}.")
-        if draft.fields.get("status") not in (None, *STATUSES):
-            raise InvalidInput("There is no such status.", hint=f"Use one of: {', '.join(STATUSES)}.")
+        _refuse_unknown(draft.type, draft.fields.get("status"))
         draft = self._admit(draft)
         front = self._front(draft)
         if "filename" in draft.fields:
@@ -221,10 +219,7 @@ class NoteLane:
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
-        if changes.get("type") not in (None, *TYPES):
-            raise InvalidInput("There is no such note type.", hint=f"Use one of: {', '.join(TYPES)}.")
-        if changes.get("status") not in (None, *STATUSES):
-            raise InvalidInput("There is no such status.", hint=f"Use one of: {', '.join(STATUSES)}.")
+        _refuse_unknown(changes.get("type"), changes.get("status"))
         draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}))
         keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
         path = self._located(native)
@@ -257,7 +252,7 @@ class NoteLane:
             if name == f"{native}.md":
                 path = inside(self.root, *name.split("/"))
                 self._refuse_namesake(path)
-                self.tombstones.lift(_body(lies))
+                self.tombstones.lift(self._body(lies))
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
@@ -282,32 +277,20 @@ class NoteLane:
 
     def _memory(self, path: str, front: Mapping[str, Any], body: str) -> Memory:
         native = self._native(path)
-        if not front:
-            return Memory(
-                f"notes:{native}",
-                "notes",
-                body,
-                first_heading(body) or native,
-                path,
-                type="journal",
-                status="active",
-            )
         kind, status = front.get("type"), front.get("status")
-        title = front.get("title")
-        created = front.get("created_at", front.get("created", front.get("date")))
+        words: dict[str, Any] = {name: str(front[name]) for name in _WORDS if front.get(name) is not None}
+        title = front.get("title") or first_heading(body) or (first_line(body[:400], 80) if front else "")
         return Memory(
             id=f"notes:{native}",
             lane="notes",
             text=body,
-            title=str(title) if title else _title(body) or native,
+            title=str(title or native),
             file=path,
             tags=_tags(front.get("tags")),
             type=kind if kind in TYPES else TYPES[0],
             status=status if status in STATUSES else STATUSES[0],
-            scope=_string(front.get("scope")),
-            project=_string(front.get("project")),
-            thread=_string(front.get("thread")),
-            created_at=moment(created),
+            **words,
+            created_at=moment(front.get("created_at", front.get("created", front.get("date")))),
             fields={key: value for key, value in front.items() if key not in _OWN_KEYS},
         )
 
@@ -359,25 +342,31 @@ class NoteLane:
 
     def _trash(self, path: str, now: datetime) -> str:
         with files.locked(path):  # so that nobody appends to what is on its way out
-            body = _body(path)
+            body = self._body(path)
             moved = trash.put(path, self.root, now)
         self.tombstones.bury((f"notes:{self._native(path)}", body))
         return moved
+
+    def _body(self, path: str) -> str:
+        """The text of a note's file; "" when it cannot be read."""
+        return "".join(self.answers.texts_in(path))
 
     def _wanted(self, path: str, remarks: tuple[str, ...]) -> Memory:
         """The note that was just written. It is wanted, even if the same text was deleted before."""
         memory = self.fetch(self._native(path))
         return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text)))
 
-    def _remark(self, path: str) -> dict[str, str]:
-        found = self._wanted(path, ()).remarks if self.tombstones.any() else ()
-        return {"remark": "; ".join(found)} if found else {}
+    def _written(self, status: str, path: str) -> dict[str, Any]:
+        """The seed's answer after a note was written."""
+        remarks = self._wanted(path, ()).remarks if self.tombstones.any() else ()
+        remark = {"remark": "; ".join(remarks)} if remarks else {}
+        return {"status": status, "filename": self._filename(path), "path": path, **remark}
 
     def _filename(self, path: str) -> str:
         return path[len(os.fspath(self.root)) + 1 :]
 
     def _native(self, path: str) -> str:
-        return path[len(os.fspath(self.root)) + 1 : -3]
+        return self._filename(path).removesuffix(".md")
 
     def _create(self, path: str, front: str, content: str) -> None:
         data = files.encoded(front + content)
@@ -448,26 +437,19 @@ class NoteLane:
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
 
 
+def _refuse_unknown(kind: Any, status: Any) -> None:
+    """Raise InvalidInput for a type or status that notes do not have."""
+    for value, allowed, what in ((kind, TYPES, "note type"), (status, STATUSES, "status")):
+        if value not in (None, *allowed):
+            raise InvalidInput(f"There is no such {what}.", hint=f"Use one of: {', '.join(allowed)}.")
+
+
 def _suffixed(filename: Any) -> str:
     """A file name as the seed's verbs take it: with or without `.md`, or a seed-003 id."""
     if not isinstance(filename, str) or not filename.strip():
         raise InvalidInput("There is no filename.", hint="Give a name such as auth-plan.md.")
     name = filename.removeprefix("memory:")
     return name if name.endswith(".md") else f"{name}.md"
-
-
-def _body(path: str) -> str:
-    """The text of a note's file; "" when it cannot be read."""
-    text = read_file(path)
-    if not isinstance(text, str):
-        return ""
-    front = find_front(text)
-    return text[front.body :] if front else text.removeprefix("\ufeff")
-
-
-def _title(body: str) -> str:
-    """What a note without a title is called: its first heading, else the first line that says something."""
-    return first_heading(body) or first_line(body[:400], 80)
 
 
 def human_size(size: int) -> str:
@@ -483,10 +465,6 @@ def _tags(value: Any) -> tuple[str, ...]:
         return ()
     items = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
     return tuple(dict.fromkeys(tag for item in items if item is not None and (tag := str(item).strip())))
-
-
-def _string(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _front_value(value: Any) -> Any:

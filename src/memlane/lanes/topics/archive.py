@@ -2,8 +2,7 @@
 
     memory/archive/auth/2024.md       entries of every sub-topic of "auth", each below a comment that names its own
 
-Entries are added and read, never changed or taken out. When one is pruned is the lane's business, and how the
-file looks is topic_entries.py's.
+Entries are added and read, never changed. entries.py knows how the file looks.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ def add(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> list[
     written = []
     for year, pruned in sorted(years.items()):
         path = inside(folder.root, ARCHIVE, topic, f"{year}.md")
-        data = files.encoded(text_of.add_archived(text(path), subtopic, pruned))
-        files.replace(path, data)
+        files.replace(path, files.encoded(text_of.add_archived(text(path), subtopic, pruned)))
         written.append(path)
     return written
 

@@ -1,6 +1,6 @@
 """What a topic lane refuses (seed 000): the seed's blocked words, or only values shaped like secrets.
 
-The checks that all lanes share, and the order in which they run, are gate.py's business. Nothing here reads a file.
+The checks that all lanes share come from the gate. Nothing here reads a file.
 """
 
 from __future__ import annotations

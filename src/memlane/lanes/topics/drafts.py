@@ -1,7 +1,6 @@
 """What a caller asks for as a dated entry (seed 000), and an entry as a Memory. Pure functions, no I/O.
 
-A draft's fields become labels in the seed's order, free text the problem. Whether the draft may be stored at all
-is decided before (topic_checks.py, gate.py), and where the entry goes is the lane's business.
+A draft's fields become labels in the seed's order, free text the problem.
 """
 
 from __future__ import annotations
@@ -112,8 +111,7 @@ def _labels(draft: Draft) -> dict[str, str]:
         if (value := draft.fields.get(name)) is not None:
             labels[name.capitalize()] = _value(name, value)
     for name, value in written:
-        both = (labels.get(name, ""), value)
-        labels[name] = "\n\n".join(dict.fromkeys(part for part in both if part))
+        labels[name] = "\n\n".join(dict.fromkeys(filter(None, (labels.get(name), value))))
     if not labels["Problem"]:
         labels["Problem"], content = content, ""
     labels["Context"] = labels["Context"] or AD_HOC
@@ -163,13 +161,12 @@ def _well_spelt(names: Iterable[str]) -> None:
     for name in names:
         if name in _NAMED or text_of.is_known_label(name) or text_of.label_name(name) in _ABOUT:
             continue
-        near = difflib.get_close_matches(name.lower(), _NAMED, cutoff=0.8)
-        meant = [own for own in near if own[0] == name[:1].lower()]
-        if meant:
-            raise InvalidInput(
-                f"The topics lane has no field {gate.shown(name)!r}.",
-                hint=f"Did you mean {meant[0]}? A label of that name is given in `labels`, a mapping.",
-            )
+        for near in difflib.get_close_matches(name.lower(), _NAMED, cutoff=0.8):
+            if near[0] == name[:1].lower():
+                raise InvalidInput(
+                    f"The topics lane has no field {gate.shown(name)!r}.",
+                    hint=f"Did you mean {near}? A label of that name is given in `labels`, a mapping.",
+                )
 
 
 def _is_words(value: Any) -> bool:

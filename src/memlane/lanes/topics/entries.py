@@ -157,13 +157,11 @@ def split(text: str) -> Document:
 def _end(raw: str) -> int:
     """Where the last entry ends: after its closing line, unless more of the entry follows that."""
     rows = _rows(raw, labels=True)
-    closed = [number for number, (row, opaque) in enumerate(rows) if not opaque and _closes(row)]
-    if not closed:
-        return len(raw)
-    rest = rows[closed[-1] + 1 :]
-    if any(not opaque and _label(row) for row, opaque in rest) or not any(row.strip() for row, _ in rest):
-        return len(raw)
-    return sum(len(row) for row, _ in rows[: closed[-1] + 1])
+    closed = max((number for number, (row, opaque) in enumerate(rows, 1) if not opaque and _closes(row)), default=0)
+    rest = rows[closed:]
+    goes_on = any(not opaque and _label(row) for row, opaque in rest)
+    has_footer = closed and not goes_on and any(row.strip() for row, _ in rest)
+    return sum(len(row) for row, _ in rows[:closed]) if has_footer else len(raw)
 
 
 def parse(raw: str) -> Entry:
@@ -203,8 +201,7 @@ def _fields(rows: Sequence[tuple[str, bool]]) -> tuple[str, tuple[tuple[str, str
 def _label(row: str) -> tuple[str, str] | None:
     """(name, rest of the line) of a line that begins a field."""
     if row.startswith("**") and (found := _LABEL.fullmatch(row.rstrip("\r\n"))):
-        name = found[1].rstrip()
-        return _canonical(name), found[2]
+        return _canonical(found[1].rstrip()), found[2]
     if row.startswith("###") and (found := _SECTION.fullmatch(row.rstrip("\r\n"))):
         return _canonical(found[1]), ""
     return None
@@ -238,39 +235,36 @@ def _rows(text: str, *, labels: bool) -> list[tuple[str, bool]]:
     if "```" not in text and "~~~" not in text:
         return [(row, False) for row in rows]
     fences = [_FENCE.match(row) if "```" in row or "~~~" in row else None for row in rows]
-    longest = {"`": [0] * (len(rows) + 1), "~": [0] * (len(rows) + 1)}  # closing fence from here on
-    for number in reversed(range(len(rows))):
-        for lengths in longest.values():
-            lengths[number] = lengths[number + 1]
-        if (found := fences[number]) and not found[1] and not found[3].strip():
-            lengths = longest[found[2][0]]
-            lengths[number] = max(lengths[number], len(found[2]))
+    longest = {"`": 0, "~": 0}
+    closing = []  # for each line, the longest closing fence of its kind below it
+    for match in reversed(fences):
+        closing.append(longest[match[2][0]] if match else 0)
+        if match and not match[1] and not match[3].strip():
+            longest[match[2][0]] = max(longest[match[2][0]], len(match[2]))
     result = []
     fence = ""
-    for number, (row, found) in enumerate(zip(rows, fences, strict=True)):
+    for row, match, closer in zip(rows, fences, reversed(closing), strict=True):
         opaque = bool(fence)
         if fence:
-            if found and not found[1] and found[2].startswith(fence) and not found[3].strip():
+            if match and not match[1] and match[2].startswith(fence) and not match[3].strip():
                 fence = ""
-        elif (
-            found
-            and (labels or not found[1])
-            and not (found[2][0] == "`" and "`" in found[3])
-            and longest[found[2][0]][number + 1] >= len(found[2])
-        ):
-            fence = found[2]
-            opaque = not found[1]
+        elif match and (labels or not match[1]) and _opens(match) and closer >= len(match[2]):
+            fence = match[2]
+            opaque = not match[1]
         result.append((row, opaque))
     return result
+
+
+def _opens(fence: re.Match[str]) -> bool:
+    return not (fence[2][0] == "`" and "`" in fence[3])
 
 
 def open_fence(text: str) -> str:
     """The fence that a text opens and does not close, or ""."""
     rows = _rows(text, labels=True)
     for (row, opaque), (_, inside) in pairwise((*rows, ("", False))):
-        found = None if opaque or inside else _FENCE.match(row)
-        if found and not (found[2][0] == "`" and "`" in found[3]):
-            return found[2]
+        if not opaque and not inside and (match := _FENCE.match(row)) and _opens(match):
+            return match[2]
     return ""
 
 
@@ -442,12 +436,10 @@ class Listed(NamedTuple):
 
 def read_index(text: str) -> dict[str, Listed]:
     """The sub-topics of an index by their "topic/subtopic"."""
-    found = {}
-    for name, row, _ in _bullets(_bare_rows(text)):
-        match = _BULLET.fullmatch(row)
-        if match and name not in found:
-            count = [int(match[group]) if match[group] else None for group in (4, 5)]
-            found[name] = Listed(match[2] or "", count[0], count[1], match[6])
+    found: dict[str, Listed] = {}
+    for name, match, _ in _bullets(_bare_rows(text)):
+        entries, archived = (int(count) if count else None for count in match.group(4, 5))
+        found.setdefault(name, Listed(match[2] or "", entries, archived, match[6]))
     return found
 
 
@@ -478,41 +470,47 @@ def _bullet(name: str, listed: Listed) -> str:
     )
 
 
-def _bullets(rows: Iterable[str]) -> list[tuple[str, str, int]]:
-    """("topic/subtopic", line, line number) of every bullet: named by its tail, else by the heading above it."""
+def _bullets(rows: Iterable[str]) -> list[tuple[str, re.Match[str], int]]:
+    """("topic/subtopic", its parts, line number) of every bullet: named by its tail, else by the heading above it."""
     topic = ""
     found = []
     for number, row in enumerate(rows):
         if title := heading(row):
-            topic = title[1].strip().lower().replace(" ", "-") if title[0] == 3 else ""
+            topic = topic_of(title[1]) if title[0] == 3 else ""
         elif row[:3] in ("- `", "* `") and (match := _BULLET.fullmatch(row)) and (match[3] or topic):
-            found.append((match[3] or f"{topic}/{match[1].removesuffix('.md')}", row, number))
+            found.append((match[3] or f"{topic}/{match[1].removesuffix('.md')}", match, number))
     return found
 
 
+def topic_of(title: str) -> str:
+    """The topic that a heading of index.md names."""
+    return title.strip().lower().replace(" ", "-")
+
+
 def _insert(rows: list[str], name: str, bullet: str) -> None:
+    """Put a bullet among those of its topic, or below its topic's heading, which is made where there is none."""
     topic = name.partition("/")[0]
-    bullets = _bullets(rows)
-    mates = [(other, number) for other, _, number in bullets if other.partition("/")[0] == topic]
+    mates = [(other, number) for other, _, number in _bullets(rows) if other.partition("/")[0] == topic]
     if mates:
         after = next((number for other, number in mates if other > name), mates[-1][1] + 1)
         rows.insert(after, bullet)
         return
-    levels = [(number, found) for number, row in enumerate(rows) if (found := heading(row))]
+    headings = [(number, *found) for number, row in enumerate(rows) if (found := heading(row))]
     title = " ".join(word.capitalize() for word in topic.split("-"))
-    title = title if title.lower().replace(" ", "-") == topic and title == title.strip() else topic
-    for number, (level, shown) in levels:
+    title = title if topic_of(title) == topic and title == title.strip() else topic
+    for number, level, shown in headings:
         if level == 3 and shown == title:
             rows.insert(number + 1, bullet)
             return
-    start = next((number for number, (level, shown) in levels if level == 2 and shown == "Topics"), None)
+    start = next((number for number, level, shown in headings if level == 2 and shown == "Topics"), None)
     if start is None:
         rows.extend([*([""] if rows and rows[-1] else []), "## Topics"])
         start = len(rows) - 1
-    inside = [(number, found) for number, found in levels if number > start]
-    end = next((number for number, (level, _) in inside if level < 3), len(rows))
-    sections = [(number, shown) for number, (level, shown) in inside if level == 3 and number < end]
-    after = next((number for number, shown in sections if shown.casefold() > title.casefold()), end)
+    after = len(rows)
+    for number, level, shown in headings:
+        if number > start and (level < 3 or (level == 3 and shown.casefold() > title.casefold())):
+            after = number
+            break
     while after > start + 1 and not rows[after - 1].strip():
         after -= 1
     rows[after:after] = ["", f"### {title}", bullet]

@@ -156,7 +156,7 @@ def _without_lines(text: str) -> str | None:
         if name is not None:
             seen += 1
             if rows and (found := heading(rows[-1])) and found[0] == 3:
-                if found[1].strip().lower().replace(" ", "-") != name.partition("/")[0]:
+                if text_of.topic_of(found[1]) != name.partition("/")[0]:
                     return None
                 rows.pop()
                 if rows and not rows[-1].strip():

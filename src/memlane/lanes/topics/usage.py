@@ -1,7 +1,6 @@
 """The access statistics of a topic lane (seed 000), .stats.json: how often each sub-topic was loaded, and when last.
 
-A file that cannot be read counts as empty: losing it costs a little in the order of a search, and no entry. What a
-count is worth there is the lane's business.
+A file that cannot be read counts as empty: losing it costs a little in the order of a search, and no entry.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any
 from memlane.core.dates import iso
 from memlane.core.errors import AlreadyExists, StorageError
 from memlane.disk import files
+from memlane.disk.log import json_of
 from memlane.lanes import read_file
 
 STATS = ".stats.json"
@@ -24,10 +24,7 @@ STATS = ".stats.json"
 def read(path: str) -> dict[str, dict[str, Any]]:
     """What the file says, {} when it says nothing usable."""
     text = read_file(path)
-    try:
-        found = json.loads(text) if isinstance(text, str) else {}
-    except (ValueError, RecursionError):
-        return {}
+    found = json_of(text) if isinstance(text, str) else None
     return found if isinstance(found, dict) else {}
 
 
