@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +23,10 @@ class NoteAnswers(Answers):
         """Front-matter values that are read as if they were missing."""
         text = read_file(memory.file)
         front = find_front(text) if isinstance(text, str) else None
-        if front is None or not isinstance(text, str):
-            return
-        try:
-            values = load_front(text[front.start : front.end])
-        except FrontMatterError:  # reported already
-            return
+        values: dict[str, Any] = {}
+        if isinstance(text, str) and front:
+            with suppress(FrontMatterError):  # reported already
+                values = load_front(text[front.start : front.end])
         for key, allowed in (("type", TYPES), ("status", STATUSES)):
             if values.get(key) not in (None, *allowed):
                 yield f"has an unknown {key}, read as {allowed[0]}: use one of {', '.join(allowed)}"

@@ -123,8 +123,8 @@ class NoteLane:
     def delete_memory(self, filename: str) -> dict[str, Any]:
         """Move the file into `.trash/` under a stamped name."""
         path = self._existing(_suffixed(filename))
-        moved = self._trash(path, self.clock())
-        return {"status": "deleted", "filename": self._filename(path), "moved_to": moved}
+        moved = self._trash(path).path
+        return {"status": "deleted", "filename": self._filename(path), "moved_to": os.fspath(moved)}
 
     @_answers
     def merge_memories(self, source_files: Sequence[str], target_file: str, summary_content: str) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class NoteLane:
             raise AlreadyExists(f"Target file already exists: {self._filename(new)}", hint="Choose another name.")
         self._create(new, "", draft.text)
         for path in old:
-            self._trash(path, self.clock())
+            self._trash(path)
         return self._wanted(new, draft.remarks)
 
     @_answers
@@ -227,8 +227,7 @@ class NoteLane:
             text = readable(path)
             if "text" in changes:
                 text = with_body(text, draft.text)
-            text = edited(text, keys)
-            files.replace(path, files.encoded(text))
+            files.replace(path, files.encoded(edited(text, keys)))
         return self._wanted(path, draft.remarks)
 
     def extend(self, native: str, text: str) -> Memory:
@@ -236,10 +235,7 @@ class NoteLane:
         return self._wanted(path, self._append(path, text))
 
     def drop(self, native: str) -> Removed:
-        path = self._located(native)
-        now = self.clock()
-        moved = self._trash(path, now)
-        return Removed(f"{self.name}:{self._native(path)}", "trash", Path(moved), now)
+        return self._trash(self._located(native))
 
     def set_aside(self, native: str) -> None:
         """Move a note that another one replaces into the trash: its text does not count as deleted."""
@@ -248,18 +244,18 @@ class NoteLane:
             trash.put(path, self.root, self.clock())
 
     def recover(self, native: str) -> Memory:
-        for name, lies, _ in trash.contents(self.root):
+        for name, trashed, _ in trash.contents(self.root):
             if name == f"{native}.md":
                 path = inside(self.root, *name.split("/"))
                 self._refuse_namesake(path)
-                self.tombstones.lift(self._body(lies))
-                files.move(lies, path)
+                self.tombstones.lift(self._body(trashed))
+                files.move(trashed, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in trash.contents(self.root):
-            yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(lies), when)
+        for name, trashed, when in trash.contents(self.root):
+            yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(trashed), when)
 
     # -- the format
 
@@ -340,12 +336,14 @@ class NoteLane:
     def _is_skipped(self, path: str) -> bool:
         return any(path.startswith(folder + os.sep) for folder in self._skip)
 
-    def _trash(self, path: str, now: datetime) -> str:
+    def _trash(self, path: str) -> Removed:
+        now = self.clock()
         with files.locked(path):  # so that nobody appends to what is on its way out
             body = self._body(path)
             moved = trash.put(path, self.root, now)
-        self.tombstones.bury((f"notes:{self._native(path)}", body))
-        return moved
+        id = f"notes:{self._native(path)}"
+        self.tombstones.bury((id, body))
+        return Removed(id, "trash", Path(moved), now)
 
     def _body(self, path: str) -> str:
         """The text of a note's file; "" when it cannot be read."""

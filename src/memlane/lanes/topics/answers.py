@@ -61,8 +61,7 @@ class TopicAnswers(Answers):
             return
         entries = folder.entries(path)
         archive = folder.at(pages.ARCHIVE, topic, f"{tail[:4]}.md")
-        text = folder.read(archive)
-        raws = [raw for name, raw in text_of.archived(text) if name == subtopic] if isinstance(text, str) else []
+        raws = [raw for name, raw in text_of.archived(folder.text(archive)) if name == subtopic]
         own = {plain(raw) for raw in ids.raws_of(folder, native, entries, raws)}
 
         def is_of_memory(raw: str) -> bool:

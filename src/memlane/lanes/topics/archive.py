@@ -16,8 +16,9 @@ from dataclasses import replace
 from memlane.disk import files
 from memlane.disk.names import inside
 from memlane.lanes.topics import entries as text_of
+from memlane.lanes.topics import pages
 from memlane.lanes.topics.entries import GENERAL, Entry
-from memlane.lanes.topics.pages import ARCHIVE, Folder, text
+from memlane.lanes.topics.pages import ARCHIVE, Folder
 
 
 def add(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> list[str]:
@@ -28,48 +29,44 @@ def add(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> list[
     written = []
     for year, pruned in sorted(years.items()):
         path = inside(folder.root, ARCHIVE, topic, f"{year}.md")
-        files.replace(path, files.encoded(text_of.add_archived(text(path), subtopic, pruned)))
+        files.replace(path, files.encoded(text_of.add_archived(pages.text(path), subtopic, pruned)))
         written.append(path)
     return written
 
 
 def by_year(folder: Folder, topic: str) -> dict[str, str]:
-    """The text of a topic's archive files by year; what cannot be read is left out."""
-    found = {}
+    """The text of a topic's archive files by year; "" where one cannot be read."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        for name in sorted(os.listdir(folder.at(ARCHIVE, topic))):
-            if name.endswith(".md") and isinstance(read := folder.read(folder.at(ARCHIVE, topic, name)), str):
-                found[name.removesuffix(".md")] = read
-    return found
+        names = sorted(name for name in os.listdir(folder.at(ARCHIVE, topic)) if name.endswith(".md"))
+        return {name.removesuffix(".md"): folder.text(folder.at(ARCHIVE, topic, name)) for name in names}
+    return {}
 
 
 def entries(folder: Folder) -> Iterator[Entry]:
     """Every archived entry, without an id: topic by topic, the newest first."""
     if os.path.isdir(folder.at(ARCHIVE)):
         for topic in sorted(os.listdir(folder.at(ARCHIVE))):
-            for year, read in sorted(by_year(folder, topic).items(), reverse=True):
+            for year, text in sorted(by_year(folder, topic).items(), reverse=True):
                 path = folder.at(ARCHIVE, topic, f"{year}.md")
-                for subtopic, raw in text_of.archived(read):
+                for subtopic, raw in text_of.archived(text):
                     yield replace(text_of.parse(raw), topic=topic, subtopic=subtopic or GENERAL, path=path)
 
 
 def count(archives: Mapping[str, str], subtopic: str) -> int:
     """How many entries of a sub-topic the archives of its topic (`by_year`) hold."""
     mark = text_of.archive_mark(subtopic)
-    return sum(read.count(mark) for read in archives.values())
+    return sum(text.count(mark) for text in archives.values())
 
 
 def twins(archives: Mapping[str, str], subtopic: str, raws: Sequence[str]) -> list[int]:
     """Which of a topic file's entries stand in the archives in the same words, the last in the file first."""
     mark = text_of.archive_mark(subtopic)
-    if not any(mark + raw.rstrip("\r\n") in read for raw in raws for read in archives.values()):
-        return []
-    left = Counter(
-        raw.rstrip("\r\n") for read in archives.values() for name, raw in text_of.archived(read) if name == subtopic
-    )
-    found = []
-    for number in reversed(range(len(raws))):
-        if left[raw := raws[number].rstrip("\r\n")]:
+    bare = [raw.rstrip("\r\n") for raw in raws]
+    holding = [text for text in archives.values() if any(mark + raw in text for raw in bare)]
+    left = Counter(raw.rstrip("\r\n") for text in holding for name, raw in text_of.archived(text) if name == subtopic)
+    numbers = []
+    for number, raw in reversed([*enumerate(bare)]):
+        if left[raw]:
             left[raw] -= 1
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers

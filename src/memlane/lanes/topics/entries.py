@@ -101,18 +101,10 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """The shape for JSON."""
-        return {
-            "id": self.id or None,
-            "topic": self.topic,
-            "subtopic": self.subtopic,
-            "date": self.date,
-            "title": self.title,
-            **{name.lower(): self.get(name) for name in LABELS},
-            "labels": dict(self.labels),
-            "text": self.text,
-            "path": self.path,
-            "score": round(self.score, 6),
-        }
+        head = {name: getattr(self, name) for name in ("topic", "subtopic", "date", "title")}
+        values = {name.lower(): self.get(name) for name in LABELS}
+        more = {"labels": dict(self.labels), "text": self.text, "path": self.path, "score": round(self.score, 6)}
+        return {"id": self.id or None, **head, **values, **more}
 
 
 class Document(NamedTuple):

@@ -83,16 +83,16 @@ def raws_of(folder: Folder, native: str, entries: Sequence[Entry], archived: Seq
     return [*own, in_archive[tail]] if tail in in_archive else own
 
 
-def place_for(folder: Folder, entries: Sequence[Entry], back: Entry, native: str, lies: str) -> int:
+def place_for(folder: Folder, entries: Sequence[Entry], back: Entry, native: str, trashed: str) -> int:
     """Where a deleted entry goes back: where every id stays the same, nearest to where its date belongs.
 
-    Where no place does that (its file has changed meanwhile), where most ids stay. `lies` is its file in the trash.
+    Where no place does that (its file has changed meanwhile), where most ids stay. `trashed` is its file in the trash.
     """
     old = natives(folder, entries)
     dated = next((number for number, entry in enumerate(entries) if entry.date < back.date), len(entries))
 
     def unchanged(place: int) -> int:
-        new = natives(folder, [*entries[:place], back, *entries[place:]], without=lies)
+        new = natives(folder, [*entries[:place], back, *entries[place:]], without=trashed)
         return sum(map(str.__eq__, new, [*old[:place], native, *old[place:]]))
 
     best, most = dated, -1

@@ -18,8 +18,7 @@ from memlane.lanes.topics.pages import INDEX, Folder
 
 def listed(folder: Folder) -> dict[str, Listed]:
     """The lines of index.md by their "topic/subtopic"; {} when it cannot be read."""
-    text = folder.read(folder.at(INDEX))
-    return text_of.read_index(text) if isinstance(text, str) else {}
+    return text_of.read_index(folder.text(folder.at(INDEX)))
 
 
 def left_in_both(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> set[int]:

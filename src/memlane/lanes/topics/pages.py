@@ -96,6 +96,11 @@ class Folder:
             self._texts[path] = (mark, text)
         return text
 
+    def text(self, path: str) -> str:
+        """As `read`; "" where the file is missing or cannot be read."""
+        text = self.read(path)
+        return text if isinstance(text, str) else ""
+
     def entries(self, path: str) -> tuple[Entry, ...]:
         """The entries of a topic file; () where it is missing or cannot be read."""
         entries = self.read_entries(path)

@@ -1,4 +1,4 @@
-"""Search over dated entries (seed 000): a query in parts, and what it finds. Nothing here writes.
+"""Search over dated entries (seed 000): queries, what they find, and a block of it for a prompt. Writes nothing.
 
 refresh PRB-042 "clock skew" topic:auth
 """
@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
 
 from memlane.core.errors import InvalidInput
+from memlane.core.invisible import visible
 from memlane.core.text import STOP_WORDS
 from memlane.lanes.topics import archive, usage
 from memlane.lanes.topics.entries import AD_HOC, GENERAL, Entry
 from memlane.lanes.topics.pages import Folder
 
+_TRIED = 10  # entries for a block, from the best one on
 _PREFIXED = re.compile(r'(?i)(?<!\S)(context|topic|tag|type):(?:"([^"]*)"|(\S+))')
 _QUOTED = re.compile(r'"([^"]+)"')
 _WORD = re.compile(r"[^\W\d_]+-\d+(?!\w)|\w+")  # PRB-042 is one word
@@ -152,3 +154,43 @@ def _ordinal(entry: Entry) -> int:
         return date.fromisoformat(entry.date).toordinal()
     except ValueError:
         return 0
+
+
+# -- for a prompt
+
+
+class Embedding(str):
+    """A block of Markdown for a prompt, with the entries in it and its size in tokens."""
+
+    entries: tuple[Entry, ...] = ()
+    tokens: int = 0
+
+
+def embedded(
+    entries: Sequence[Entry], folder: str, limit: int, max_tokens: int, estimator: Callable[[str], int]
+) -> Embedding:
+    """The first of these entries, the best first, that fit, each whole and below its source.
+
+    Where the best one alone fills the block, two others say more.
+    """
+
+    def block(candidates: Sequence[Entry]) -> Embedding:
+        chosen: list[Entry] = []
+        text = ""
+        for entry in candidates:
+            source = f"**Source:** {folder}/{entry.topic}/{entry.subtopic}.md\n"
+            piece = source + visible(entry.raw).replace("\r\n", "\n").rstrip() + "\n"
+            longer = f"{text}\n{piece}" if text else piece
+            if len(chosen) < limit and estimator(longer) <= max_tokens:
+                text = longer
+                chosen.append(entry)
+        embedding = Embedding(text)
+        embedding.entries, embedding.tokens = tuple(chosen), estimator(text)
+        return embedding
+
+    best = block(())
+    for first in range(min(len(entries), _TRIED)):
+        best = max(best, block(entries[first : first + _TRIED]), key=lambda block: min(len(block.entries), 2))
+        if len(best.entries) >= min(2, limit):
+            break
+    return best

@@ -17,7 +17,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -35,10 +35,9 @@ from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.checks import CHECKS
 from memlane.lanes.topics.checks import SecurityViolation as SecurityViolation
 from memlane.lanes.topics.drafts import FIELDS, memory_of
-from memlane.lanes.topics.embedding import Embedding, embedded
 from memlane.lanes.topics.entries import Document, Entry
 from memlane.lanes.topics.pages import RESERVED, Folder
-from memlane.lanes.topics.search import Hit, hits_for
+from memlane.lanes.topics.search import Embedding, Hit, embedded, hits_for
 
 if TYPE_CHECKING:
     from memlane.lanes.topics.answers import TopicAnswers
@@ -62,15 +61,8 @@ class Stored:
     remarks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "stored": self.stored,
-            "path": str(self.path),
-            "entry": self.entry.to_dict(),
-            "pruned": self.pruned,
-            "archived_to": [str(path) for path in self.archived_to],
-            "index_updated": self.index_updated,
-            "remarks": list(self.remarks),
-        }
+        paths = {"path": str(self.path), "archived_to": [str(path) for path in self.archived_to]}
+        return {**asdict(self), **paths, "entry": self.entry.to_dict(), "remarks": list(self.remarks)}
 
 
 # -- where the memory is
@@ -232,8 +224,7 @@ class TopicLane:
         if isinstance(entries, Problem):
             yield entries
         elif entries is not None:
-            text = self.folder.read(path)
-            text = text if isinstance(text, str) else ""
+            text = self.folder.text(path)
             if not entries and any(line.strip("\ufeff \r") and line[0] != "#" for line in text.split("\n")):
                 yield Problem(Path(path), "has no dated entries; begin each with `## YYYY-MM-DD: Title`")
             if line := text_of.conflict(text):
@@ -274,7 +265,7 @@ class TopicLane:
             raw = text_of.line(document.raws[number])
             shorter = document.without(number)
             deleted = ids.in_trash(self.folder, topic, subtopic)
-            others = (*shorter.raws, *(read_file(lies) for name, lies in deleted.items() if name != tail))
+            others = (*shorter.raws, *(read_file(trashed) for name, trashed in deleted.items() if name != tail))
             if raw in (text_of.line(other) for other in others if isinstance(other, str)):
                 raw += newline_of(raw)  # so that its twin is not taken for it
             moved = trash.put(self.folder.at(topic, subtopic, f"{tail}.md"), self.root, now, copy=files.encoded(raw))
@@ -285,31 +276,31 @@ class TopicLane:
     def recover(self, native: str) -> Memory:
         topic, subtopic, _ = ids.parts(native)
         path = self.folder.path(topic, subtopic)
-        lies = next((lies for name, lies, _ in trash.contents(self.root) if name == f"{native}.md"), None)
-        if lies is None:
+        trashed = next((trashed for name, trashed, _ in trash.contents(self.root) if name == f"{native}.md"), None)
+        if trashed is None:
             raise NotFound(f"The trash has no entry {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
         with self.folder.locked():
-            raw = readable(lies)
+            raw = readable(trashed)
             document = pages.sound(path)
             entries = [self.folder.parse(path, old) for old in document.raws]
             if native in ids.natives(self.folder, entries):
                 raise AlreadyExists(f"There is an entry {gate.shown(native)}.", hint="Nothing was changed.")
             back = self.folder.parse(path, raw)
             self.tombstones.lift(memory_of(back).text)
-            place = ids.place_for(self.folder, entries, back, native, lies)
+            place = ids.place_for(self.folder, entries, back, native, trashed)
             newline = newline_of(raw)
             raws = [*document.raws[:place], text_of.line(raw) + newline, *document.raws[place:]]
             if place and place == len(document.raws):
                 raws[place - 1] = text_of.line(raws[place - 1]) + newline
             document = document._replace(head=pages.opened(document.head, newline))
             index_page.save(self.folder, path, document.keeping(raws))
-            files.remove(lies)
+            files.remove(trashed)
             entries.insert(place, back)
             return memory_of(ids.with_id(back, ids.natives(self.folder, entries)[place]))
 
     def removed(self) -> Iterator[Removed]:
-        for name, lies, when in trash.contents(self.root):
-            yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(lies), when)
+        for name, trashed, when in trash.contents(self.root):
+            yield Removed(f"{self.name}:{name.removesuffix('.md')}", "trash", Path(trashed), when)
 
     # -- entries
 
@@ -346,12 +337,12 @@ class TopicLane:
 
     def _surplus(self, path: str) -> tuple[Entry, ...]:
         """The entries of a topic file that are too many or too much, with their ids."""
-        text = self.folder.read(path)
-        if not isinstance(text, str) or text_of.conflict(text):
-            return ()
+        text = self.folder.text(path)
         document = text_of.split(text)
         fitting = _fitting(document)
-        entries = ids.identified(self.folder, path) if fitting < len(document.raws) else ()
+        if fitting == len(document.raws) or text_of.conflict(text):
+            return ()
+        entries = ids.identified(self.folder, path)
         return entries[fitting:] if isinstance(entries, tuple) else ()
 
     def _archive(self, path: str, count: int) -> None:
