@@ -157,7 +157,7 @@ class NoteLane:
         self._create(new, "", draft.text)
         for path in old:
             self._trash(path)
-        return self._wanted(new, draft.remarks)
+        return self._just_written(new, draft.remarks)
 
     @_answers
     def stats(self) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class NoteLane:
             self._create(path, front, draft.text)
         else:
             path = self._create_named(slug(draft.title or first_line(draft.text)), front, draft.text)
-        return self._wanted(path, draft.remarks)
+        return self._just_written(path, draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
@@ -228,11 +228,11 @@ class NoteLane:
             if "text" in changes:
                 text = with_body(text, draft.text)
             files.replace(path, files.encoded(edited(text, keys)))
-        return self._wanted(path, draft.remarks)
+        return self._just_written(path, draft.remarks)
 
     def extend(self, native: str, text: str) -> Memory:
         path = self._located(native)
-        return self._wanted(path, self._append(path, text))
+        return self._just_written(path, self._append(path, text))
 
     def drop(self, native: str) -> Removed:
         return self._trash(self._located(native))
@@ -349,14 +349,14 @@ class NoteLane:
         """The text of a note's file; "" when it cannot be read."""
         return "".join(self.answers.texts_in(path))
 
-    def _wanted(self, path: str, remarks: tuple[str, ...]) -> Memory:
+    def _just_written(self, path: str, remarks: tuple[str, ...]) -> Memory:
         """The note that was just written. It is wanted, even if the same text was deleted before."""
         memory = self.fetch(self._native(path))
         return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text)))
 
     def _written(self, status: str, path: str) -> dict[str, Any]:
         """The seed's answer after a note was written."""
-        remarks = self._wanted(path, ()).remarks if self.tombstones.any() else ()
+        remarks = self._just_written(path, ()).remarks if self.tombstones.any() else ()
         remark = {"remark": "; ".join(remarks)} if remarks else {}
         return {"status": status, "filename": self._filename(path), "path": path, **remark}
 

@@ -182,8 +182,8 @@ def fields(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 def _fields(rows: Sequence[tuple[str, bool]]) -> tuple[str, tuple[tuple[str, str], ...]]:
     parts: list[tuple[str, list[str]]] = [("", [])]
     for row, opaque in rows:
-        if not opaque and (found := _label(row)):
-            parts.append((found[0], [found[1] + "\n"]))
+        if not opaque and (label := _label(row)):
+            parts.append((label[0], [label[1] + "\n"]))
         else:
             parts[-1][1].append(row)
     values = [(name, _decoded("".join(lines)).strip()) for name, lines in parts]
@@ -192,10 +192,10 @@ def _fields(rows: Sequence[tuple[str, bool]]) -> tuple[str, tuple[tuple[str, str
 
 def _label(row: str) -> tuple[str, str] | None:
     """(name, rest of the line) of a line that begins a field."""
-    if row.startswith("**") and (found := _LABEL.fullmatch(row.rstrip("\r\n"))):
-        return _canonical(found[1].rstrip()), found[2]
-    if row.startswith("###") and (found := _SECTION.fullmatch(row.rstrip("\r\n"))):
-        return _canonical(found[1]), ""
+    if row.startswith("**") and (match := _LABEL.fullmatch(row.rstrip("\r\n"))):
+        return _canonical(match[1].rstrip()), match[2]
+    if row.startswith("###") and (match := _SECTION.fullmatch(row.rstrip("\r\n"))):
+        return _canonical(match[1]), ""
     return None
 
 
@@ -324,8 +324,8 @@ def _encoded(value: str) -> str:
 
 def _decoded(value: str) -> str:
     def bare(row: str) -> str:
-        found = _MARKED.match(row)
-        return row[: found.end() - 1] + row[found.end() :] if found and found[0].endswith("\\") else row
+        match = _MARKED.match(row)
+        return row[: match.end() - 1] + row[match.end() :] if match and match[0].endswith("\\") else row
 
     return "".join(row if opaque else bare(row) for row, opaque in _rows(value, labels=False))
 
@@ -367,17 +367,17 @@ def archive_mark(subtopic: str) -> str:
 
 def archived(text: str) -> list[tuple[str, str]]:
     """(sub-topic, entry's text) of an archive file, newest first."""
-    found = []
+    entries = []
     subtopic = ""
     place = 0
     for origin in (*_MARK.finditer(text), None):  # also inside code: a fence left open hides nothing from here
         document = split(text[place : origin.start() if origin else len(text)])
         for number, raw in enumerate(document.raws):
             last = document.tail if number == len(document.raws) - 1 else ""
-            found.append((subtopic if number == 0 else "", raw + last))
+            entries.append((subtopic if number == 0 else "", raw + last))
         if origin:
             subtopic, place = origin[1], origin.end()
-    return found
+    return entries
 
 
 def archive_head(text: str) -> str:
@@ -401,7 +401,7 @@ def archived_headings(text: str, subtopic: str) -> list[tuple[str, str]]:
     """(date, title) of a sub-topic's archived entries, newest first. Reads headings only: archives grow."""
     mark = re.compile(rf"^<!-- subtopic: {re.escape(subtopic)} -->[ \t]*\r?\n([^\n]*)", re.MULTILINE)
     dated = (_DATED.fullmatch(line.rstrip("\r")) for line in mark.findall(text))
-    return [(found[1], found[2].strip()) for found in dated if found]
+    return [(match[1], match[2].strip()) for match in dated if match]
 
 
 def line(raw: str) -> str:
@@ -428,11 +428,11 @@ class Listed(NamedTuple):
 
 def read_index(text: str) -> dict[str, Listed]:
     """The sub-topics of an index by their "topic/subtopic"."""
-    found: dict[str, Listed] = {}
+    lines: dict[str, Listed] = {}
     for name, match, _ in _bullets(_bare_rows(text)):
         entries, archived = (int(count) if count else None for count in match.group(4, 5))
-        found.setdefault(name, Listed(match[2] or "", entries, archived, match[6]))
-    return found
+        lines.setdefault(name, Listed(match[2] or "", entries, archived, match[6]))
+    return lines
 
 
 def edit_index(text: str, changes: Mapping[str, Listed | None]) -> str:
@@ -440,7 +440,7 @@ def edit_index(text: str, changes: Mapping[str, Listed | None]) -> str:
     newline = newline_of(text)
     rows = _bare_rows(text) or ["# Memory Index", "", "## Topics"]
     for name, listed in sorted(changes.items()):
-        place = next((number for found, _, number in _bullets(rows) if found == name), None)
+        place = next((number for other, _, number in _bullets(rows) if other == name), None)
         if listed is None:
             if place is not None:
                 del rows[place]
@@ -465,13 +465,13 @@ def _bullet(name: str, listed: Listed) -> str:
 def _bullets(rows: Iterable[str]) -> list[tuple[str, re.Match[str], int]]:
     """("topic/subtopic", its parts, line number) of every bullet: named by its tail, else by the heading above it."""
     topic = ""
-    found = []
+    bullets = []
     for number, row in enumerate(rows):
         if title := heading(row):
             topic = topic_of(title[1]) if title[0] == 3 else ""
         elif row[:3] in ("- `", "* `") and (match := _BULLET.fullmatch(row)) and (match[3] or topic):
-            found.append((match[3] or f"{topic}/{match[1].removesuffix('.md')}", match, number))
-    return found
+            bullets.append((match[3] or f"{topic}/{match[1].removesuffix('.md')}", match, number))
+    return bullets
 
 
 def topic_of(title: str) -> str:

@@ -155,8 +155,8 @@ def _without_lines(text: str) -> str | None:
         name = next(iter(text_of.read_index(f"### x\n{row}\n")), None) if row[:3] in ("- `", "* `") else None
         if name is not None:
             seen += 1
-            if rows and (found := heading(rows[-1])) and found[0] == 3:
-                if text_of.topic_of(found[1]) != name.partition("/")[0]:
+            if rows and (title := heading(rows[-1])) and title[0] == 3:
+                if text_of.topic_of(title[1]) != name.partition("/")[0]:
                     return None
                 rows.pop()
                 if rows and not rows[-1].strip():
