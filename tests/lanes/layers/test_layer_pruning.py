@@ -12,6 +12,7 @@ from layer_samples import COPY, ISSUES, REVIEWS, STAMP, entry, memories, place, 
 from layer_samples import clock as clock
 from layer_samples import store as store
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.lanes.layers.entries import path_of
 from memlane.lanes.layers.store import MemoryStore
 
 
@@ -201,11 +202,7 @@ def test_prune_reports_what_it_did_within_its_scope(
     assert {name for name in after if name not in before or after[name] != before[name]} == {
         name
         for item in expected
-        for name in (
-            [overgrown._path(item["id"])[len(str(overgrown.root)) + 1 :]]
-            + [overgrown._path(item["id"] + "_archive")[len(str(overgrown.root)) + 1 :]]
-            * (item["action"] == "archived")
-        )
+        for name in ([path_of(item["id"])] + [path_of(item["id"] + "_archive")] * (item["action"] == "archived"))
     }
     assert overgrown.prune(policy) == {"pruned": [], "warnings": []}
 

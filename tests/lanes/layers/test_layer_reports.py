@@ -12,7 +12,7 @@ from layer_samples import clock as clock
 from layer_samples import filled as filled
 from layer_samples import store as store
 from memlane.core.errors import InvalidInput, NotFound
-from memlane.lanes.layers import store as layer_store
+from memlane.lanes.layers import search
 from memlane.lanes.layers.store import MemoryStore
 
 # -- reports
@@ -99,7 +99,7 @@ def test_search_refuses_a_pattern_that_is_none(store: MemoryStore, pattern: Any)
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*$", "(?:a?){40}a{40}$"])
 def test_a_pattern_without_end_is_stopped(store: MemoryStore, pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """S004-40: these need ages on forty letters."""
-    monkeypatch.setattr(layer_store, "MAX_SECONDS", 0.5)
+    monkeypatch.setattr(search, "MAX_SECONDS", 0.5)
     place(store, "projects/a/x.md", "a" * 39 + "b\n")
     with pytest.raises(InvalidInput, match=r"more than 0.5 seconds"):
         store.search(pattern)

@@ -15,7 +15,7 @@ from layer_samples import store as store
 from memlane.core.model import Problem
 from memlane.disk import files
 from memlane.lanes import scan
-from memlane.lanes.layers import store as layer_store
+from memlane.lanes.layers import usage
 from memlane.lanes.layers.store import MemoryStore
 
 CONFLICT = """<<<<<<< HEAD
@@ -70,7 +70,7 @@ def test_a_side_file_is_folded_and_what_is_damaged_set_aside(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S004-14: the counts stay, the file stays short."""
-    monkeypatch.setattr(layer_store, "FOLD_BYTES", 1000)
+    monkeypatch.setattr(usage, "FOLD_BYTES", 1000)
     store.create(entry(PROFILE))
     side = store.root / "projects/my-api/.stats.jsonl"
     damaged = side.read_text() + CONFLICT
@@ -93,7 +93,7 @@ def test_a_side_file_that_cannot_be_read_is_not_folded(store: MemoryStore, monke
     """S004-14: one that is too large is reported, and stays."""
     store.create(entry(PROFILE))
     side = place(store, "projects/my-api/.stats.jsonl", '{"project_profile": 1}\n' * 100)
-    monkeypatch.setattr(layer_store, "FOLD_BYTES", 10)
+    monkeypatch.setattr(usage, "FOLD_BYTES", 10)
     monkeypatch.setattr(files, "MAX_BYTES", 1000)
     store.update(PROFILE, "new")
     assert side.read_text() == '{"project_profile": 1}\n' * 100 + '{"project_profile": 3}\n'

@@ -33,9 +33,9 @@ EVERY = 5  # invocations between two requests to verify
 # -- the Last Updated line
 
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_STAMP = re.compile(rf"\ufeff?<!-- Last Updated: ({_DATE}) -->[ \t]*(?:\r?\n|\Z)")
-_GIVEN = re.compile(rf"(?:\ufeff?\s*<!-- Last Updated: {_DATE} -->[ \t]*(?:\r?\n|\Z)(?:\r?\n)?)+")
-_EMPTY_LINE = re.compile(r"\r?\n")
+_LINE = rf"<!-- Last Updated: ({_DATE}) -->[ \t]*(?:\r?\n|\Z)(?:\r?\n)?"  # and one empty line
+_STAMP = re.compile(rf"\ufeff?{_LINE}")
+_STAMPS = re.compile(rf"\A(?:\ufeff?\s*{_LINE})+")
 
 
 def updated_on(text: str) -> date | None:
@@ -47,15 +47,16 @@ def updated_on(text: str) -> date | None:
 def body(text: str) -> str:
     """What is remembered: the text without its Last Updated line and the one empty line after it."""
     match = _STAMP.match(text)
-    if not match:
-        return text.removeprefix("\ufeff")
-    empty = _EMPTY_LINE.match(text, match.end())
-    return text[empty.end() if empty else match.end() :]
+    return text[match.end() :] if match else text.removeprefix("\ufeff")
 
 
-def page(content: str, today: date, mark: str = "") -> str:
-    """The file for a content. A Last Updated line that the content brings along is replaced, never doubled."""
-    content = unstamped(content)
+def page(content: str, today: date, old: str = "") -> str:
+    """The file for a content, with the byte order mark of the `old` file.
+
+    Last Updated lines that the content brings along are replaced, never doubled.
+    """
+    content = _STAMPS.sub("", content)
+    mark = "\ufeff" * old.startswith("\ufeff")
     return f"{mark}<!-- Last Updated: {today} -->{newline_of(content) * 2}{content}"
 
 
@@ -64,19 +65,13 @@ def stamped(text: str, today: date) -> str:
     match = _STAMP.match(text)
     if match:
         return text[: match.start(1)] + str(today) + text[match.end(1) :]
-    mark = "\ufeff" * text.startswith("\ufeff")
-    return page(text[len(mark) :], today, mark)
-
-
-def unstamped(content: str) -> str:
-    match = _GIVEN.match(content)
-    return content[match.end() :] if match else content
+    return page(text.removeprefix("\ufeff"), today, text)
 
 
 def joined(text: str, content: str, *, paragraph: bool = False) -> str:
     """The text with the content on new lines at its end, in the text's own line ends; perhaps after an empty line."""
     newline = newline_of(text)
-    content = unstamped(content)
+    content = _STAMPS.sub("", content)
     if newline != "\n":
         content = content.replace("\r\n", "\n").replace("\n", newline)
     if text and not text.endswith("\n"):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC
 from functools import partial
 from typing import Any
 
@@ -16,7 +14,9 @@ from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Age, Answers, Group, Trace
 from memlane.lanes.layers import aging
 from memlane.lanes.layers.entries import LAYERS, path_of, type_of
-from memlane.lanes.layers.store import BEFORE_PRUNE, OLD_STATS, STATS, MemoryStore
+from memlane.lanes.layers.folder import BEFORE_PRUNE
+from memlane.lanes.layers.store import MemoryStore
+from memlane.lanes.layers.usage import OLD_STATS, STATS, remove_key
 
 _ACTIONS = {"archived": "archive", "removed": "remove", "flagged": "look at", "compressed": "fold"}  # the seed's words
 
@@ -47,7 +47,7 @@ class LayerAnswers(Answers):
         counts = os.path.join(self._inside(os.path.dirname(stem)), STATS)
         for path, key in ((counts, type_of(native)), (os.path.join(self.lane.root, OLD_STATS), native)):
             if os.path.isfile(path) and json.dumps(key).encode() in files.read_bytes(path):
-                yield Trace("counts", path, (), partial(_without_key, path, key))
+                yield Trace("counts", path, (), partial(remove_key, path, key))
 
     def aliases(self, native: str) -> set[str]:
         return {type_of(native)}
@@ -95,8 +95,8 @@ class LayerAnswers(Answers):
     def _pruned(self, *, dry_run: bool, path: str | None = None) -> Plan:
         report = self.lane.prune(dry_run=dry_run, paths=None if path is None else [path])
         steps = (
-            Step(f"layers:{one['id']}", _ACTIONS.get(one["action"], one["action"]), one["reason"])
-            for one in report["pruned"]
+            Step(f"layers:{item['id']}", _ACTIONS.get(item["action"], item["action"]), item["reason"])
+            for item in report["pruned"]
         )
         return Plan(tuple(steps), tuple(report["warnings"]))
 
@@ -111,8 +111,7 @@ class LayerAnswers(Answers):
     # -- editing and merging
 
     def edited(self, text: str) -> str:
-        today = self.lane.clock().astimezone(UTC).date()
-        return aging.page(text.removeprefix("\ufeff"), today, "\ufeff" * text.startswith("\ufeff"))
+        return aging.page(text.removeprefix("\ufeff"), self.lane.folder.today(), text)
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return _merged(*merging.decoded(base, ours, theirs)).encode()
@@ -141,16 +140,3 @@ def _merged(base: str, ours: str, theirs: str) -> str:
     days = [aging.updated_on(text) for text in texts[1:]]
     latest = max(filter(None, days), default=None)
     return aging.stamped(max(heads), latest) + body if latest else max(heads) + body
-
-
-def _without_key(path: str, key: str) -> None:
-    """Take a name out of a side file: JSON objects, one a line or one as a whole. A line that is none goes with it."""
-    with files.locked(path):
-        text = files.read_bytes(path).decode(errors="replace")
-        kept = []
-        for line in [text] if path.endswith(".json") else text.splitlines():
-            with suppress(ValueError):
-                values = json.loads(line)
-                values.pop(key, None)
-                kept.append(json.dumps(values) + "\n" if values else "")
-        files.replace(path, "".join(kept).encode())

@@ -1,18 +1,19 @@
-"""Entries of the layers lane (seed 004): which names make an id and a path, the seed's shapes, usage. No I/O."""
+"""Memories of the layers lane as values: which names make an id and a path, and the seed's shapes. No I/O."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import datetime
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import date
 from typing import Any, NamedTuple
 
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
-from memlane.lanes.layers.aging import EVERY
+from memlane.core.markdown import first_heading
+from memlane.core.model import Memory
+from memlane.lanes.layers import aging
+from memlane.lanes.layers.usage import Usage, midnight
 
 
 class Layer(NamedTuple):
@@ -31,10 +32,6 @@ LAYER_OF = {layer.folder: name for name, layer in LAYERS.items()}
 SCOPES = ("project", "skill", "all")
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _DEPTH = {name: len(layer.names) + 2 for name, layer in LAYERS.items()}
-_BELOW = {  # what a path looks like below the layer's folder
-    layer.folder: (name, re.compile("/".join([NAME.pattern] * (len(layer.names) + 1)) + r"\.md"))
-    for name, layer in LAYERS.items()
-}
 _SAMPLES = {
     "project_name": "my-api",
     "skill_name": "python-code-review",
@@ -66,8 +63,11 @@ class MemoryEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """The seed's shape; names that the layer does not use are left out."""
-        shape = {_camel(item.name): getattr(self, item.name) for item in fields(self) if item.name != "advisory"}
-        return {key: value for key, value in shape.items() if value is not None or key.endswith("At")}
+        return {
+            _camel(name): value
+            for name, value in asdict(self).items()
+            if name != "advisory" and (value is not None or name.endswith("_at"))
+        }
 
 
 # -- names and ids
@@ -104,21 +104,26 @@ def id_for(values: Mapping[str, Any]) -> str:
 
 def path_of(id: Any) -> str:
     """The path of an id below the root. Raises InvalidInput (invalid_id)."""
-    parts = id.split("/") if isinstance(id, str) else [""]
-    if len(parts) != _DEPTH.get(parts[0]) or not all(map(NAME.fullmatch, parts)):
+    if not isinstance(id, str) or not _is_id(id):
         raise InvalidInput(
             "That is not the id of a memory in a layer.",
             code="invalid_id",
             hint="Ids look like shared-project/my-api/project_profile or skill-specific/review/my-api/known_issues.",
         )
-    return "/".join((LAYERS[parts[0]].folder, *parts[1:])) + ".md"
+    layer, _, names = id.partition("/")
+    return f"{LAYERS[layer].folder}/{names}.md"
+
+
+def _is_id(id: str) -> bool:
+    parts = id.split("/")
+    return len(parts) == _DEPTH.get(parts[0]) and all(map(NAME.fullmatch, parts))
 
 
 def id_of(relative: str) -> str | None:
     """The id of a path below the root, when it is where a memory can be."""
     folder, _, below = relative.partition("/")
-    layer, pattern = _BELOW.get(folder, ("", NAME))
-    return f"{layer}/{below[:-3]}" if layer and pattern.fullmatch(below) else None
+    id = f"{LAYER_OF.get(folder)}/{below[:-3]}"
+    return id if below.endswith(".md") and _is_id(id) else None
 
 
 def names_of(id: str) -> dict[str, str]:
@@ -151,7 +156,7 @@ _ENTRY_KEYS = {
 def entry_values(entry: Mapping[str, Any] | MemoryEntry) -> dict[str, Any]:
     """An entry's fields in snake_case. What the store computes itself (dates, counts) is accepted and not used."""
     if isinstance(entry, MemoryEntry):
-        return {item.name: getattr(entry, item.name) for item in fields(entry)}
+        return asdict(entry)
     if not isinstance(entry, Mapping):
         raise InvalidInput("The entry is not a mapping.", hint="Give layer, projectName, fileType and content.")
     if any(key not in _ENTRY_KEYS for key in entry):
@@ -165,75 +170,59 @@ def entry_values(entry: Mapping[str, Any] | MemoryEntry) -> dict[str, Any]:
 def policy_values(options: Mapping[str, Any]) -> dict[str, Any]:
     """A pruning policy as scope, project_name, skill_name and dry_run. Raises InvalidInput."""
     keys = {"scope": "scope", "dryRun": "dry_run", "dry_run": "dry_run", **ALIASES}
-    wanted: dict[str, Any] = {"scope": "all", "dry_run": False, "project_name": None, "skill_name": None}
+    policy: dict[str, Any] = {"scope": "all", "dry_run": False, "project_name": None, "skill_name": None}
     for key, value in options.items():
-        if keys.get(key) not in wanted:
+        if keys.get(key) not in policy:
             raise InvalidInput("The policy has an unknown field.", hint="Use scope, projectName, skillName, dryRun.")
-        wanted[keys[key]] = value
-    scope = wanted["scope"]
+        policy[keys[key]] = value
+    scope = policy["scope"]
     if scope not in SCOPES:
         raise InvalidInput("There is no such scope.", hint=f"Use one of: {', '.join(SCOPES)}.")
-    if scope != "all" and not wanted[f"{scope}_name"]:
+    if scope != "all" and not policy[f"{scope}_name"]:
         raise InvalidInput(f"The scope {scope} needs a {scope}Name.", hint="Name it, or use the scope all.")
     for name in ("project_name", "skill_name"):
-        if wanted[name] is not None:
-            checked(wanted[name])
-    return wanted
+        if policy[name] is not None:
+            checked(policy[name])
+    return policy
 
 
-# -- usage
+def entry_of(id: str, text: str, usage: Usage, today: date) -> MemoryEntry:
+    """The seed's entry of a file's text."""
+    updated = aging.updated_on(text)
+    staleness = aging.staleness(updated, today)
+    return MemoryEntry(
+        id=id,
+        **names_of(id),
+        content=aging.body(text),
+        created_at=usage.created,
+        updated_at=str(updated) if updated else None,
+        staleness=staleness,
+        line_count=aging.line_count(text),
+        advisory="[POTENTIALLY STALE]" if staleness == "stale" else None,
+    )
 
 
-@lru_cache(1024)
-def midnight(day: str) -> datetime | None:
-    """The moment that a created date stands for; a store has the same few again and again."""
-    return moment(day)
-
-
-class Usage(NamedTuple):
-    """What is noted of a memory beside it: when it was created, how often loaded or written, how long it was then."""
-
-    created: str | None = None
-    invocations: int = 0
-    lines: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, record: Any) -> Usage:
-        """From JSON; what is nonsense in it counts as not noted. Raises AttributeError when it is no object."""
-        created, count, lines = record.get("createdAt"), record.get("invocations"), record.get("lines")
-        return cls(
-            created if isinstance(created, str) and midnight(created) else None,
-            count if isinstance(count, int) else 0,
-            tuple(line for line in lines if isinstance(line, int))[-EVERY:] if isinstance(lines, list) else (),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        return {"createdAt": self.created, "invocations": self.invocations, "lines": list(self.lines)}
-
-    def then(self, later: Usage) -> Usage:
-        """This record, continued by one that may not know the beginning."""
-        if later.created:
-            return later
-        return Usage(self.created, self.invocations + later.invocations, (*self.lines, *later.lines)[-EVERY:])
-
-
-UNUSED = Usage()
-
-
-def fold(lines: Sequence[str], noted: dict[str, Usage]) -> list[int]:
-    """Take the lines of a side file into `noted`; return the places of those that say nothing readable.
-
-    A line is `{"<file type>": …, …}`: a number is the line count at one more invocation, an object the whole record.
-    """
-    damaged = []
-    for place, line in enumerate(lines):
-        try:
-            news = json.loads(line) if line.strip() else {}
-            for file_type, value in news.items():
-                if isinstance(value, int):
-                    noted[file_type] = noted.get(file_type, UNUSED).then(Usage(None, 1, (value,)))
-                else:
-                    noted[file_type] = Usage.of(value)
-        except (ValueError, RecursionError, AttributeError):  # not JSON, or no objects where they should be
-            damaged.append(place)
-    return damaged
+def memory_of(path: str, id: str, text: str, usage: Usage, today: date) -> Memory:
+    layer, *names, file_type = id.split("/")
+    fields = dict(zip(LAYERS[layer].fields, names, strict=True))
+    updated = aging.updated_on(text)
+    body = aging.body(text)
+    return Memory(
+        id=f"layers:{id}",
+        lane="layers",
+        text=body,
+        title=first_heading(body) or file_type,
+        file=path,
+        type=file_type,
+        status="archived" if file_type.endswith(aging.ARCHIVE) else "active",
+        scope=layer,
+        project=fields.pop("project", None),
+        created_at=midnight(usage.created) if usage.created else None,
+        updated_at=moment(updated),
+        fields={
+            "layer": layer,
+            **fields,
+            "staleness": aging.staleness(updated, today),
+            "line_count": aging.line_count(text),
+        },
+    )
