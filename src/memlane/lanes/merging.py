@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from memlane.core import three_way
 from memlane.core.dates import moment
 from memlane.core.errors import MemlaneError
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front, load_front, with_body
 from memlane.core.model import Memory
-from memlane.core.three_way import (
-    MARK,
-    interleaved,
-    merged,
-    merged_cleanly,
-    merged_value,
-    survivors,
-    with_same_line_ends,
-)
+from memlane.core.three_way import MARK, merged_value
 
 CONFLICTS = "conflicts"  # the front-matter key that holds the values that did not win
 BY_HAND = "Resolve it in an editor, then `git add` the file."
@@ -76,19 +70,25 @@ Settle = Callable[[dict[str, Any], str, list[Parts]], None]
 
 
 def document(base: str, ours: str, theirs: str, settle: Settle | None = None) -> str:
-    """The merged file. `settle(values, body, sides)` may correct front-matter values that follow from the body."""
-    newline, texts = with_same_line_ends(base, ours, theirs)
+    """The merged file. `settle(values, body, sides)` may correct front-matter values that follow from the body.
+
+    Raises Unmergeable.
+    """
+    newline, texts = three_way.with_same_line_ends(base, ours, theirs)
     mark = "\ufeff" if merged_value(*(text.startswith("\ufeff") for text in texts))[0] else ""
-    parts = [_parts(text.removeprefix("\ufeff")) for text in texts]
-    body = merged(*(part.body for part in parts))
-    values = _values(*(part.values for part in parts))
-    if settle:
-        settle(values, body, parts[1:])
-    text = mark + with_body(_head(parts, values), body)
-    found = _parts(text.removeprefix("\ufeff"))
-    if (found.body, _present(found.values)) != (body, _present(values)):
+    try:
+        parts = [_parts(text.removeprefix("\ufeff")) for text in texts]
+        body = three_way.merged(*(part.body for part in parts))
+        values = _values(*(part.values for part in parts))
+        if settle:
+            settle(values, body, parts[1:])
+        text = with_body(_head(parts, values), body)
+        written = _parts(text)
+    except FrontMatterError as error:
+        raise Unmergeable(f"The front matter {error}.", hint=BY_HAND) from None
+    if (written.body, _present(written.values)) != (body, _present(values)):
         raise Unmergeable("The merged front matter cannot be written.", hint=BY_HAND)
-    return text if newline == "\n" else text.replace("\n", newline)
+    return (mark + text).replace("\n", newline)
 
 
 def _parts(text: str) -> Parts:
@@ -96,30 +96,22 @@ def _parts(text: str) -> Parts:
     if front is None:
         return Parts("", "", {}, text)
     source = text[front.start : front.end]
-    try:
-        return Parts(text[: front.body], source, load_front(source), text[front.body :])
-    except FrontMatterError as error:
-        raise Unmergeable(f"The front matter {error}.", hint=BY_HAND) from None
+    return Parts(text[: front.body], source, load_front(source), text[front.body :])
 
 
 def _head(parts: list[Parts], values: Mapping[str, Any]) -> str:
-    """Front matter that says this: both sides' lines where they fit together, else one side's, changed key by key."""
-    heads = [(part.head, part) for part in parts[1:] if part.head]
-    if not heads or not _present(values):
+    """Front matter with these values: both sides' lines where they fit together, else one side's, edited key by key."""
+    sides = [part for part in parts[1:] if part.head]
+    if not sides or not _present(values):
         return ""
-    head, part = min(heads, key=lambda pair: pair[0])
-    together = merged_cleanly(*(side.source for side in parts))
+    side = min(sides, key=lambda part: part.head)
+    together = three_way.merged_cleanly(*(part.source for part in parts))
     if together is not None:
-        try:
+        with suppress(FrontMatterError):  # the same key on two lines, for one
             if load_front(together) == values:
-                return head.replace(part.source, together, 1)
-        except FrontMatterError:
-            pass  # the same key on two lines, for one
-    keys = [key for key in sorted({*part.values, *values}, key=str) if part.values.get(key) != values.get(key)]
-    try:
-        return edit_front(head, {key: values.get(key) for key in keys})
-    except FrontMatterError as error:
-        raise Unmergeable(f"The front matter {error}.", hint=BY_HAND) from None
+                return side.head.replace(side.source, together, 1)
+    keys = sorted({*side.values, *values}, key=str)
+    return edit_front(side.head, {key: values.get(key) for key in keys if side.values.get(key) != values.get(key)})
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,26 +120,28 @@ def _present(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _values(base: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     """Front matter key by key. A value that did not win is kept under `conflicts`."""
+    sides = (base, ours, theirs)
     later = _later(ours, theirs)
     values: dict[str, Any] = {}
-    own = any(not _is_ours(side.get(CONFLICTS)) for side in (base, ours, theirs))
-    lost: dict[str, list[Any]] = {} if own else _losers(base, ours, theirs)
+    foreign = not all(_is_ours(side.get(CONFLICTS)) for side in sides)
+    lost = {} if foreign else _losers(*sides)
     for key in dict.fromkeys((*base, *sorted((*ours, *theirs), key=str))):
-        if key == CONFLICTS and not own:
+        if key == CONFLICTS and not foreign:
             continue
-        old, one, two = (side.get(key) for side in (base, ours, theirs))
+        old, one, two = (side.get(key) for side in sides)
         value, agreed = merged_value(old, one, two)
         if not agreed:
             value = _value(key, old, one, two, later)
             if None not in (one, two) and not isinstance(value, list) and not _date(value) and key != "content_hash":
                 other = two if value == one else one
-                lost[key] = sorted({*map(_json, lost.get(key, ())), _json(other)} - {_json(value)})
-                lost[key] = [json.loads(item) for item in lost[key]]
+                lost[key] = {*lost.get(key, ()), _json(other)} - {_json(value)}
         if value is not None:
             values[key] = value
-    if lost and own:
+    if lost and foreign:
         raise Unmergeable(f"The front matter has a key `{CONFLICTS}` of its own.", hint=BY_HAND)
-    return {**values, CONFLICTS: lost} if lost else values
+    if lost:
+        values[CONFLICTS] = {key: [json.loads(item) for item in sorted(items)] for key, items in lost.items()}
+    return values
 
 
 def _is_ours(value: Any) -> bool:
@@ -162,7 +156,7 @@ def _value(key: str, base: Any, ours: Any, theirs: Any, later: int) -> Any:
     if key in _WORDS or isinstance(ours, list):
         old, one, two = (_words(side) for side in (base, ours, theirs))
         if one is not None and two is not None:
-            return interleaved(*survivors(old or [], one, two), key=str)
+            return three_way.interleaved(*three_way.survivors(old or [], one, two), key=str)
     if _date(ours) and _date(theirs):
         return max(ours, theirs, key=lambda side: (_date(side), _json(side)))
     return (ours, theirs)[later] if later >= 0 else max(ours, theirs, key=_json)
@@ -192,15 +186,14 @@ def _later(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> int:
     return -1
 
 
-def _losers(*sides: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The values that earlier merges have kept under `conflicts`."""
+def _losers(*sides: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The values, as JSON, that earlier merges have kept under `conflicts`."""
     value, agreed = merged_value(*(side.get(CONFLICTS) for side in sides))
-    found: dict[str, list[Any]] = {}
-    for side in (value,) if agreed else (side.get(CONFLICTS) for side in sides[1:]):
-        for key, items in (side or {}).items():
-            known = found.setdefault(str(key), [])
-            known += [item for item in items if item not in known]
-    return {key: sorted(items, key=_json) for key, items in found.items()}
+    losers: dict[str, set[str]] = {}
+    for conflicts in (value,) if agreed else (side.get(CONFLICTS) for side in sides[1:]):
+        for key, items in (conflicts or {}).items():
+            losers.setdefault(str(key), set()).update(map(_json, items))
+    return losers
 
 
 def _json(value: Any) -> str:
