@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
+from memlane.core.dates import moment
 from memlane.core.markdown import heading, lines_with_code
 from memlane.core.text import first_line, newline_of
 
@@ -178,57 +179,58 @@ _WHEN = re.compile(rf"{_DATE}(?:[ T][0-9]{{2}}:[0-9]{{2}})?")
 
 
 def _reviews(text: str, today: date) -> Pruned:
-    parts = sections(text, 2)
-    old = _beyond(parts, _REVIEW, KEEP_REVIEWS)
-    if not old:
-        return Pruned(text)
-    reason = f"{_counted(len(old), 'review')} beyond the {KEEP_REVIEWS} most recent moved to review_history_archive"
-    return Pruned(_without(parts, old), (Action("archived", reason),), tuple(parts[place].text for place in old))
+    rest, old = _split(text, _REVIEW, KEEP_REVIEWS)
+    reason = f"{_counted(old, 'review')} beyond the {KEEP_REVIEWS} most recent moved to review_history_archive"
+    return _archived(_text(rest), old, reason) if old else Pruned(text)
 
 
 def _sessions(text: str, today: date) -> Pruned:
-    parts = sections(text, 2)
-    old = _beyond(parts, _SESSION, KEEP_SESSIONS)
+    rest, old = _split(text, _SESSION, KEEP_SESSIONS)
     if not old:
         return Pruned(text)
-    summaries = [place for place, part in enumerate(parts) if part.level == 2 and part.title == SUMMARY]
     newline = newline_of(text)
-    rest = _without(parts, [*old, *summaries])
-    while rest and not rest.endswith(newline * 2):
-        rest += newline
-    summary = _summary([parts[place].text for place in summaries], [parts[place] for place in old], newline)
+    summaries = [part for part in rest if (part.level, part.title) == (2, SUMMARY)]
+    kept = _text(part for part in rest if part not in summaries)
+    while kept and not kept.endswith(newline * 2):
+        kept += newline
     reason = (
-        f"{_counted(len(old), 'session')} beyond the {KEEP_SESSIONS} most recent summarised, "
+        f"{_counted(old, 'session')} beyond the {KEEP_SESSIONS} most recent summarised, "
         "in full in test_results_history_archive"
     )
-    return Pruned(rest + summary, (Action("archived", reason),), tuple(parts[place].text for place in old))
+    return _archived(kept + _summary(summaries, old, newline), old, reason)
 
 
-def _beyond(parts: Sequence[Section], pattern: re.Pattern[str], keep: int) -> list[int]:
-    """The places of the entries beyond the newest `keep`, oldest first.
+def _split(text: str, pattern: re.Pattern[str], keep: int) -> tuple[list[Section], list[Section]]:
+    """The sections of a text without the entries beyond the newest `keep`, and those entries, oldest first.
 
     Newest is by date, then number, then place: append adds at the end. An entry without a date or number is as
     old as the next one that has it, and at the end the newest, so that files written newest first keep their order.
     """
-    entries = [
-        (place, match, part.title)
-        for place, part in enumerate(parts)
-        if part.level == 2 and (match := pattern.match(part.title))
-    ]
+    parts = sections(text, 2)
     when, number = "9999", 10**9
     ages = []
-    for place, match, title in reversed(entries):
-        if dated := _WHEN.search(title):
+    for place, part in reversed(list(enumerate(parts))):
+        if part.level != 2 or not (match := pattern.match(part.title)):
+            continue
+        if dated := _WHEN.search(part.title):
             when = dated[0].replace("T", " ")
         if match[1]:
             number = int(match[1])
         ages.append((when, number, place))
-    return [place for _, _, place in sorted(ages)[: max(len(ages) - keep, 0)]]
+    old = [place for _, _, place in sorted(ages)[: max(len(ages) - keep, 0)]]
+    return [part for place, part in enumerate(parts) if place not in old], [parts[place] for place in old]
 
 
-def _without(parts: Sequence[Section], places: Sequence[int]) -> str:
-    gone = set(places)
-    return "".join(part.text for place, part in enumerate(parts) if place not in gone)
+def _archived(text: str, old: Sequence[Section], reason: str) -> Pruned:
+    return Pruned(text, (Action("archived", reason),), tuple(part.text for part in old))
+
+
+def _text(parts: Iterable[Section]) -> str:
+    return "".join(part.text for part in parts)
+
+
+def _counted(items: Sequence[Section], noun: str) -> str:
+    return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
 
 SUMMARY = "Historical Summary"
@@ -236,9 +238,9 @@ _TOTAL = re.compile(r"^\*\*Sessions summarised\*\*: ([0-9]{1,9})[ \t]*\r?\n?(?:\
 _RESULT = re.compile(r"(?i)pass|fail|result|error|coverage")
 
 
-def _summary(present: Sequence[str], folded: Sequence[Section], newline: str) -> str:
+def _summary(present: Sequence[Section], folded: Sequence[Section], newline: str) -> str:
     """The summary section, with a bullet more for each folded session; what people wrote into it stays."""
-    notes = "".join(text.partition("\n")[2] for text in present)
+    notes = "".join(part.text.partition("\n")[2] for part in present)
     total = sum(int(count) for count in _TOTAL.findall(notes)) + len(folded)
     notes = _TOTAL.sub("", notes).strip("\r\n")
     bullets = [f"- {section.title}{_result_of(section.text)}" for section in folded]
@@ -320,14 +322,8 @@ def _days(text: str) -> list[date]:
 
 
 def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    when = moment(text)
+    return when.date() if when else None
 
 
 RULES: dict[str, Callable[[str, date], Pruned]] = {
@@ -348,30 +344,28 @@ _FRAMEWORKS = (
     r"fastapi|django|flask|starlette|spring(?: boot)?|asp\.net(?: core)?|express|nest(?:js)?|react|angular|vue|svelte|"
     r"rails|laravel|symfony|next(?:\.js)?|nuxt|gin|axum|actix(?:-web)?|phoenix|ktor|quarkus|blazor|qt|flutter"
 )
+_ARCHITECTURES = "layered|hexagonal|onion|monolith(?:ic)?|micro-?services?|mvc|mvvm|cqrs|event-driven|serverless"
 
 
 class Topic(NamedTuple):
-    """What a project overview must say: under a label, with a version where one belongs, or in a known word."""
+    """What a project overview must say: `said` after a label or in a section that it heads, or in a known word."""
 
     name: str
     label: re.Pattern[str]
     word: re.Pattern[str]
-    versioned: bool = False
+    said: re.Pattern[str]
 
 
 def _topic(name: str, label: str, word: str, versioned: bool = False) -> Topic:
     word = rf"(?<![\w.])(?:{word})[ :=~><^`*(v-]{{1,8}}{_VERSION}" if versioned else rf"\b(?:{word})\b"
-    return Topic(name, re.compile(rf"\b(?:{label})\b", re.IGNORECASE), re.compile(word, re.IGNORECASE), versioned)
+    said = re.compile(_VERSION if versioned else r"\w")
+    return Topic(name, re.compile(rf"\b(?:{label})\b", re.IGNORECASE), re.compile(word, re.IGNORECASE), said)
 
 
 _TOPICS = (
     _topic("language and version", "languages?", _LANGUAGES, versioned=True),
     _topic("framework and version", "frameworks?", _FRAMEWORKS, versioned=True),
-    _topic(
-        "architecture pattern",
-        "architectur(?:e|al)",
-        "layered|hexagonal|onion|monolith(?:ic)?|micro-?services?|mvc|mvvm|cqrs|event-driven|serverless",
-    ),
+    _topic("architecture pattern", "architectur(?:e|al)", _ARCHITECTURES),
     _topic("key conventions", "conventions?|naming|(?:code|coding) style", "snake_case|camelCase|PascalCase"),
     _topic("testing approach", "testing|tests?", "pytest|unittest|jest|vitest|xunit|nunit|junit|rspec|playwright"),
 )
@@ -391,44 +385,44 @@ def quality(file_type: str, text: str, today: date, invocations: int, history: S
     lines = list(lines_with_code(content))
     claims = [line for line, in_code in lines if not in_code and _is_claim(line)]
     unspecific = sum(not _SPECIFIC.search(line) for line in claims)
-    missing = _missing(file_type, content, claims)
+    specific = not claims or unspecific / len(claims) <= _MAX_UNSPECIFIC
+    if file_type == "project_overview":
+        parts = sections(content, 6)
+        missing = [topic.name for topic in _TOPICS if not _covered(topic, parts)]
+        score = round(1 - len(missing) / len(_TOPICS), 2)
+    else:
+        missing, score = ([], 1.0) if claims else (["content"], 0.0)
     growth = growth_rate(history)
     count = line_count(text)
     age = staleness(updated_on(text), today)
     warning = size_warning(file_type, count)
-
-    suggestions = [f"{'Investigate and add' if invocations >= 3 else 'Add'} the {topic}." for topic in missing]
-    if claims and unspecific / len(claims) > _MAX_UNSPECIFIC:
-        suggestions.append(f"Name files, lines or functions: {unspecific} of {len(claims)} claims name none.")
-    if sum(bool(_VAGUE.search(line)) for line in claims) > _MAX_VAGUE_LINES:
-        suggestions.append("Replace vague words (various, several, there are …) by what exactly is meant.")
-    if any(_ABSOLUTE.search(line) for line in claims):
-        suggestions.append("Use paths relative to the repository, not absolute ones.")
-    if sum(in_code for _, in_code in lines) > _MAX_CODE_LINES:
-        suggestions.append("Store where the code is, not the code itself.")
-    if growth == "stagnant":
-        suggestions.append(f"It has not grown in {EVERY} invocations: look at other parts of the project.")
-    if age == "stale":
-        suggestions.append("It is stale: verify it against the project, then update it.")
-    if due(invocations):
-        suggestions.append("Spot-check a file path, a convention and a known issue against the project.")
-    if count < 10 and not file_type.endswith(ARCHIVE):
-        suggestions.append("It has fewer than 10 lines: add what was learned.")
+    advice = {
+        f"Name files, lines or functions: {unspecific} of {len(claims)} claims name none.": not specific,
+        "Replace vague words (various, several, there are …) by what exactly is meant.": (
+            sum(bool(_VAGUE.search(line)) for line in claims) > _MAX_VAGUE_LINES
+        ),
+        "Use paths relative to the repository, not absolute ones.": any(map(_ABSOLUTE.search, claims)),
+        "Store where the code is, not the code itself.": sum(in_code for _, in_code in lines) > _MAX_CODE_LINES,
+        f"It has not grown in {EVERY} invocations: look at other parts of the project.": growth == "stagnant",
+        "It is stale: verify it against the project, then update it.": age == "stale",
+        "Spot-check a file path, a convention and a known issue against the project.": due(invocations),
+        "It has fewer than 10 lines: add what was learned.": count < 10 and not file_type.endswith(ARCHIVE),
+    }
+    add = "Investigate and add" if invocations >= 3 else "Add"
     return {
-        "checks": {
-            "completeness": not missing,
-            "specificity": not claims or unspecific / len(claims) <= _MAX_UNSPECIFIC,
-            "growthRate": growth,
-        },
+        "checks": {"completeness": not missing, "specificity": specific, "growthRate": growth},
         "details": {
-            "completeness": {"score": _score(file_type, missing), "missing": missing},
+            "completeness": {"score": score, "missing": missing},
             "specificity": {"claims": len(claims), "unspecific": unspecific},
             "staleness": age,
             "lineCount": count,
             "invocations": invocations,
             "warnings": [warning] if warning else [],
         },
-        "suggestions": suggestions,
+        "suggestions": [
+            *(f"{add} the {topic}." for topic in missing),
+            *(suggestion for suggestion, applies in advice.items() if applies),
+        ],
     }
 
 
@@ -451,28 +445,16 @@ def _is_claim(line: str) -> bool:
     return any(map(str.isalpha, bare)) and not heading(line) and not bare.endswith(":") and not bare.startswith("<!--")
 
 
-def _missing(file_type: str, content: str, claims: Sequence[str]) -> list[str]:
-    if file_type != "project_overview":
-        return [] if claims else ["content"]
-    return [topic.name for topic in _TOPICS if not _covered(topic, sections(content, 6))]
-
-
 def _covered(topic: Topic, parts: Sequence[Section]) -> bool:
-    said = re.compile(_VERSION if topic.versioned else r"\w")
     open_level = 0  # of the heading that names the topic, while its sub-sections last
     for part in parts:
         _, _, under = part.text.partition("\n") if part.level else ("", "", part.text)
         if part.level <= open_level or not open_level:
             open_level = part.level if topic.label.search(part.title) else 0
-        if open_level and said.search(under):
+        if open_level and topic.said.search(under):
             return True
         for line in under.splitlines():
             label = topic.label.search(line)
-            if (label and said.search(line, label.end())) or topic.word.search(line):
+            if (label and topic.said.search(line, label.end())) or topic.word.search(line):
                 return True
     return False
-
-
-def _score(file_type: str, missing: Sequence[str]) -> float:
-    topics = len(_TOPICS) if file_type == "project_overview" else 1
-    return round(1 - len(missing) / topics, 2)

@@ -18,7 +18,7 @@ from memlane.lanes.layers.folder import BEFORE_PRUNE
 from memlane.lanes.layers.store import MemoryStore
 from memlane.lanes.layers.usage import OLD_STATS, STATS, remove_key
 
-_ACTIONS = {"archived": "archive", "removed": "remove", "flagged": "look at", "compressed": "fold"}  # the seed's words
+_ACTIONS = {"archived": "archive", "removed": "remove", "flagged": "look at"}  # the seed's words
 
 
 class LayerAnswers(Answers):
@@ -79,26 +79,17 @@ class LayerAnswers(Answers):
 
     def prunable(self) -> Plan:
         """Old reviews and sessions go to the archive, issues resolved long ago out (seed 004's policy)."""
-        return self._pruned(dry_run=True)
+        return _plan(self.lane.prune(dry_run=True))
 
     def prune(self, steps: Mapping[str, Step], begin: Callable[[str, str], None]) -> Plan:
-        """All that a rule says of a file is done together."""
-        done: list[Step] = []
-        remarks: list[str] = []
-        for id in steps:
-            begin(id, "prune")
-            pruned = self._pruned(dry_run=False, path=self.path_of(id.removeprefix("layers:")))
-            done += pruned.steps
-            remarks += pruned.remarks
-        return Plan(tuple(done), tuple(remarks))
+        """Everything that the rules say of a file is done together."""
 
-    def _pruned(self, *, dry_run: bool, path: str | None = None) -> Plan:
-        report = self.lane.prune(dry_run=dry_run, paths=None if path is None else [path])
-        steps = (
-            Step(f"layers:{item['id']}", _ACTIONS.get(item["action"], item["action"]), item["reason"])
-            for item in report["pruned"]
-        )
-        return Plan(tuple(steps), tuple(report["warnings"]))
+        def paths() -> Iterator[str]:
+            for id in steps:
+                begin(id, "prune")
+                yield self.path_of(id.removeprefix("layers:"))
+
+        return _plan(self.lane.prune(paths=paths()))
 
     def grouped(self, steps: Sequence[Step]) -> Iterator[Group]:
         memories: dict[str, list[Step]] = {}
@@ -132,11 +123,15 @@ class LayerAnswers(Answers):
         return {"text": memory.text}
 
 
+def _plan(report: Mapping[str, Any]) -> Plan:
+    """What the lane says it pruned, or would prune."""
+    steps = (Step(f"layers:{item['id']}", _ACTIONS[item["action"]], item["reason"]) for item in report["pruned"])
+    return Plan(tuple(steps), tuple(report["warnings"]))
+
+
 def _merged(base: str, ours: str, theirs: str) -> str:
     """As any Markdown file, below the later of the two Last Updated lines."""
-    texts = (base, ours, theirs)
     body = merging.document(aging.body(base), aging.body(ours), aging.body(theirs))
-    heads = [text[: len(text) - len(aging.body(text))] for text in texts[1:]]
-    days = [aging.updated_on(text) for text in texts[1:]]
-    latest = max(filter(None, days), default=None)
-    return aging.stamped(max(heads), latest) + body if latest else max(heads) + body
+    head = max(text.removesuffix(aging.body(text)) for text in (ours, theirs))
+    latest = max(filter(None, map(aging.updated_on, (ours, theirs))), default=None)
+    return (aging.stamped(head, latest) if latest else head) + body

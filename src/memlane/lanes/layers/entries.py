@@ -13,20 +13,19 @@ from memlane.core.errors import InvalidInput
 from memlane.core.markdown import first_heading
 from memlane.core.model import Memory
 from memlane.lanes.layers import aging
-from memlane.lanes.layers.usage import Usage, midnight
+from memlane.lanes.layers.usage import Usage
 
 
 class Layer(NamedTuple):
     folder: str
     names: tuple[str, ...]  # what makes the path below the folder
-    fields: tuple[str, ...]  # what a Memory calls them
 
 
 LAYERS = {
-    "shared-project": Layer("projects", ("project_name",), ("project",)),
-    "skill-specific": Layer("skills", ("skill_name", "project_name"), ("skill", "project")),
-    "command": Layer("commands", ("project_name",), ("project",)),
-    "agent": Layer("agents", ("agent_name",), ("agent",)),
+    "shared-project": Layer("projects", ("project_name",)),
+    "skill-specific": Layer("skills", ("skill_name", "project_name")),
+    "command": Layer("commands", ("project_name",)),
+    "agent": Layer("agents", ("agent_name",)),
 }
 LAYER_OF = {layer.folder: name for name, layer in LAYERS.items()}
 SCOPES = ("project", "skill", "all")
@@ -203,8 +202,8 @@ def entry_of(id: str, text: str, usage: Usage, today: date) -> MemoryEntry:
 
 
 def memory_of(path: str, id: str, text: str, usage: Usage, today: date) -> Memory:
-    layer, *names, file_type = id.split("/")
-    fields = dict(zip(LAYERS[layer].fields, names, strict=True))
+    names = {name.removesuffix("_name"): value for name, value in names_of(id).items()}
+    file_type = names.pop("file_type")
     updated = aging.updated_on(text)
     body = aging.body(text)
     return Memory(
@@ -215,14 +214,9 @@ def memory_of(path: str, id: str, text: str, usage: Usage, today: date) -> Memor
         file=path,
         type=file_type,
         status="archived" if file_type.endswith(aging.ARCHIVE) else "active",
-        scope=layer,
-        project=fields.pop("project", None),
-        created_at=midnight(usage.created) if usage.created else None,
+        scope=names["layer"],
+        project=names.pop("project", None),
+        created_at=moment(usage.created),
         updated_at=moment(updated),
-        fields={
-            "layer": layer,
-            **fields,
-            "staleness": aging.staleness(updated, today),
-            "line_count": aging.line_count(text),
-        },
+        fields={**names, "staleness": aging.staleness(updated, today), "line_count": aging.line_count(text)},
     )

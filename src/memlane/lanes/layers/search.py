@@ -19,26 +19,23 @@ _WORKER = (
 )
 
 
-def check(pattern: object) -> None:
-    """Raise InvalidInput for what is not a regular expression, or too long."""
-    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
-        raise InvalidInput(f"The pattern must be text of at most {MAX_PATTERN} characters.")
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
-        raise InvalidInput(
-            "The pattern is not a regular expression.", hint="Put a backslash before ( [ { * + ? . and the like."
-        ) from None
-
-
 def matching(pattern: str, texts: Sequence[Sequence[str]]) -> list[list[int]]:
-    """The places of the lines that match, for each text. Raises InvalidInput when that takes more than MAX_SECONDS.
+    """The places of the lines that match, for each text.
+
+    Raises InvalidInput for what is not a regular expression, or is too long, or takes more than MAX_SECONDS.
 
     A pattern with repeats or groups runs in a process of its own, because nothing else can stop it once it has begun:
     looking at a pattern does not reveal every slow one, and signals interrupt `re` in the main thread only.
     """
-    if not _REPEATS.search(pattern):
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
+        raise InvalidInput(f"The pattern must be text of at most {MAX_PATTERN} characters.")
+    try:
         matches = re.compile(pattern).search
+    except (re.error, OverflowError, RecursionError):
+        raise InvalidInput(
+            "The pattern is not a regular expression.", hint="Put a backslash before ( [ { * + ? . and the like."
+        ) from None
+    if not _REPEATS.search(pattern):
         return [[place for place, line in enumerate(lines) if matches(line)] for lines in texts]
     try:
         done = subprocess.run(  # noqa: S603 - the pattern and the texts are data on its stdin

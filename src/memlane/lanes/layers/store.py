@@ -13,7 +13,7 @@ what is stale, too long or to be pruned; `folder` reads and writes the files.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,25 +29,8 @@ from memlane.disk import files, trash
 from memlane.disk.names import inside
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, read_file, readable
-from memlane.lanes.layers import aging, search
-from memlane.lanes.layers.entries import (
-    ALIASES,
-    LAYER_OF,
-    LAYERS,
-    NAME,
-    MemoryEntry,
-    checked,
-    entry_of,
-    entry_values,
-    id_for,
-    id_of,
-    layer_named,
-    memory_of,
-    names_of,
-    path_of,
-    policy_values,
-    type_of,
-)
+from memlane.lanes.layers import aging, entries, search
+from memlane.lanes.layers.entries import MemoryEntry, id_for, id_of, names_of, path_of, type_of
 from memlane.lanes.layers.folder import STRUCTURAL, Folder, names_in
 from memlane.lanes.layers.usage import SideFiles
 
@@ -87,7 +70,7 @@ class MemoryStore:
 
     def create(self, entry: Mapping[str, Any] | MemoryEntry) -> dict[str, Any]:
         """Write a new memory below today's Last Updated line. Raises AlreadyExists, InvalidInput, Refused."""
-        values = entry_values(entry)
+        values = entries.entry_values(entry)
         id = id_for(values)
         if values.get("id") not in (None, "", id):
             raise InvalidInput(
@@ -170,15 +153,16 @@ class MemoryStore:
         shared = self._entries("shared-project", project_name, archives=include_archives)
         commands = self._entries("command", project_name, archives=include_archives)
         skills: dict[str, list[MemoryEntry]] = {}
-        for skill in filter(NAME.fullmatch, names_in(os.path.join(self.root, LAYERS["skill-specific"].folder))):
+        folder = os.path.join(self.root, entries.LAYERS["skill-specific"].folder)
+        for skill in filter(entries.NAME.fullmatch, names_in(folder)):
             with suppress(InvalidInput):  # a link out of the store
-                if entries := self._entries("skill-specific", skill, project_name, archives=include_archives):
-                    skills[skill] = entries
-        self._count([*shared, *commands, *(entry for entries in skills.values() for entry in entries)])
+                if loaded := self._entries("skill-specific", skill, project_name, archives=include_archives):
+                    skills[skill] = loaded
+        self._count(sum(skills.values(), [*shared, *commands]))
         return {"shared": shared, "skills": skills, "commands": commands}
 
     def prune(
-        self, policy: Mapping[str, Any] | None = None, *, paths: Sequence[str] | None = None, **options: Any
+        self, policy: Mapping[str, Any] | None = None, *, paths: Iterable[str] | None = None, **options: Any
     ) -> dict[str, Any]:
         """Apply the pruning rules to all files, to these, or to a project's or a skill's. A dry run only says what
         it would do.
@@ -186,7 +170,7 @@ class MemoryStore:
         Old reviews and sessions go to the archive beside their file; before resolved issues are removed, the file is
         copied into `.trash/`, and the reason says where.
         """
-        chosen = policy_values({**(policy or {}), **options})
+        chosen = entries.policy_values({**(policy or {}), **options})
         pruned: list[dict[str, str]] = []
         warnings: list[str] = []
         for path in self.files() if paths is None else paths:
@@ -240,9 +224,8 @@ class MemoryStore:
 
         Raises InvalidInput, also when the pattern takes too long: `(a+)+$` can take for ever.
         """
-        search.check(pattern)
         if layer is not None:
-            layer_named(layer)
+            entries.layer_named(layer)
         texts: dict[tuple[str, str], list[str]] = {}
         for id, path in self.folder.walk(frozenset({"index"})):
             names = names_of(id)
@@ -284,7 +267,7 @@ class MemoryStore:
         for path in files.walk(self.root):
             relative = self.folder.below(os.fspath(path.path) if isinstance(path, Problem) else path)
             folder, _, _ = relative.partition("/")
-            if folder not in LAYER_OF:
+            if folder not in entries.LAYER_OF:
                 continue
             if isinstance(path, Problem):
                 yield path
@@ -312,8 +295,8 @@ class MemoryStore:
         return self._memory(path, native, readable(path))
 
     def put(self, draft: Draft) -> Memory:
-        known(draft.fields, frozenset(ALIASES), self.name)
-        values = {ALIASES[name]: value for name, value in draft.fields.items()}
+        known(draft.fields, frozenset(entries.ALIASES), self.name)
+        values = {entries.ALIASES[name]: value for name, value in draft.fields.items()}
         values["layer"] = values.get("layer") or draft.scope or "shared-project"
         values["file_type"] = values.get("file_type") or draft.type or slug(draft.title or "").replace("-", "_")
         draft = gate.admit(self.checks, draft, self)
@@ -365,18 +348,18 @@ class MemoryStore:
     # -- reading
 
     def _entry(self, path: str, id: str, text: str) -> MemoryEntry:
-        return entry_of(id, text, self.side_files.usage(id, path), self.folder.today())
+        return entries.entry_of(id, text, self.side_files.usage(id, path), self.folder.today())
 
     def _memory(self, path: str, id: str, text: str) -> Memory:
-        return memory_of(path, id, text, self.side_files.usage(id, path), self.folder.today())
+        return entries.memory_of(path, id, text, self.side_files.usage(id, path), self.folder.today())
 
     def _entries(self, layer: str, *names: str, archives: bool) -> list[MemoryEntry]:
         """The memories of one folder. A file that cannot be read is left out; scan() reports it."""
-        folder = inside(self.root, LAYERS[layer].folder, *map(checked, names))
-        entries = []
+        folder = inside(self.root, entries.LAYERS[layer].folder, *map(entries.checked, names))
+        loaded = []
         for name in names_in(folder):
             stem, suffix = os.path.splitext(name)
-            if suffix != ".md" or stem == "index" or not NAME.fullmatch(stem):
+            if suffix != ".md" or stem == "index" or not entries.NAME.fullmatch(stem):
                 continue
             if stem.endswith(aging.ARCHIVE) and not archives:
                 continue
@@ -385,8 +368,8 @@ class MemoryStore:
                 path = self.folder.path(id)
                 text = read_file(path)
                 if isinstance(text, str):
-                    entries.append(self._entry(path, id, text))
-        return entries
+                    loaded.append(self._entry(path, id, text))
+        return loaded
 
     def _count(self, loaded: list[MemoryEntry]) -> list[MemoryEntry]:
         """Count an invocation that loaded these."""
@@ -443,7 +426,7 @@ class MemoryStore:
             answer["pruneDetails"] = "; ".join(f"{action}: {reason}" for action, reason in actions)
         return answer, draft.remarks
 
-    def _measured(self, path: str, id: str, text: str, remarks: Sequence[str]) -> dict[str, Any]:
+    def _measured(self, path: str, id: str, text: str, remarks: tuple[str, ...]) -> dict[str, Any]:
         """Note a written file's length; its lineCount and, when it is too long or the gate changed it, the warning."""
         lines = aging.line_count(text)
         self.side_files.note(os.path.dirname(path), {type_of(id): lines})

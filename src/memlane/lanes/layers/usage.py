@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from memlane.core.dates import moment
 from memlane.core.errors import MemlaneError, StorageError
 from memlane.core.model import Problem
 from memlane.disk import files, trash
+from memlane.disk.log import json_of
 from memlane.disk.names import inside
 from memlane.lanes.layers.aging import EVERY
 
@@ -30,12 +30,6 @@ STATS = ".stats.jsonl"
 OLD_STATS = ".stats.json"
 FOLD_BYTES = 65536  # each time a side file has grown by this much, folding it is considered
 _NOT_READABLE = (ValueError, RecursionError, AttributeError)  # not JSON, or no object where one belongs
-
-
-@lru_cache(1024)
-def midnight(day: str) -> datetime | None:
-    """The moment a created date stands for. Cached: a store has the same few dates again and again."""
-    return moment(day)
 
 
 class Usage(NamedTuple):
@@ -50,7 +44,7 @@ class Usage(NamedTuple):
         """From JSON; a value of the wrong type counts as absent. Raises AttributeError when it is not an object."""
         created, count, lines = record.get("createdAt"), record.get("invocations"), record.get("lines")
         return cls(
-            created if isinstance(created, str) and midnight(created) else None,
+            created if isinstance(created, str) and moment(created) else None,
             count if isinstance(count, int) else 0,
             tuple(line for line in lines if isinstance(line, int))[-EVERY:] if isinstance(lines, list) else (),
         )
@@ -184,13 +178,10 @@ def _parsed_old(path: str, data: bytes) -> _Side:
 
 
 def remove_key(path: str, key: str) -> None:
-    """Take a name out of a side file: JSON objects, one a line or one as a whole. Lines that are no JSON go too."""
+    """Take a name out of a side file, and with it the lines that cannot be read."""
     with files.locked(path):
         text = files.read_bytes(path).decode(errors="replace")
-        kept = []
-        for line in [text] if path.endswith(".json") else text.splitlines():
-            with suppress(ValueError):
-                values = json.loads(line)
-                values.pop(key, None)
-                kept.append(json.dumps(values) + "\n" if values else "")
-        files.replace(path, "".join(kept).encode())
+        lines = [text] if path.endswith(".json") else text.splitlines()
+        records = [record for line in lines if isinstance(record := json_of(line), dict)]
+        kept = [{name: record[name] for name in record if name != key} for record in records]
+        files.replace(path, "".join(json.dumps(record) + "\n" for record in kept if record).encode())
