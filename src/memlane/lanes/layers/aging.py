@@ -189,8 +189,8 @@ def _sessions(text: str, today: date) -> Pruned:
     if not old:
         return Pruned(text)
     newline = newline_of(text)
-    summaries = [part for part in rest if (part.level, part.title) == (2, SUMMARY)]
-    kept = _text(part for part in rest if part not in summaries)
+    summaries = [part for part in rest if part[:2] == (2, SUMMARY)]
+    kept = _text(part for part in rest if part[:2] != (2, SUMMARY))
     while kept and not kept.endswith(newline * 2):
         kept += newline
     reason = (
@@ -218,7 +218,8 @@ def _split(text: str, pattern: re.Pattern[str], keep: int) -> tuple[list[Section
             number = int(match[1])
         ages.append((when, number, place))
     old = [place for _, _, place in sorted(ages)[: max(len(ages) - keep, 0)]]
-    return [part for place, part in enumerate(parts) if place not in old], [parts[place] for place in old]
+    gone = set(old)
+    return [part for place, part in enumerate(parts) if place not in gone], [parts[place] for place in old]
 
 
 def _archived(text: str, old: Sequence[Section], reason: str) -> Pruned:

@@ -32,11 +32,8 @@ SCOPES = ("project", "skill", "all")
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _DEPTH = {name: len(layer.names) + 2 for name, layer in LAYERS.items()}
 _SAMPLES = {
-    "project_name": "my-api",
-    "skill_name": "python-code-review",
-    "command_name": "analyze",
-    "agent_name": "hephaestus",
-}
+    "project_name": "my-api", "skill_name": "python-code-review", "command_name": "analyze", "agent_name": "hephaestus",
+}  # fmt: skip
 ALIASES = {"layer": "layer", "file_type": "file_type", "fileType": "file_type"} | {
     alias: name for name in _SAMPLES for alias in (name, name[:-5], f"{name[:-5]}Name")
 }

@@ -22,6 +22,8 @@ BEFORE_PRUNE = "~before-prune"  # no memory has a "~" in its name, so these copi
 
 
 class Folder:
+    """The files below a root. `rewrite` and `prune` copy what they remove into its `.trash/`."""
+
     def __init__(self, root: Path, clock: Callable[[], datetime]) -> None:
         self.root = root
         self.clock = clock

@@ -63,8 +63,8 @@ class MemoryStore:
         self.guard = guard
         self.checks = gate.common(guard)
         self.tombstones = tombstones or Tombstones()
-        self.folder = Folder(self.root, clock)
-        self.side_files = SideFiles(self.root, clock)
+        self.folder = Folder(self.root, lambda: self.clock())  # whoever sets another clock sets it for all three
+        self.side_files = SideFiles(self.root, lambda: self.clock())
 
     # -- the seed's verbs
 
@@ -273,15 +273,15 @@ class MemoryStore:
                 yield path
                 continue
             parent, _, name = path.rpartition("/")
-            if name[:-3] not in STRUCTURAL:
-                if id_of(relative):
-                    if parent != entered:
-                        entered = parent
-                        if problem := self.side_files.problem(parent):
-                            yield problem
-                    yield path
-                else:
-                    yield Problem(Path(path), f"is not named as memories in {folder} are; move or rename it")
+            if name[:-3] in STRUCTURAL:
+                continue
+            if not id_of(relative):
+                yield Problem(Path(path), f"is not named as memories in {folder} are; move or rename it")
+                continue
+            if parent != entered and (problem := self.side_files.problem(parent)):
+                yield problem
+            entered = parent
+            yield path
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
         text = read_file(path)
