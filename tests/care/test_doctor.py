@@ -27,10 +27,13 @@ from memlane import Bank
 from memlane.care.checks import DEEP, checks
 from memlane.care.doctor import SEVERITIES, Finding, examine, treat
 from memlane.core.dates import utc_now
+from memlane.surfaces.clients.health import CHECK as CLIENTS
 from samples import LANES, draft
 
 DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"
 OLD = "<!-- Last Updated: 2020-01-01 -->\n\n# Overview\n\nThe parser in `src/parse.py:12` is `parse()`.\n"
+
+CHECKS = (*checks(), CLIENTS)
 
 
 class Site(NamedTuple):
@@ -50,7 +53,7 @@ class Site(NamedTuple):
         return str(path)
 
     def found(self, check: str, **options: Any) -> list[Finding]:
-        return [finding for finding in examine(**options).findings if finding.check == check]
+        return [finding for finding in examine(**options, more=[CLIENTS]).findings if finding.check == check]
 
     def git(self, *words: str) -> None:
         names = ["-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "init.defaultBranch=main"]
@@ -392,14 +395,14 @@ def texts(bank: Bank) -> dict[str, str]:
 
 
 def test_every_check_has_its_damage() -> None:
-    assert sorted(PLANTS.keys() | APART) == sorted(check.name for check in checks())
-    assert {check.severity for check in checks()} <= set(SEVERITIES)
+    assert sorted(PLANTS.keys() | APART) == sorted(check.name for check in CHECKS)
+    assert {check.severity for check in CHECKS} <= set(SEVERITIES)
     assert DEEP.name in PLANTS
 
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_check_finds_its_damage_and_its_command_mends_it(site: Site, run: Run, name: str) -> None:
-    check = next(check for check in checks() if check.name == name)
+    check = next(check for check in CHECKS if check.name == name)
     planted = PLANTS[name](site)
     before = tree(site.folder)
     assert site.found(name) == [Finding(name, check.severity, *said, check.mend is not None) for said in planted]
@@ -408,7 +411,7 @@ def test_a_check_finds_its_damage_and_its_command_mends_it(site: Site, run: Run,
     assert len(site.found(name)) == mended.count(False), "what a command is named for is gone"
 
 
-@pytest.mark.parametrize("name", [check.name for check in checks() if check.mend and check.name in PLANTS])
+@pytest.mark.parametrize("name", [check.name for check in CHECKS if check.mend and check.name in PLANTS])
 def test_fix_mends_without_touching_a_memory(site: Site, name: str) -> None:
     PLANTS[name](site)
     before = texts(site.bank)
@@ -719,7 +722,7 @@ def test_a_fresh_temporary_file_belongs_to_its_writer(site: Site) -> None:
 
 def test_the_page_lists_every_check() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \| (.+?) \| (.*?) \|$", DOCS.read_text(), re.MULTILINE)
-    assert rows == [(check.name, check.severity, check.what, "yes" if check.mend else "") for check in checks()]
+    assert rows == [(check.name, check.severity, check.what, "yes" if check.mend else "") for check in CHECKS]
 
 
 def test_a_bank_that_is_the_projects_folder_is_the_projects(run: Run, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Check:
     needs_bank: bool = True
 
 
-def _edit(inventory: Inventory, path: str | Path) -> str:
+def edit_command(inventory: Inventory, path: str | Path) -> str:
     """How to mend a file by hand: with `memlane edit` where one memory is all that is in it."""
     id = inventory.alone.get(os.fspath(path))
     return inventory.command("edit", id) if id else f"Mend it in an editor: {path}"
@@ -75,14 +75,6 @@ def configuration(inventory: Inventory) -> Iterator[Sign]:
 def enabled(inventory: Inventory) -> Iterator[Sign]:
     if isinstance(inventory.error, NotEnabled):
         yield os.fspath(inventory.project), str(inventory.error), inventory.command("init")
-
-
-def clients(inventory: Inventory) -> Iterator[Sign]:
-    from memlane.surfaces.clients import problems
-
-    for problem in problems(project=inventory.project):
-        fix = re.search(r"`(memlane [^`]+)`", problem.why)
-        yield _place(problem), problem.why, fix[1] if fix else _edit(inventory, problem.path)
 
 
 # -- the folder
@@ -200,7 +192,7 @@ def damage(inventory: Inventory) -> Iterator[Sign]:
     }
     for problem in dict.fromkeys(inventory.problems):
         if os.fspath(problem.path) not in elsewhere:
-            yield _place(problem), problem.why, _damage_fix(inventory, problem)
+            yield place_of(problem), problem.why, _damage_fix(inventory, problem)
 
 
 def _damage_fix(inventory: Inventory, problem: Problem) -> str:
@@ -214,14 +206,14 @@ def _damage_fix(inventory: Inventory, problem: Problem) -> str:
         return shlex.join(["mv", "-n", path, os.path.join(folder, bare if bare.endswith(".md") else "renamed.md")])
     if "is a link" in problem.why:
         return shlex.join(["rm", path])
-    return _edit(inventory, problem.path)
+    return edit_command(inventory, problem.path)
 
 
 def form(inventory: Inventory) -> Iterator[Sign]:
     known = {(problem.path, problem.why) for problem in inventory.problems}
     for problem in validate(inventory.bank):
         if (problem.path, problem.why) not in known:
-            yield _place(problem), problem.why, _form_fix(inventory, problem)
+            yield place_of(problem), problem.why, _form_fix(inventory, problem)
 
 
 def _form_fix(inventory: Inventory, problem: Problem) -> str:
@@ -230,7 +222,7 @@ def _form_fix(inventory: Inventory, problem: Problem) -> str:
     for key, value in (("type", "journal"), ("status", "active")):
         if problem.why.startswith(f"has an unknown {key}"):
             return inventory.command("update", inventory.alone[os.fspath(problem.path)], f"--{key}", value)
-    return _edit(inventory, problem.path)
+    return edit_command(inventory, problem.path)
 
 
 def conflict(inventory: Inventory) -> Iterator[Sign]:
@@ -283,7 +275,7 @@ def future(inventory: Inventory) -> Iterator[Sign]:
         for key in ("created_at", "updated_at"):
             when = getattr(entry.memory, key)
             if when and when > latest:
-                yield entry.memory.id, f"has a {key} in the future", _edit(inventory, entry.memory.file)
+                yield entry.memory.id, f"has a {key} in the future", edit_command(inventory, entry.memory.file)
 
 
 def stale(inventory: Inventory) -> Iterator[Sign]:
@@ -502,7 +494,6 @@ _BANK = (
     Check("sqlite", "error", "SQLite is too old for the index", sqlite_version, needs_bank=False),
     Check("configuration", "error", "a configuration file, key or value is wrong", configuration, needs_bank=False),
     Check("enabled", "error", "there is no bank here, or memory is switched off", enabled, needs_bank=False),
-    Check("clients", "warning", "a client's entry or hook for memlane does not work", clients, needs_bank=False),
     Check("missing", "error", "a folder that the configuration names is not there", missing),
     Check("unreadable", "error", "a file or folder cannot be read", unreadable, _chmod(0o600, 0)),
     Check("read-only", "warning", "the bank's folder cannot be written", read_only),
@@ -559,5 +550,5 @@ def _lanes(inventory: Inventory) -> list[Lane]:
     return [inventory.bank.lane(name) for name in NAMES]
 
 
-def _place(problem: Problem) -> str:
+def place_of(problem: Problem) -> str:
     return f"{problem.path}:{problem.line}" if problem.line else os.fspath(problem.path)

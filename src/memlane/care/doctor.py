@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import platform
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -67,16 +67,31 @@ class Report:
 
 
 def examine(
-    folder: str | None = None, flags: Flags = None, *, deep: bool = False, progress: Progress = unseen
+    folder: str | None = None,
+    flags: Flags = None,
+    *,
+    deep: bool = False,
+    progress: Progress = unseen,
+    more: Sequence[Check] = (),
 ) -> Report:
-    """Run every check. With `deep`, compare the index with one made anew. Changes not a byte."""
+    """Run every check, and `more` that a surface brings. With `deep`, compare the index with one made anew.
+
+    Changes not a byte.
+    """
     inventory = take(folder, flags, progress)
-    possible = [check for check in checks(deep=deep) if inventory.opened or not check.needs_bank]
+    possible = [check for check in (*checks(deep=deep), *more) if inventory.opened or not check.needs_bank]
     findings = [finding for check in possible for finding in _findings(check, inventory)]
     return Report(inventory, tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))))
 
 
-def treat(report: Report, flags: Flags = None, *, deep: bool = False, progress: Progress = unseen) -> Report:
+def treat(
+    report: Report,
+    flags: Flags = None,
+    *,
+    deep: bool = False,
+    progress: Progress = unseen,
+    more: Sequence[Check] = (),
+) -> Report:
     """Mend what can be mended without harm, and look again. What could not be mended says why."""
     todo = [finding for finding in report.findings if finding.fixable]
     if not todo:
@@ -93,7 +108,7 @@ def treat(report: Report, flags: Flags = None, *, deep: bool = False, progress: 
             failed[finding] = f"{error.strerror or error}."
     if report.inventory.opened:
         report.inventory.opened.close()
-    after = examine(report.inventory.folder, flags, deep=deep, progress=progress)
+    after = examine(report.inventory.folder, flags, deep=deep, progress=progress, more=more)
     left = tuple(
         replace(finding, why=f"{finding.why}; it was not mended: {failed[finding]}") if finding in failed else finding
         for finding in after.findings

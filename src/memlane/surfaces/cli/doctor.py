@@ -31,11 +31,12 @@ def doctor(ctx: click.Context, fix: bool, deep: bool, as_json: bool) -> None:
     $ memlane doctor --fix
     """
     from memlane.care.doctor import examine, treat
+    from memlane.surfaces.clients.health import CHECK
 
     folder, flags = ctx.find_root().obj
-    report = examine(folder, flags, deep=deep, progress=progress)
+    report = examine(folder, flags, deep=deep, progress=progress, more=[CHECK])
     if fix:
-        report = treat(report, flags, deep=deep, progress=progress)
+        report = treat(report, flags, deep=deep, progress=progress, more=[CHECK])
     if as_json:
         print_json(report)
     else:
