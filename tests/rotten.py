@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane import Bank, NotFound
+from memlane.config import trust, user_state
 
 
 def note(bank: Bank, name: str, text: str, day: str = "2025-01-10") -> None:
@@ -125,6 +126,7 @@ def main() -> None:
         number += stride
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(base, work)
+        trust.record(user_state(), work / "memlane.toml")
         if verb == "undo":
             Bank.open(work, **_KEEP).apply(plan)
         child = os.fork()

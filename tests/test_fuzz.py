@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import trusted
 from hostile import HOSTILE, PARSERS, cpu
 from memlane import Bank, ConfigError, InvalidInput, Refused
 from memlane.care.fresh import symbols
@@ -101,6 +102,7 @@ def test_toml_that_is_made_to_hurt_is_an_error(source: str, why: str, tmp_path: 
     with pytest.raises(Damaged):
         toml.value(source)
     (tmp_path / "memlane.toml").write_text(source)
+    trusted(tmp_path / "memlane.toml")
     with pytest.raises(ConfigError):
         Bank.open(tmp_path)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from commands import CANARY, Run
-from conftest import tree
+from conftest import tree, trusted
 from memlane import Bank
 from memlane.care.checks import DEEP, checks
 from memlane.care.doctor import SEVERITIES, Finding, examine, treat
@@ -90,8 +90,19 @@ def enabled(site: Site) -> Planted:
 
 def configuration(site: Site) -> Planted:
     (site.folder / "memlane.toml").write_text("[memory]\nenabled = true\nstorage_stratgy = 1\n")
+    trusted(site.folder / "memlane.toml")
     why = f"{site.folder}/memlane.toml: there is no key 'storage_stratgy' in [memory]."
     return [("", why, "Did you mean memory.storage_strategy?")]
+
+
+def trust(site: Site) -> Planted:
+    with (site.folder / "memlane.toml").open("a") as file:
+        file.write('[gate]\nsecrets = "off"\n')
+    why = (
+        "has changed since you trusted it: its settings do not count, nothing is written, and hooks and the server do "
+        "nothing"
+    )
+    return [(str(site.folder), why, "memlane trust")]
 
 
 def clients(site: Site) -> Planted:
@@ -104,6 +115,7 @@ def clients(site: Site) -> Planted:
 def missing(site: Site) -> Planted:
     with (site.folder / "memlane.toml").open("a") as file:
         file.write('[lanes]\nvault = "gone/vault.jsonl"\n')
+    trusted(site.folder / "memlane.toml")
     path = str(site.folder / "gone/vault.jsonl")
     fix = f"Put it back, or correct lanes.vault in {site.folder}/memlane.toml."
     return [(path, "is not there, but lanes.vault names it", fix)]
@@ -310,6 +322,7 @@ def index_encoder(site: Site) -> Planted:
     site.bank.close()
     with (site.folder / "memlane.toml").open("a") as file:
         file.write('[search]\nencoder = "none"\n')
+    trusted(site.folder / "memlane.toml")
     why = "has the vectors of another encoder; the next search makes them anew"
     return [(f"{site.root}/indices/index.db", why, "memlane reindex")]
 
@@ -543,8 +556,12 @@ def test_a_disk_without_locks_is_named(site: Site, monkeypatch: pytest.MonkeyPat
 def test_what_may_not_be_read_or_written_is_named_and_mended(site: Site) -> None:
     code = (
         "import json, os, sys; from memlane.care.doctor import examine, treat\n"
-        "examine(sys.argv[1])  # what is imported later may be closed to the other user\n"
+        "from pathlib import Path; from memlane.config import trust, user_state\n"
+        "import memlane.core.toml, memlane.gate.secrets, tomllib\n"
+        "examine(sys.argv[2])  # what is imported later may be closed to the other user\n"
         "if os.geteuid() == 0: os.setegid(65534); os.seteuid(65534)\n"
+        "os.environ['XDG_STATE_HOME'] = str(Path(sys.argv[1]).with_name('state'))\n"
+        "trust.record(user_state(), Path(sys.argv[1], 'memlane.toml'))\n"
         "report = examine(sys.argv[1])\n"
         "print(json.dumps([report.to_dict()['findings'], treat(report).to_dict()['findings']]))\n"
     )
@@ -563,7 +580,7 @@ def test_what_may_not_be_read_or_written_is_named_and_mended(site: Site) -> None
             path.chmod(0)
         for path in (root, left.parent):
             path.chmod(0o555)
-        arguments = [sys.executable, "-c", code, str(folder)]
+        arguments = [sys.executable, "-c", code, str(folder), str(site.folder)]
         done = subprocess.run(arguments, env={**os.environ, "HOME": other}, capture_output=True, text=True)
         assert done.stderr == ""
         assert [path.stat().st_mode & 0o777 for path in shut] == [0o700, 0o600, 0o600]
@@ -597,6 +614,7 @@ def test_a_clone_without_memories_yet_is_clean(site: Site) -> None:
 def test_a_lane_outside_the_bank_is_looked_at_too(site: Site) -> None:
     with (site.folder / "memlane.toml").open("a") as file:
         file.write('[lanes]\nvault = "data/vault.jsonl"\nnotes = "notes"\n')
+    trusted(site.folder / "memlane.toml")
     site.write("../data/vault.jsonl", "")
     site.write("../data/vault.jsonl.rejected", "x\n")
     site.write("../data/other.txt", "not ours")
@@ -662,6 +680,7 @@ def test_without_a_bank_it_says_what_to_do_next(tmp_path: Path, monkeypatch: pyt
 )
 def test_a_broken_configuration_is_a_finding(site: Site, run: Run, text: str) -> None:
     (site.folder / "memlane.toml").write_bytes(text.encode("latin-1"))
+    trusted(site.folder / "memlane.toml")
     result = json.loads(run("doctor", "--json").out)
     assert [finding["check"] for finding in result["findings"]] == ["configuration"]
 
@@ -669,6 +688,7 @@ def test_a_broken_configuration_is_a_finding(site: Site, run: Run, text: str) ->
 def test_a_check_that_cannot_be_made_is_a_finding(site: Site) -> None:
     with (site.folder / "memlane.toml").open("a") as file:
         file.write('[search]\nencoder = "onnx:nowhere"\n')
+    trusted(site.folder / "memlane.toml")
     (finding,) = examine().findings
     assert (finding.check, finding.severity, finding.fixable) == ("index-encoder", "error", False)
     assert finding.why.startswith("could not be checked: ")
@@ -727,6 +747,7 @@ def test_the_page_lists_every_check() -> None:
 
 def test_a_bank_that_is_the_projects_folder_is_the_projects(run: Run, tmp_path: Path) -> None:
     (tmp_path / "memlane.toml").write_text('[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "."\n')
+    trusted(tmp_path / "memlane.toml")
     tmp_path.chmod(0o755)
     run("add", "Deploys go out on Tuesdays.", "--title", "day")
     assert "[exposed]" not in run("doctor").err + run("doctor").out

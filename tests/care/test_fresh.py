@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import Run
-from conftest import tree
+from conftest import tree, trusted
 from memlane import Bank, Memory, NotFound
 from memlane.care.fresh import verdicts as fresh
 from memlane.care.fresh.code import Code, blob_of
@@ -299,6 +299,7 @@ def test_a_file_that_somebody_is_editing_has_drifted_for_the_moment(bank: Bank, 
 def test_a_bank_that_several_projects_share_has_no_verdicts(home: Path, tmp_path: Path) -> None:
     write(tmp_path, "src/auth.py", AUTH)
     write(tmp_path, "memlane.toml", '[memory]\nenabled = true\nstorage_strategy = "user"\n')
+    trusted(tmp_path / "memlane.toml")
     with Bank.open(tmp_path) as bank:
         bank.add("See `src/auth.py`.", title="auth")
         assert (bank.fresh(), bank.watch) == ([], None)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import Run
-from conftest import tree
+from conftest import tree, trusted
 from memlane import Bank
 from memlane.core.three_way import MARK, merged
 from memlane.history.merge import merge
@@ -450,6 +450,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def branch_off(base: Path, folder: Path, steps: list[tuple[str, int]], number: int) -> dict[str, bytes]:
     shutil.copytree(base, folder)
+    trusted(folder / "memlane.toml")
     work(folder, steps, number)
     return files_of(folder)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from commands import Run
-from conftest import tree
+from conftest import tree, trusted
 from memlane import Bank, NotFound
 from memlane.history.undo import applied, recording
 from rotten import entries, note, plant, state
@@ -235,6 +235,7 @@ def _forged(bank: Bank, *lines: str) -> None:
 def test_a_forged_journal_reaches_nothing_of_gits(run: Run, tmp_path: Path) -> None:
     """Where the bank is the top of a repository, .git is below it, and with it the hooks that git runs."""
     (tmp_path / "memlane.toml").write_text('[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "."\n')
+    trusted(tmp_path / "memlane.toml")
     (tmp_path / ".git/hooks").mkdir(parents=True)
     entry = {"path": ".git/hooks/post-checkout", "was": HASH, "copy": "1.md", "now": None}
     _forged(Bank.open(tmp_path), '{"what":"upkeep"}', json.dumps(entry))

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, PromptReference, ResourceTemplateReference
 
-from conftest import tree
+from conftest import tree, trusted
 from memlane import Bank, ConfigError
 from memlane.surfaces.mcp import resources, toolsets
 from memlane.surfaces.mcp.server import INSTRUCTIONS, build_server
@@ -481,8 +481,10 @@ def test_a_server_begins_to_work_when_a_bank_is_made_and_follows_its_configurati
         Bank.init(tmp_path)
         found.append(await works())
         (tmp_path / "memlane.toml").write_text("[memory]\nenabled = false\n")
+        trusted(tmp_path / "memlane.toml")
         found.append(await works())
         (tmp_path / "memlane.toml").write_text("[memory]\nenabled = true\n")
+        trusted(tmp_path / "memlane.toml")
         return [*found, await works()]
 
     assert with_client(tmp_path, run) == [False, True, False, True]
@@ -490,8 +492,10 @@ def test_a_server_begins_to_work_when_a_bank_is_made_and_follows_its_configurati
 
 def test_a_broken_configuration_is_what_every_call_says(folder: Path) -> None:
     (folder / "memlane.toml").write_text("[memory\n")
+    trusted(folder / "memlane.toml")
     assert "is not valid TOML" in call(folder, "recall", query="x")
     (folder / "memlane.toml").write_text('[memory]\nenabled = true\n[mcp]\ntoolsets = ["valut"]\n')
+    trusted(folder / "memlane.toml")
     assert "There are: vault, topics, layers, records." in call(folder, "recall", query="x")
 
 
@@ -742,8 +746,10 @@ def test_toolsets_are_chosen_by_the_configuration_or_the_command(folder: Path) -
     assert extra[0] == "vault_add_memory"
     assert extra[-4:] == ["topics_store", "topics_search", "topics_load", "topics_embed"]
     (folder / "memlane.toml").write_text('[memory]\nenabled = true\n[mcp]\ntoolsets = ["topics"]\n')
+    trusted(folder / "memlane.toml")
     assert names()[len(DEFAULT) :] == ["topics_store", "topics_search", "topics_load", "topics_embed"]
     (folder / "memlane.toml").write_text("[memory]\nenabled = true\n[mcp]\ntoolsets = []\n")
+    trusted(folder / "memlane.toml")
     assert names() == DEFAULT
     assert all(
         len(toolsets.tools([name])) > len(DEFAULT) and tool.name.startswith(name)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conftest import trusted
 from memlane import Bank
 from memlane.capture.messages import capture
 from memlane.surfaces import hook
@@ -71,6 +72,7 @@ def replay(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             fill(bank)
             with open(project / "memlane.toml", "a") as file:
                 file.write("\n[hook]\ndeadline = 30.0\n")  # this is not about speed
+            trusted(project / "memlane.toml")
             lines = (PAYLOADS / f"{request.param}.jsonl").read_text().splitlines()
             calls = [Call(**json.loads(line)) for line in lines]
             answered = [answer(call, folder, patch) for call in calls]

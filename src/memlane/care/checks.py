@@ -72,6 +72,13 @@ def configuration(inventory: Inventory) -> Iterator[Sign]:
         yield "", str(inventory.error), inventory.error.hint
 
 
+def trust(inventory: Inventory) -> Iterator[Sign]:
+    settings = inventory.config
+    if settings and settings.distrust and settings["memory.enabled"]:
+        why = f"{settings.distrust}: its settings do not count, nothing is written, and hooks and the server do nothing"
+        yield os.fspath(inventory.project), why, inventory.command("trust")
+
+
 def enabled(inventory: Inventory) -> Iterator[Sign]:
     if isinstance(inventory.error, NotEnabled):
         yield os.fspath(inventory.project), str(inventory.error), inventory.command("init")
@@ -493,6 +500,7 @@ def _of_lane(name: str, check: HealthCheck) -> Check:
 _BANK = (
     Check("sqlite", "error", "SQLite is too old for the index", sqlite_version, needs_bank=False),
     Check("configuration", "error", "a configuration file, key or value is wrong", configuration, needs_bank=False),
+    Check("trust", "warning", "the project is not trusted, or its configuration has changed", trust, needs_bank=False),
     Check("enabled", "error", "there is no bank here, or memory is switched off", enabled, needs_bank=False),
     Check("missing", "error", "a folder that the configuration names is not there", missing),
     Check("unreadable", "error", "a file or folder cannot be read", unreadable, _chmod(0o600, 0)),

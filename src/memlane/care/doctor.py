@@ -19,6 +19,7 @@ from typing import Any
 from memlane import __version__
 from memlane.care.checks import Check, checks
 from memlane.care.inventory import Inventory, Progress, take, unseen
+from memlane.config import require_trust
 from memlane.core.errors import MemlaneError
 from memlane.gate import redacted
 
@@ -96,6 +97,8 @@ def treat(
     todo = [finding for finding in report.findings if finding.fixable]
     if not todo:
         return report
+    if report.inventory.config:
+        require_trust(report.inventory.config)
     failed: dict[Finding, str] = {}
     mends = {check.name: check.mend for check in checks(deep=deep)}
     for finding in todo:

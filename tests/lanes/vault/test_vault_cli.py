@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import trusted
 from memlane.surfaces.cli import main
 from samples import words
 from vault_samples import MISSION
@@ -22,6 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """`memlane vault …` in a bank whose scopes are team and ada, as (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "memlane.toml").write_text('[memory]\nenabled = true\n[vault]\nscopes = ["team", "ada"]\n')
+    trusted(tmp_path / "memlane.toml")
 
     def call(*args: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
