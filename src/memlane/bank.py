@@ -63,9 +63,8 @@ class _Opened:
         config.require_enabled(settings)
         self.config = settings
         self.root = settings.root
-        for folder in (settings.project, settings.root):
-            if folder is not None:
-                files.set_read_only(folder, config.distrusted(settings))
+        for folder in filter(None, (settings.project, settings.root)):
+            files.set_read_only(folder, config.distrusted(settings))
         self._opening = RLock()  # two threads must not open the same thing twice
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
@@ -158,7 +157,7 @@ class _Opened:
 
     @property
     def index_file(self) -> Path:
-        """Where the index is; of a project that is not trusted, in a folder that goes with the bank."""
+        """Of a project that is not trusted, it is in a temporary folder."""
         if not self.config.distrust:
             return self.root / "indices" / "index.db"
         if self._scratch is None:

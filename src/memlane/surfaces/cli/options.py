@@ -10,7 +10,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.lanes import NAMES
-from memlane.surfaces.cli.output import print_json
+from memlane.surfaces.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -82,6 +82,14 @@ def open_bank(ctx: click.Context) -> Bank:
     return Bank(config.load(folder, flags))
 
 
+def _say_distrust(bank: Bank) -> None:
+    """Tell that a project is only read, once the command has done what it could."""
+    from memlane import config
+
+    if error := config.distrusted(bank.config):
+        say(f"{error} Nothing is written here, and its settings do not count; `memlane trust` changes that.")
+
+
 def with_bank(command: Command) -> Command:
     """Give a command the open bank as its first argument, and the option --json as `as_json`."""
 
@@ -90,6 +98,7 @@ def with_bank(command: Command) -> Command:
         when = kwargs.pop("as_of", None)
         with open_bank(click.get_current_context()) as today, today.as_of(when) if when is not None else today as bank:
             command(bank, *args, **kwargs)
+            _say_distrust(bank)
 
     return as_json(run)
 
@@ -101,5 +110,6 @@ def json_from_bank(command: Callable[..., Any]) -> Command:
     def run(*args: Any, **kwargs: Any) -> None:
         with open_bank(click.get_current_context()) as bank:
             print_json(command(bank, *args, **kwargs))
+            _say_distrust(bank)
 
     return always_json(run)
