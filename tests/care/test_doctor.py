@@ -99,10 +99,10 @@ def trust(site: Site) -> Planted:
     with (site.folder / "memlane.toml").open("a") as file:
         file.write('[gate]\nsecrets = "off"\n')
     why = (
-        "has changed since you trusted it: its settings do not count, nothing is written, and hooks and the server do "
-        "nothing"
+        "has a configuration that has changed since you trusted it: its settings do not count, nothing is written, and "
+        "hooks and the server do nothing"
     )
-    return [(str(site.folder), why, "memlane trust")]
+    return [(str(site.folder), why, "`memlane trust` shows its configuration and asks you.")]
 
 
 def clients(site: Site) -> Planted:

@@ -76,7 +76,7 @@ def trust(inventory: Inventory) -> Iterator[Sign]:
     settings = inventory.config
     if settings and settings.distrust and settings["memory.enabled"]:
         why = f"{settings.distrust}: its settings do not count, nothing is written, and hooks and the server do nothing"
-        yield os.fspath(inventory.project), why, inventory.command("trust")
+        yield os.fspath(inventory.project), why, f"`{inventory.command('trust')}` shows its configuration and asks you."
 
 
 def enabled(inventory: Inventory) -> Iterator[Sign]:

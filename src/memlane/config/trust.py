@@ -61,7 +61,7 @@ def distrust(state: Path, file: Path) -> str:
     if entry is None:
         return "is not trusted yet: it may be somebody else's"
     if (entry["file"], entry["hash"]) != (file.name, digest):
-        return "has changed since you trusted it"
+        return "has a configuration that has changed since you trusted it"
     if entry["owner"] != os.stat(folder).st_uid:
         return "belongs to another user than when you trusted it"
     return ""
