@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from conftest import trusted
 from memlane import Bank
 from memlane.surfaces.mcp.toolsets import DEFAULT
 
@@ -79,10 +80,17 @@ def node() -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("bank")
-    Bank.init(folder)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:  # the server outlives a test, and so does its home
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        Bank.init(folder)
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _in_this_home(folder: Path) -> None:
+    trusted(folder / "memlane.toml")
 
 
 @pytest.fixture(scope="module")
