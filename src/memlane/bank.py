@@ -28,12 +28,11 @@ from memlane.recall.address import locate, split
 from memlane.recall.arguments import check_query, date_given, tags_of
 
 if TYPE_CHECKING:
-    from tempfile import TemporaryDirectory
-
     from memlane.care.forget import Forgotten
     from memlane.care.fresh.verdicts import Verdict, Watch
     from memlane.history.past import Change, Copy
     from memlane.history.undo import Undone
+    from memlane.index.seal import IndexFile
     from memlane.index.store import Index
     from memlane.lanes.layers.store import MemoryStore
     from memlane.lanes.notes.store import NoteLane
@@ -71,7 +70,6 @@ class _Opened:
         self.tombstones = Tombstones(settings.root / tombstones.FILE)
         self._copy: Copy | None = None  # of a bank of the past
         self._watch: Watch | None = None
-        self._scratch: TemporaryDirectory[str] | None = None  # the index of a project that is not trusted
 
     def __enter__(self) -> Self:
         return self
@@ -89,9 +87,6 @@ class _Opened:
             self._index = None
         if self._copy is not None:
             self._copy.remove()
-        if self._scratch is not None:
-            self._scratch.cleanup()
-            self._scratch = None
 
     def __repr__(self) -> str:
         return f"Bank({os.fspath(self.root)!r})"
@@ -143,7 +138,7 @@ class _Opened:
     def _look_again(self) -> None:
         """Let an open index know of many writes at once."""
         if self._index is not None:
-            self._index.refresh(force=True)
+            self._index.ask(lambda: None, force=True)
 
     @property
     def index(self) -> Index:
@@ -152,19 +147,22 @@ class _Opened:
             if self._index is None:
                 from memlane.index.store import Index
 
-                self._index = Index(self.index_file.parent, self.present, self.config["search.encoder"])
+                self._index = Index(self.index_file, self.present, self.config["search.encoder"])
             return self._index
 
     @property
-    def index_file(self) -> Path:
-        """Of a project that is not trusted, it is in a temporary folder."""
-        if not self.config.distrust:
-            return self.root / "indices" / "index.db"
-        if self._scratch is None:
-            from tempfile import TemporaryDirectory
+    def index_file(self) -> IndexFile:
+        """Where the index is, and what in the user's state folder says that it was made here.
 
-            self._scratch = TemporaryDirectory(prefix="memlane-index-")
-        return Path(self._scratch.name, "index.db")
+        The index of the past, and of a project that is not trusted, is kept in memory.
+        """
+        from memlane.index.seal import IndexFile
+
+        try:
+            state = None if self._copy or self.config.distrust else config.user_state()
+        except MemlaneError:  # there is no home folder
+            state = None
+        return IndexFile.of(self.root, state)
 
     def present(self) -> builtins.list[Lane]:
         """The lanes that have a place on the disk. Others are not even imported: a search should start quickly."""

@@ -314,17 +314,36 @@ def _ids(inventory: Inventory) -> set[str]:
 
 
 def index_damage(inventory: Inventory) -> Iterator[Sign]:
-    from memlane.index.health import is_sound
+    from memlane.index.health import is_sound, reading
+    from memlane.index.seal import Foreign, OtherVersion
 
-    if _index(inventory).exists() and not _in_index(inventory, is_sound):
+    if not os.path.lexists(inventory.bank.index_file.path):
+        return
+    try:
+        with reading(inventory.bank.index_file) as db:
+            sound = is_sound(db)
+    except OtherVersion:
+        return
+    except Foreign:
+        yield _remade(inventory, "was not made here by you and is not read; the next search makes one")
+        return
+    except sqlite3.Error:
+        sound = False
+    if not sound:
         yield _remade(inventory, "is damaged; the next search makes it anew")
 
 
 def index_version(inventory: Inventory) -> Iterator[Sign]:
-    from memlane.index.health import is_current
+    from memlane.index.health import reading
+    from memlane.index.seal import OtherVersion
 
-    if _in_index(inventory, is_current) is False:
+    try:
+        with reading(inventory.bank.index_file):
+            return
+    except OtherVersion:
         yield _remade(inventory, "is of another version of memlane; the next search makes it anew")
+    except sqlite3.Error:
+        return  # none yet, or damaged
 
 
 def index_encoder(inventory: Inventory) -> Iterator[Sign]:
@@ -372,7 +391,7 @@ def index_differs_at_all(inventory: Inventory) -> Iterator[Sign]:
     there = _in_index(inventory, lambda db: contents(db, open_encoder(name).dim))
     if there is None:
         return
-    anew = Rebuilt(inventory.bank.root, lambda: _lanes(inventory), name)
+    anew = Rebuilt(inventory.bank.index_file, lambda: _lanes(inventory), name)
     try:
         anew.refresh(force=True)
         here = anew.contents()
@@ -388,11 +407,7 @@ def _differing(inventory: Inventory, ids: set[str] | None) -> Iterator[Sign]:
 
 def _remade(inventory: Inventory, why: str) -> Sign:
     """Something is wrong with the index, and making it anew mends it."""
-    return os.fspath(_index(inventory)), why, inventory.command("reindex")
-
-
-def _index(inventory: Inventory) -> Path:
-    return inventory.bank.root / "indices" / "index.db"
+    return os.fspath(inventory.bank.index_file.path), why, inventory.command("reindex")
 
 
 def _in_index(inventory: Inventory, question: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -400,7 +415,7 @@ def _in_index(inventory: Inventory, question: Callable[[sqlite3.Connection], T])
     from memlane.index.health import reading
 
     try:
-        with reading(_index(inventory)) as db:
+        with reading(inventory.bank.index_file) as db:
             return question(db)
     except sqlite3.Error:
         return None

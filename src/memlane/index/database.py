@@ -1,4 +1,4 @@
-"""The SQLite file of the index: its tables, how it is opened, and which errors mean that it is damaged.
+"""The SQLite file of the index: how it is opened and made, and which errors mean that it is damaged. Its tables:
 
 files      what has been indexed, to compare with the disk: path, size, mtime
 memories   one row per memory: what filters and sorting need, and a digest of its content
@@ -8,13 +8,16 @@ postings   for every term the chunks that contain it, in blocks of BLOCK chunk n
 vectors    one int8 row per chunk, in blocks of ROWS
 links      what each memory links to
 graves     the numbers of deleted chunks, which are never used again
-meta       single values: the encoder of the vectors, token counts, how often chunks were renumbered
+meta       single values: the token that `seal` compares, the encoder of the vectors, token counts, how often chunks
+           were renumbered
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,105 +25,123 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import StorageError
+from memlane.index import seal
+from memlane.index.seal import SCHEMA, Identity, IndexFile
 
-SCHEMA = 2
 BLOCK = 4096  # chunk numbers per block of postings
 ROWS = 256  # rows per block of vectors
-_TABLES = """
-    CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT) WITHOUT ROWID;
-    CREATE TABLE memories (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, file TEXT, digest BLOB,
-                           created REAL, thread TEXT, position INT,
-                           lane TEXT, type TEXT, status TEXT, scope TEXT, project TEXT);
-    CREATE TABLE shapes (n INTEGER PRIMARY KEY, data TEXT);
-    CREATE INDEX memories_by_file ON memories (file);
-    CREATE INDEX memories_by_created ON memories (created);
-    CREATE INDEX memories_by_status ON memories (status);
-    CREATE INDEX memories_by_thread ON memories (thread);
-    CREATE TABLE tags (memory INT, tag TEXT);
-    CREATE INDEX tags_by_tag ON tags (tag);
-    CREATE INDEX tags_by_memory ON tags (memory);
-    CREATE TABLE chunks (n INTEGER PRIMARY KEY, memory INT, header TEXT, text TEXT, length REAL);
-    CREATE INDEX chunks_by_memory ON chunks (memory);
-    CREATE TABLE postings (term TEXT, block INT, data BLOB, PRIMARY KEY (term, block)) WITHOUT ROWID;
-    CREATE TABLE vectors (block INTEGER PRIMARY KEY, data BLOB);
-    CREATE TABLE links (memory INT, target TEXT, edge_type TEXT, context TEXT);
-    CREATE INDEX links_by_target ON links (target);
-    CREATE INDEX links_by_memory ON links (memory);
-    CREATE TABLE graves (n INTEGER PRIMARY KEY AUTOINCREMENT, chunk INT);
-"""
-_OTHER_VERSION = "the index is of another version"
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
+_CIRCUMSTANCES = (*_UNWRITABLE, "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM",
+                  "SQLITE_INTERRUPT", "SQLITE_MISUSE")  # fmt: skip
+_REPLACED = ("SQLITE_READONLY_DBMOVED", "SQLITE_READONLY_ROLLBACK")
 
 
 # -- opening
 
 
-def open_file(path: Path) -> sqlite3.Connection:
-    """Open the index file. A missing one is created; one that is damaged or of another version is replaced.
+def open_file(file: IndexFile) -> tuple[sqlite3.Connection, Identity | None]:
+    """Open the index, and say which file it is. One that is missing, damaged or not ours is made anew.
 
-    Also creates the folder and its .gitignore. Where nothing may be written the index is kept in memory, so that a
-    read-only bank can be searched. Raises StorageError for other trouble: a lock, a full disk.
+    Also creates the folder and its .gitignore. Where nothing may be written, or the file is another user's, the index
+    is kept in memory, so that any bank can be searched. Raises StorageError for other trouble: a lock, a full disk.
     """
+    if file.token_file is None:
+        return open_in_memory(), None
     try:
-        os.makedirs(path.parent, exist_ok=True)
-        ignore = path.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")  # derived files do not belong in a git history
-        return _replacing_damage(path)
+        if opened := _opened(file):
+            return opened
+        if not seal.is_anothers(file.path):
+            return _made(file, file.token_file)
     except (OSError, sqlite3.OperationalError) as error:
         if isinstance(error, sqlite3.OperationalError) and _error_name(error) not in _UNWRITABLE:
             raise unusable(error) from error
-        print("memlane: the index cannot be written here; it is made in memory", file=sys.stderr)
-        return open_in_memory()
+    print("memlane: the index cannot be written here; it is made in memory", file=sys.stderr)
+    return open_in_memory(), None
 
 
 def open_in_memory() -> sqlite3.Connection:
-    return _connected(":memory:")
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    seal.careful(db)
+    _make_tables(db, "")
+    return db
 
 
-def _replacing_damage(path: Path) -> sqlite3.Connection:
+def _opened(file: IndexFile) -> tuple[sqlite3.Connection, Identity] | None:
+    """The index as it is; None when it has to be made. Raises sqlite3.Error, OSError."""
     try:
-        return _connected(os.fspath(path))
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        seal.reading(file, timeout=60).close()  # refuses what is not ours, before anything could be written
+        known = seal.identity(file.path)
+    except (sqlite3.Error, FileNotFoundError, UnicodeDecodeError) as error:
         if not is_damage(error):
             raise
-    remove(path)
-    return _connected(os.fspath(path))
+        return None
+    for path in (file.path, file.path.parent):
+        if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+    return _connected(file.path), known
 
 
-def _connected(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+def _connected(path: Path) -> sqlite3.Connection:
+    db = seal.connected(path, "rw", timeout=60)
     try:
-        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA journal_mode = DELETE")
         db.execute("PRAGMA synchronous = NORMAL")
-        _ensure_tables(db)
+        db.execute("PRAGMA cache_spill = OFF")  # others can read until the commit
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _ensure_tables(db: sqlite3.Connection) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version == SCHEMA:
-        db.execute("SELECT value FROM meta").fetchall()  # raises where the file is damaged
-    elif version:
-        raise sqlite3.DatabaseError(_OTHER_VERSION)
-    else:
-        with transaction(db):
-            if db.execute("PRAGMA user_version").fetchone()[0] == 0:  # else another process was faster
-                for statement in _TABLES.split(";"):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {SCHEMA}")
+def _made(file: IndexFile, token_file: Path) -> tuple[sqlite3.Connection, Identity]:
+    """A new index, unless another process has just made one. Raises sqlite3.Error, OSError."""
+    with seal.making(token_file) as held:
+        if opened := _opened(file):
+            return opened
+        _make_folder(file.path.parent)
+        if os.path.lexists(file.path):
+            print("memlane: the index is damaged, old or not made here, and is made anew", file=sys.stderr)
+        seal.remove(file.path)
+        token = seal.new_token(held)
+        os.close(os.open(file.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        known = seal.identity(file.path)
+        db = _connected(file.path)
+        try:
+            _make_tables(db, token)
+        except BaseException:
+            db.close()
+            raise
+        return db, known
 
 
-def remove(path: Path) -> None:
-    """Delete the index file and what SQLite keeps beside it, and say so on stderr."""
-    print("memlane: the index is damaged or old and is made anew", file=sys.stderr)
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            os.unlink(f"{path}{suffix}")
+def _make_folder(folder: Path) -> None:
+    """`indices/`, with a .gitignore: derived files do not belong in a git history. Raises OSError for a link."""
+    os.makedirs(folder, exist_ok=True)
+    if not stat.S_ISDIR(os.lstat(folder).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(folder))
+    with suppress(FileExistsError):  # O_EXCL: not through a link either
+        fd = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with os.fdopen(fd, "w") as ignore:
+            ignore.write("*\n")
+
+
+def _make_tables(db: sqlite3.Connection, token: str) -> None:
+    with transaction(db):
+        for statement in seal.STATEMENTS:
+            db.execute(statement)
+        set_meta(db, token=token)
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute(f"PRAGMA application_id = {seal.header_of(token or '0')}")
+
+
+def give_up(file: IndexFile, known: Identity | None) -> None:
+    """Delete an index that turned out to be damaged, unless another process has replaced it already."""
+    if known is None or file.token_file is None:
+        return
+    with suppress(OSError, seal.Unfit), seal.making(file.token_file):
+        if seal.identity(file.path) == known:
+            print("memlane: the index is damaged and is made anew", file=sys.stderr)
+            seal.remove(file.path)
 
 
 # -- errors
@@ -130,8 +151,10 @@ def is_damage(error: BaseException) -> bool:
     """Whether the content of the file is at fault, rather than the disk, a lock or a permission."""
     if not isinstance(error, sqlite3.Error):
         return True  # a row that does not decode or a block of the wrong size
-    text = str(error)
-    return _error_name(error) in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or text == _OTHER_VERSION or "decode" in text
+    if getattr(error, "sqlite_errorname", "") in _REPLACED:
+        return True
+    known = _error_name(error)
+    return known not in _CIRCUMSTANCES if known else isinstance(error, seal.Unfit) or "decode" in str(error)
 
 
 def unusable(error: BaseException) -> StorageError:

@@ -1,7 +1,7 @@
 """Whether an index file is sound and says what the memories say: for `memlane doctor`.
 
     with reading(path) as db:
-        is_sound(db), is_current(db), known(db), contents(db, dim)
+        is_sound(db), known(db), contents(db, dim)
 
 Changes no byte of the file and repairs nothing: an index can always be deleted and made again.
 """
@@ -9,48 +9,40 @@ Changes no byte of the file and repairs nothing: an index can always be deleted 
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from memlane.core.model import Memory
-from memlane.index import database
+from memlane.index import database, seal
 from memlane.index.columns import POSTING
-from memlane.index.database import BLOCK, ROWS, SCHEMA, get_meta
+from memlane.index.database import BLOCK, ROWS, get_meta
 from memlane.index.rows import loaded
+from memlane.index.seal import IndexFile
 from memlane.index.store import Index
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(file: IndexFile) -> Iterator[sqlite3.Connection]:
     """The file, opened so that SQLite neither changes it nor creates any file beside it.
 
-    Raises sqlite3.Error, also for a value that should be text and is not.
+    Raises sqlite3.Error, also for a value that should be text and is not; seal.Unfit for a file that is not ours.
     """
-    has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
-    address = f"{path.absolute().as_uri()}?mode=ro&{'readonly_shm=1' if has_log else 'immutable=1'}"
-    with closing(sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)) as db:
+    with closing(seal.reading(file, timeout=5)) as db:
         try:
             yield db
-        except UnicodeDecodeError as error:
-            raise sqlite3.DatabaseError("what should be text is not") from error
+        except (UnicodeDecodeError, ValueError) as error:
+            raise sqlite3.DatabaseError("a row is not what was written") from error
 
 
 def is_sound(db: sqlite3.Connection) -> bool:
     """Whether SQLite finds no damage in the file's pages. Raises sqlite3.Error where it cannot read them."""
     return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-
-
-def is_current(db: sqlite3.Connection) -> bool:
-    """Whether the tables are those of this version of memlane."""
-    return bool(db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA)
 
 
 def encoder_of(db: sqlite3.Connection) -> str:
@@ -117,8 +109,8 @@ def _vectors(db: sqlite3.Connection, dim: int) -> dict[int, bytes]:
 class Rebuilt(Index):
     """A new index of the same files, to compare with. It is kept in memory and leaves nothing on disk."""
 
-    def _open(self) -> sqlite3.Connection:
-        return database.open_in_memory()
+    def _open(self) -> tuple[sqlite3.Connection, None]:
+        return database.open_in_memory(), None
 
     def contents(self) -> dict[str, bytes]:
         return contents(self._db, self.encoder.dim)

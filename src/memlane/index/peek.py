@@ -1,7 +1,7 @@
 """A quick look at the index without opening it for search: no NumPy, nothing written, a few milliseconds.
 
 Files that have changed since they were indexed are read from disk, so the answer is always what the files say. Without
-an index, or with a damaged one, all files are read.
+an index of our own (see `seal`), or with a damaged one, all files are read.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge, nlargest
 from itertools import islice
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from memlane.core.model import Memory, Problem
-from memlane.index.rows import digest, loaded, marks
+from memlane.index.rows import loaded, marks
+from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
 
 Changed = list[tuple[Lane, str, os.stat_result]]
-_ROWS = "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n"
+_ROWS = (
+    "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
+    "JOIN files f ON f.path = m.file AND f.lane = m.lane"
+)
 _TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
 _NEWEST = f"{_ROWS} WHERE m.created IS NOT NULL AND m.status IS NOT 'archived' ORDER BY m.created DESC"
 _LISTED = f"{_ROWS} ORDER BY m.created DESC, m.id"  # those without a date come last
@@ -56,12 +59,12 @@ class Peek:
     With `wait`, at most so many seconds are spent on files that are not indexed, the newest first.
     """
 
-    def __init__(self, index: Path, lanes: Sequence[Lane], wait: float | None = None) -> None:
+    def __init__(self, index: IndexFile, lanes: Sequence[Lane], wait: float | None = None) -> None:
         self._lanes, self._wait = {lane.name: lane for lane in lanes}, wait
         self._read_memories: list[Memory] | None = None
         self._db: sqlite3.Connection | None = None
         try:
-            self._db = sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
+            self._db = reading(index)
             changed, gone = difference(self._db, lanes, sorted(self._lanes))
         except _DAMAGE:  # no index, or one that the next search replaces
             self._give_up_index()
@@ -137,9 +140,7 @@ class Peek:
         for file, known, data in self._db.execute(query, values):
             if file in self._outdated:
                 continue
-            if digest(data) != known:
-                raise sqlite3.DatabaseError("a row is not what was written")
-            memory = loaded(data)
+            memory = loaded(data, known)
             if memory.lane in self._lanes:
                 yield memory
 

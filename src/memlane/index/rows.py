@@ -20,15 +20,23 @@ def digest(data: str) -> bytes:
     return hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
 
 
-def loaded(data: str) -> Memory:
-    """The memory that `shape` made this JSON of."""
-    values = json.loads(data)
-    del values["suspicious"]
-    values["file"] = values.pop("path")
-    values["tags"] = tuple(values["tags"])
-    for key in ("created_at", "updated_at"):
-        values[key] = moment(values[key])
-    return Memory(**values)
+def loaded(data: str, known: bytes | None = None) -> Memory:
+    """The memory that `shape` made this JSON of. Raises ValueError for anything else.
+
+    `known` is the digest that was stored with it.
+    """
+    try:
+        if known is not None and digest(data) != known:
+            raise ValueError("a row is not what was written")
+        values = json.loads(data)
+        del values["suspicious"]
+        values["file"] = values.pop("path")
+        values["tags"] = tuple(values["tags"])
+        for key in ("created_at", "updated_at"):
+            values[key] = moment(values[key])
+        return Memory(**values)
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("a row is not what was written") from error
 
 
 def marks(values: Collection[object]) -> str:

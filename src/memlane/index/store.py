@@ -3,8 +3,8 @@
 It follows the files of the lanes, embeds their text, and answers what ranking needs to know: columns, postings,
 filters, memories. It does not rank: that is `memlane.recall.search`. The tables are in `database`.
 
-Any number of processes read and write the file at once: WAL, short transactions, and every batch is checked against
-what another process may have indexed in the meantime.
+Any number of processes read and write the file at once: short transactions, and every batch is checked against what
+another process may have indexed in the meantime. A file that is deleted, damaged or replaced meanwhile is made anew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -23,18 +22,24 @@ import numpy as np
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
-from memlane.index import database, writing
+from memlane.index import database, seal, writing
 from memlane.index.columns import POSTING, Array, Columns, extend_columns, read_columns, read_vectors
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.peek import Changed, difference
 from memlane.index.rows import loaded, marks
+from memlane.index.seal import Identity, IndexFile
 from memlane.index.writing import Entry, ReadFile, Writer
 from memlane.lanes import NAMES, Lane
 
 BATCH = 500  # files per transaction
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
 _LONG_AGO = (float("-inf"), 0.0)  # as the time of the last comparison with the disk: compare at the next chance
+# a memory counts only together with the file that it was read from
+_SHAPES = (
+    "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
+    "JOIN files f ON f.path = m.file AND f.lane = m.lane"
+)
 T = TypeVar("T")
 
 
@@ -51,8 +56,8 @@ class Index:
     `complete` is False after a refresh that ran out of time before everything was indexed.
     """
 
-    def __init__(self, folder: Path, lanes: Callable[[], Iterable[Lane]], encoder: str = "static") -> None:
-        self.path = folder / "index.db"
+    def __init__(self, file: IndexFile, lanes: Callable[[], Iterable[Lane]], encoder: str = "static") -> None:
+        self.file = file
         self.complete = True
         self._lanes = lanes
         self._encoder_name = encoder
@@ -62,13 +67,35 @@ class Index:
         self._checked = _LONG_AGO  # when the disk was last compared with the index, and how long that took
         self._lock = RLock()
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
-        self._db = self._open()
+        self._swept = False  # whether memories without a file were looked for
+        self._db, self._identity = self._open()
 
-    def _open(self) -> sqlite3.Connection:
-        return database.open_file(self.path)
+    def _open(self) -> tuple[sqlite3.Connection, Identity | None]:
+        return database.open_file(self.file)
 
     def close(self) -> None:
         self._db.close()
+
+    def _open_again(self) -> None:
+        """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
+        self._db.close()
+        self._columns, self._checked, self._swept, self._noted = None, _LONG_AGO, False, 1
+        self._db, self._identity = self._open()
+
+    def _follow_file(self) -> None:
+        """Open the index again if the file at its place is not the one that was opened, or has a foreign log."""
+        if self._identity is None:
+            return
+        try:
+            same = seal.identity(self.file.path) == self._identity
+            if same and os.path.lexists(f"{self.file.path}-journal"):  # of a writer, dead or alive, or put there
+                seal.reading(self.file, timeout=60).close()
+        except OSError:
+            same = False
+        except sqlite3.Error as error:
+            same = not database.is_damage(error)
+        if not same:
+            self._open_again()
 
     # -- transactions
 
@@ -88,26 +115,24 @@ class Index:
             finally:
                 self._db.execute("ROLLBACK")  # nothing was written
 
-    def ask(self, question: Callable[[], T], *, wait: float | None = None) -> T:
+    def ask(self, question: Callable[[], T], *, wait: float | None = None, force: bool = False) -> T:
         """Bring the index up to date and ask it something. A file that turns out to be damaged is replaced, once.
 
         Raises StorageError when the index cannot be used for another reason: a lock, a full disk.
         """
         for attempt in range(2):
             try:
-                self.refresh(wait=wait)
+                self.refresh(wait=wait, force=force)
                 with self.snapshot():
                     return question()
             except MemlaneError:
                 raise
-            except (sqlite3.Error, ValueError, IndexError) as error:
+            except (sqlite3.Error, ValueError, LookupError) as error:
                 if attempt or not database.is_damage(error):
                     raise database.unusable(error) from error
                 with self._lock:
-                    self._db.close()
-                    database.remove(self.path)
-                    self._columns, self._checked = None, _LONG_AGO
-                    self._db = self._open()
+                    database.give_up(self.file, self._identity)
+                    self._open_again()
         raise AssertionError("unreachable")
 
     # -- keeping up with the disk
@@ -126,6 +151,8 @@ class Index:
         Called before every search. In a large bank the comparison itself takes time, so it is skipped when the last
         one was a moment ago: it never takes more than a twentieth of the time. `force` compares in any case.
         """
+        with self._lock:
+            self._follow_file()
         last, cost = self._checked
         now = time.monotonic()
         if not force and cost > 0.005 and now - last < 20 * cost:
@@ -139,6 +166,9 @@ class Index:
         if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
         self._checked = (now, time.thread_time() - began)
+        if not self._swept:
+            gone |= {path for (path,) in self._db.execute("SELECT file FROM memories EXCEPT SELECT path FROM files")}
+            self._swept = True
         if gone:
             with self._writing() as db:
                 for path in sorted(gone):
@@ -162,10 +192,11 @@ class Index:
         with self._lock:
             try:
                 self._note(lane, path)
-            except (sqlite3.Error, OSError):
+            except (sqlite3.Error, OSError, MemlaneError):
                 self._checked = _LONG_AGO
 
     def _note(self, lane: Lane, path: str) -> None:
+        self._follow_file()
         self._db.execute("PRAGMA busy_timeout = 1000")
         try:
             if os.path.exists(path):
@@ -308,13 +339,13 @@ class Index:
     def memories(self, numbers: Iterable[int]) -> dict[int, Memory]:
         """Memories by their number in the index."""
         wanted = list(numbers)
-        query = f"SELECT n, data FROM shapes WHERE n IN ({marks(wanted)})"  # noqa: S608 - marks
-        return {n: loaded(data) for n, data in self._db.execute(query, wanted)}
+        query = f"{_SHAPES} WHERE s.n IN ({marks(wanted)})"
+        return {n: loaded(data, digest) for n, data, digest in self._db.execute(query, wanted)}
 
     def every_memory(self) -> Iterator[tuple[int, Memory]]:
         """Every memory with its number in the index."""
-        for n, data in self._db.execute("SELECT n, data FROM shapes ORDER BY n").fetchall():
-            yield n, loaded(data)
+        for n, data, digest in self._db.execute(f"{_SHAPES} ORDER BY s.n").fetchall():
+            yield n, loaded(data, digest)
 
     def chunk(self, number: int) -> tuple[str, str]:
         """(header path, text) of a chunk."""

@@ -5,8 +5,9 @@
     stop, pre-compact, session-end   captures what the assistant said
 
 A hook never blocks and never fails: it has a deadline, and whatever happens, it prints an answer that the client
-accepts and exits with 0. Errors go to `hook.log` in the state folder. It also imports little: `memlane hook` does not
-load the rest of the command line, and NumPy is loaded only for a search.
+accepts and exits with 0. Only a hook that hangs in C is ended by force, soon after the deadline: see `_deadline`.
+Errors go to `hook.log` in the state folder. It also imports little: `memlane hook` does not load the rest of the
+command line, and NumPy is loaded only for a search.
 
 Writes the log, what capture writes, and in `sessions/` of the state folder the ids that each session was shown, so
 that it is shown no memory twice.
@@ -14,6 +15,7 @@ that it is shown no memory twice.
 
 from __future__ import annotations
 
+import faulthandler
 import io
 import json
 import os
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 MAX_INPUT = 64 * 1024 * 1024  # bytes
 MAX_LOG = 256 * 1024
 KEPT_SESSIONS = 200
+_AGAIN = 0.1  # seconds; SQLite swallows what is raised while it works, and only ends the query
+_GRACE = 0.4  # seconds that Python has to notice the deadline
 _ENDS = 2  # how many lines of a long prompt make one query
 _ERROR = re.compile(r"\w(?:Error|Exception)\b")
 Payload = Mapping[str, Any]
@@ -290,21 +294,28 @@ def _save_shown(payload: Payload, ids: Sequence[str]) -> None:
 
 @contextmanager
 def _deadline() -> Iterator[Callable[[float], None]]:
-    """Raise _TimeIsUp in the body at the deadline. Yields a function that sets the seconds until then anew."""
+    """Raise _TimeIsUp in the body at the deadline. Yields a function that sets the seconds until then anew.
+
+    Python raises it between two of its own steps. Code in C that does not come back is ended from outside: a thread
+    that needs nothing of Python's ends the process _GRACE seconds later, with nothing on stdout and exit code 1.
+    """
 
     def ring(*_: object) -> None:
         raise _TimeIsUp
 
     def set_deadline(seconds: float) -> None:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+        faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=nowhere)
 
     before = signal.signal(signal.SIGALRM, ring)
-    set_deadline(config.default("hook.deadline"))
-    try:
-        yield set_deadline
-    finally:
-        set_deadline(0)
-        signal.signal(signal.SIGALRM, before)
+    with open(os.devnull, "wb") as nowhere:
+        try:
+            set_deadline(config.default("hook.deadline"))
+            yield set_deadline
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            faulthandler.cancel_dump_traceback_later()
+            signal.signal(signal.SIGALRM, before)
 
 
 def _log(client: str, event: str, what: str) -> None:

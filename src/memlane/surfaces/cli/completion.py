@@ -122,9 +122,10 @@ def _bank(ctx: click.Context) -> Bank:
 
 def _query(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | None:
     """Ask the index as it is; None when there is no index or it cannot be read."""
-    path = bank.root / "indices" / "index.db"
+    from memlane.index.seal import reading
+
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.2)) as db:
+        with closing(reading(bank.index_file, timeout=0.2)) as db:
             rows = db.execute(query, {"n": len(text), "text": text, "lane": lane, "most": MOST})
             return [value for (value,) in rows]
     except (sqlite3.Error, UnicodeDecodeError):
