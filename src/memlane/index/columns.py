@@ -19,6 +19,7 @@ from memlane.index.rows import marks
 EXACT = 20_000  # up to this many vectors are compared exactly; beyond, signs alone choose the candidates first
 FEW = 50  # chunks; the mean of fewer vectors is mostly chance
 MANY = 2_000  # changes; with more, reading everything again is simpler than applying them one by one
+SPARSE = 1_000  # numbers per chunk; `Index._pack` renumbers long before
 POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
 Array = np.ndarray[Any, Any]
 
@@ -84,6 +85,8 @@ def read_columns(db: sqlite3.Connection, dim: int) -> Columns:
     chunks = chunks.reshape(-1, 3)
     numbers = chunks[:, 0].astype(np.int64)
     used = int(numbers[-1]) + 1 if len(numbers) else 0
+    if used > SPARSE * (len(numbers) + SPARSE):
+        raise ValueError("a chunk has a number that was never given out")
     alive = np.zeros(used, np.bool_)
     alive[numbers] = True
     columns = _empty(used, buried, _mean(db, dim, alive))

@@ -17,7 +17,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -87,17 +87,25 @@ class IndexFile(NamedTuple):
 
 
 def identity(path: Path) -> Identity:
-    """What tells this file from one that takes its place. Raises Foreign unless it is a plain file of this user, in a
-    plain folder, without a log beside it; FileNotFoundError.
+    """What tells this file from one that takes its place. Raises OSError, and Foreign for what SQLite must not open.
+
+    The file has to be a plain one of this user, in a plain folder, with nothing but such a journal beside it.
     """
-    folder, info = os.lstat(path.parent), os.lstat(path)
-    if not stat.S_ISDIR(folder.st_mode) or not stat.S_ISREG(info.st_mode):
-        raise Foreign("the index is not a plain file in a plain folder")
-    if info.st_uid != os.geteuid():
-        raise Foreign("the index is another user's")
+    if not stat.S_ISDIR(os.lstat(path.parent).st_mode):
+        raise Foreign("the folder of the index is a link")
+    info = _own(os.lstat(path))
+    with suppress(FileNotFoundError):
+        _own(os.lstat(f"{path}-journal"))
     if any(os.path.lexists(f"{path}{suffix}") for suffix in _NOT_OURS):
         raise Foreign("a log that is not ours lies beside the index")
     return info.st_dev, info.st_ino
+
+
+def _own(info: os.stat_result) -> os.stat_result:
+    """Raise Foreign unless this is a plain file of this user with one name: what is written goes nowhere else."""
+    if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1 or info.st_uid != os.geteuid():
+        raise Foreign("the index is not a plain file of this user")
+    return info
 
 
 def is_anothers(path: Path) -> bool:
@@ -175,6 +183,12 @@ def check(db: sqlite3.Connection, token: str) -> None:
         raise Foreign("the index has other tables than ours")
     if db.execute("SELECT value FROM meta WHERE key = 'token'").fetchone() != (token,):
         raise Foreign("the index was not made here")
+
+
+def mark(db: sqlite3.Connection) -> tuple[int, int]:
+    """What changes in the file's header when other content is copied over it, or somebody changes its tables."""
+    header: int = db.execute("PRAGMA application_id").fetchone()[0]
+    return header, db.execute("PRAGMA schema_version").fetchone()[0]
 
 
 def header_of(token: str) -> int:

@@ -35,6 +35,7 @@ from memlane.lanes import NAMES, Lane
 BATCH = 500  # files per transaction
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
 _LONG_AGO = (float("-inf"), 0.0)  # as the time of the last comparison with the disk: compare at the next chance
+_WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
 # a memory counts only together with the file that it was read from
 _SHAPES = (
     "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
@@ -69,6 +70,7 @@ class Index:
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
         self._swept = False  # whether memories without a file were looked for
         self._db, self._identity = self._open()
+        self._mark = seal.mark(self._db)
 
     def _open(self) -> tuple[sqlite3.Connection, Identity | None]:
         return database.open_file(self.file)
@@ -81,15 +83,17 @@ class Index:
         self._db.close()
         self._columns, self._checked, self._swept, self._noted = None, _LONG_AGO, False, 1
         self._db, self._identity = self._open()
+        self._mark = seal.mark(self._db)
 
     def _follow_file(self) -> None:
-        """Open the index again if the file at its place is not the one that was opened, or has a foreign log."""
+        """Open the index again if the file at its place, or what is in it, is not what was opened."""
         if self._identity is None:
             return
         try:
             same = seal.identity(self.file.path) == self._identity
             if same and os.path.lexists(f"{self.file.path}-journal"):  # of a writer, dead or alive, or put there
                 seal.reading(self.file, timeout=60).close()
+            same = same and seal.mark(self._db) == self._mark
         except OSError:
             same = False
         except sqlite3.Error as error:
@@ -127,7 +131,7 @@ class Index:
                     return question()
             except MemlaneError:
                 raise
-            except (sqlite3.Error, ValueError, LookupError) as error:
+            except (sqlite3.Error, *_WRONG_ROWS) as error:
                 if attempt or not database.is_damage(error):
                     raise database.unusable(error) from error
                 with self._lock:
@@ -192,7 +196,7 @@ class Index:
         with self._lock:
             try:
                 self._note(lane, path)
-            except (sqlite3.Error, OSError, MemlaneError):
+            except (sqlite3.Error, OSError, MemlaneError, *_WRONG_ROWS):
                 self._checked = _LONG_AGO
 
     def _note(self, lane: Lane, path: str) -> None:

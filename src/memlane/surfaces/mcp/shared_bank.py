@@ -92,7 +92,7 @@ class SharedBank:
     def _index_slice(self, bank: Bank, wait: float) -> tuple[int, int]:
         """Index for `wait` seconds. Returns how many files were indexed and how many needed it."""
         progress = [(0, 0)]
-        with suppress(sqlite3.Error, ValueError, IndexError):  # the call that searches next repairs a damaged index
+        with suppress(sqlite3.Error, ValueError, LookupError, TypeError, AttributeError):  # the next search repairs it
             # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
             bank.index.refresh(
                 force=self._outdated, wait=wait, progress=lambda done, total: progress.append((done, total))
