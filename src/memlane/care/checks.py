@@ -325,7 +325,7 @@ def index_damage(inventory: Inventory) -> Iterator[Sign]:
     except OtherVersion:
         return
     except Foreign:
-        yield _remade(inventory, "was not made here by you and is not read; the next search makes one")
+        yield _remade(inventory, "was not made here by you and is not read; a search makes its own")
         return
     except sqlite3.Error:
         sound = False
