@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from commands import Run
+from conftest import trusted
 from memlane import Bank, config
 
 NOTE = "---\ntags: [pinned]\ncreated_at: 2025-01-01\n---\n"
@@ -238,6 +239,7 @@ def test_a_bank_that_was_copied_makes_its_own_index(bank: Bank, tmp_path: Path) 
     bank.search("tuna")
     bank.close()
     shutil.copytree(tmp_path / "project", tmp_path / "copy")
+    trusted(tmp_path / "copy/memlane.toml")
     before = (tmp_path / "copy/.memories/indices/index.db").read_bytes()
     assert seen(Bank.open(tmp_path / "copy")) == ["a"]
     assert (tmp_path / "copy/.memories/indices/index.db").read_bytes() != before
