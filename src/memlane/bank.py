@@ -62,6 +62,7 @@ class _Opened:
         config.require_enabled(settings)
         self.config = settings
         self.root = settings.root
+        settings.take_root()
         for folder in filter(None, (settings.project, settings.root)):
             files.set_read_only(folder, config.distrusted(settings))
         self._opening = RLock()  # two threads must not open the same thing twice

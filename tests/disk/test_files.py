@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -15,7 +16,8 @@ import pytest
 
 from conftest import tree
 from memlane import AlreadyExists, InvalidInput, NotFound, Problem, StorageError
-from memlane.disk import files, trash
+from memlane.core.errors import Busy
+from memlane.disk import files, renaming, trash
 
 NOW = datetime(2025, 1, 10, 14, 30, 22, tzinfo=UTC)
 
@@ -225,6 +227,52 @@ def test_read_modify_write_under_a_lock_loses_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert files.read_bytes(path) == b"200"
+
+
+def test_a_lock_that_is_never_let_go_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    """A reader can hold it, too: somebody else's stopped process must not hang ours."""
+    path = tmp_path / "a.md"
+    path.write_bytes(b"text")
+    with open(path) as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        with pytest.raises(Busy) as busy, files.locked(str(path), wait=0.05):
+            pass
+    who = f"process {os.getpid()} (" if sys.platform == "linux" else "another program"
+    assert str(busy.value).startswith(f"a.md is being written by {who}")
+    with files.locked(str(path), wait=0):
+        pass
+
+
+# -- moving
+
+
+@pytest.mark.parametrize("system", [True, False])
+def test_a_move_does_not_replace(tmp_path: Path, system: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not system:
+        monkeypatch.setattr(renaming, "_system_call", lambda: None)
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(AlreadyExists):
+        files.move(str(tmp_path / "a.md"), str(tmp_path / "b.md"))
+    files.move(str(tmp_path / "a.md"), str(tmp_path / "sub/c.md"))
+    with pytest.raises(NotFound):
+        files.move(str(tmp_path / "a.md"), str(tmp_path / "d.md"))
+    assert tree(tmp_path) == {"b.md": b"b.md", "sub/c.md": b"a.md"}
+
+
+def test_what_an_editor_saves_during_a_move_in_two_steps_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renaming, "_system_call", lambda: None)
+    (tmp_path / "a.md").write_text("old")
+    link = os.link
+
+    def save_after(*args: object, **options: object) -> None:
+        link(*args, **options)  # type: ignore[arg-type]
+        (tmp_path / "swap").write_text("saved")
+        os.replace(tmp_path / "swap", tmp_path / "a.md")
+
+    monkeypatch.setattr(os, "link", save_after)
+    files.move(str(tmp_path / "a.md"), str(tmp_path / "b.md"))
+    assert tree(tmp_path) == {"a.md": b"saved", "b.md": b"old"}
 
 
 # -- reading and walking

@@ -11,6 +11,7 @@ import pytest
 from conftest import Clock, tree, trusted
 from memlane import Bank, ConfigError, InvalidInput, Memory, NoteLane, NotFound, Problem
 from memlane.core.model import Draft
+from memlane.disk import renaming
 
 PLAN = "Plan to refactor [[src/auth.py]] to use JWT tokens.\n\n## Goals\n- Remove session-based auth"
 CREATED = """---
@@ -452,22 +453,22 @@ def test_wrong_types_are_error_objects(notes: NoteLane, answer: object) -> None:
 
 
 def test_a_delete_holds_the_files_lock(notes: NoteLane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise an append between the link into the trash and the unlink is acknowledged and lost."""
+    """Otherwise what is written between the look at a file and its move into the trash is acknowledged and lost."""
     notes.create_memory("a.md", "text", [])
-    link = os.link
+    rename = renaming.to_free_name
     held = []
 
-    def spy(source: str, target: str, **options: bool) -> None:
-        with open(source) as file:
+    def spy(here: int, old: str, there: int, new: str) -> None:
+        with open(notes.root / old) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                held.append(source)
-        link(source, target, **options)
+                held.append(old)
+        rename(here, old, there, new)
 
-    monkeypatch.setattr(os, "link", spy)
+    monkeypatch.setattr(renaming, "to_free_name", spy)
     notes.delete_memory("a.md")
-    assert held == [str(notes.root / "a.md")]
+    assert held == ["a.md"]
 
 
 # -- changing

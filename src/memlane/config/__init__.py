@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from memlane.config import trust
 from memlane.core.errors import ConfigError, NotEnabled, NotTrusted
 from memlane.core.toml import load_toml
+from memlane.disk import files
 from memlane.gate import shown
 from memlane.lanes import LANES, NAMES
 
@@ -124,6 +125,18 @@ class Config:
         """Where a lane's files are: as configured, else at its place in the bank's folder."""
         configured = self.values.get(f"lanes.{lane}") or (lane == "topics" and self["directory_structure.memory_path"])
         return self.resolve(configured) if configured else self.root / LANES[lane].place
+
+    def take_root(self) -> None:
+        """Let no link lead out of the project, nor out of what the configuration names outside it."""
+        chosen = [os.path.abspath(self.project)] if self.project else []
+        for name, place in {"": self.root, **{name: self.lane_root(name) for name in NAMES}}.items():
+            path = os.path.abspath(place)
+            if not any(path == folder or path.startswith(folder + os.sep) for folder in chosen):
+                chosen.append(path)
+                if name and os.path.splitext(LANES[name].place)[1]:  # a file: what lies beside it is ours too
+                    chosen.append(os.path.dirname(path))
+        for path in chosen:
+            files.take_root(path)
 
     @property
     def profile(self) -> Profile:
@@ -451,9 +464,11 @@ def load_profile(path: str | Path) -> Profile:
 
     path = Path(path)
     try:
-        memory = load_front(path.read_text(encoding="utf-8")).get("memory")
+        memory = load_front(files.read_text(os.fspath(path), files.MAX_SIDE_BYTES)).get("memory")
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint="Check the path of the profile.") from error
+    except StorageError as error:
+        raise ConfigError(f"{path} cannot be read: {error}", hint=error.hint) from error
     except (FrontMatterError, UnicodeDecodeError):
         raise ConfigError(f"{path} is not a YAML profile.", hint="Check its indentation and quotes.") from None
     names = [field.name for field in fields(Profile)]

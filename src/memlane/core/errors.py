@@ -10,6 +10,7 @@
     ├── Conflict            somebody else changed it meanwhile
     ├── Refused             the gate said no; also a ValueError
     └── StorageError        the disk said no: full, read-only, no permission
+        └── Busy            another process has been writing it for too long
 
     try:
         bank.add(text)
@@ -90,3 +91,8 @@ class Refused(MemlaneError, ValueError):
 
 class StorageError(MemlaneError):
     code = "storage"
+
+
+class Busy(StorageError):
+    code = "busy"
+    exit_code = 5

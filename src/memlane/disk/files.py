@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -18,18 +18,24 @@ from typing import Protocol
 
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Problem
+from memlane.disk import locks, renaming, rooted
 from memlane.disk.names import STRAY, is_stray
+from memlane.disk.rooted import Stray, opened, sync_folder
+from memlane.disk.rooted import real as real
+from memlane.disk.rooted import take_root as take_root
 
 try:
     import fcntl
 except ImportError:
     raise ImportError("memlane runs on Linux and macOS; on Windows, use it inside WSL.") from None
 
-MAX_BYTES = 10 * 1024 * 1024
+MAX_BYTES = 10 * 1024 * 1024  # of a memory
+MAX_LOG_BYTES = 128 * 1024 * 1024  # of an append-only file of lines
+MAX_SIDE_BYTES = 1024 * 1024  # of a configuration and the like
 LEFT_OVER = 3600.0  # seconds after which nobody is still writing a temporary file
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
-NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # the file system has no hard links
+NO_LINKS = renaming.NO_LINKS
 
 
 class Witness(Protocol):
@@ -49,30 +55,40 @@ witness: ContextVar[Witness | None] = ContextVar("witness", default=None)  # of 
 # -- reading
 
 
-def read_bytes(path: str) -> bytes:
-    """The whole file. Raises OSError, and StorageError above MAX_BYTES."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+def read_bytes(path: str, limit: int | None = None) -> bytes:
+    """The whole file. Raises OSError, and StorageError above the limit (MAX_BYTES) or for a file of another user."""
+    limit = MAX_BYTES if limit is None else limit
+    fd, info = rooted.open_file(path, os.O_RDONLY)
     try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise OSError(errno.EISDIR, "not a regular file", path)
-        if info.st_size > MAX_BYTES:
-            raise StorageError(
-                f"The file has {info.st_size:,} bytes; {MAX_BYTES:,} are read.", hint="Split it into several."
-            )
+        refuse_size(info.st_size, limit)
         chunks = []
+        size = 0
         while chunk := os.read(fd, max(info.st_size + 1, 65536)):
             chunks.append(chunk)
+            size += len(chunk)
             if len(chunk) <= info.st_size:
                 break  # a short read is the end of a regular file
+            refuse_size(size, limit)  # it grows as we read
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
     finally:
         os.close(fd)
 
 
-def read_text(path: str) -> str:
+def refuse_size(size: int, limit: int) -> None:
+    """Raise StorageError above the limit."""
+    if size > limit:
+        raise StorageError(f"The file has {size:,} bytes; {limit:,} are read.", hint="Split it into several.")
+
+
+def read_text(path: str, limit: int | None = None) -> str:
     """The file as text, line ends and byte order mark as they are. Raises OSError, StorageError, UnicodeDecodeError."""
-    return read_bytes(path).decode()
+    return read_bytes(path, limit).decode()
+
+
+def beginning(path: str, size: int) -> bytes:
+    """The first bytes of a file of any size. Raises OSError, StorageError."""
+    with opened(path, os.O_RDONLY) as fd:
+        return os.read(fd, size)
 
 
 def size_of(path: str) -> int:
@@ -88,6 +104,8 @@ def unreadable(path: str, error: Exception) -> Problem:
     if isinstance(error, UnicodeDecodeError):
         line = error.object[: error.start].count(b"\n") + 1
         return Problem(Path(path), "is not UTF-8 text; save it as UTF-8", line)
+    if isinstance(error, Stray):
+        return Problem(Path(path), STRAY)
     if isinstance(error, OSError):
         why = "is not a file" if error.errno == errno.EISDIR else (error.strerror or "cannot be read")
         return Problem(Path(path), why)
@@ -139,102 +157,103 @@ def create(path: str, data: bytes) -> None:
     _refuse_read_only(path)
     if (told := witness.get()) and not os.path.lexists(path):
         told.changing(path, data)
-    with storage(path):
-        folder = _make_folders(os.path.dirname(path))
-        if not _create_from_nameless(path, folder, data):
-            _create_from_temp(path, folder, data)
-            sync_folder(folder)
+    with storage(path), rooted.parent(path, make=True) as (at, name):
+        if not _create_from_nameless(at, name, data):
+            _create_from_temp(at, name, data)
+            os.fsync(at)
 
 
-def _create_from_nameless(path: str, folder: str, data: bytes) -> bool:
+def _create_from_nameless(at: int, name: str, data: bytes) -> bool:
     """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine does not support it."""
     if not hasattr(os, "O_TMPFILE"):
         return False
-    with opened(folder, os.O_RDONLY) as at:
-        try:
-            fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
-                return False
-            raise
-        try:
-            _write(fd, data)
-            # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
-            os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=at)
-        except FileExistsError:
-            raise _taken(path) from None
-        except OSError as error:
-            if error.errno in (*NO_LINKS, errno.ENOENT, errno.EXDEV):
-                return False
-            raise
-        finally:
-            os.close(fd)
-        os.fsync(at)
-        return True
-
-
-def _create_from_temp(path: str, folder: str, data: bytes) -> None:
-    temp = write_temp(folder, data)
     try:
-        os.link(temp, path)
+        fd = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            return False
+        raise
+    try:
+        _write(fd, data)
+        # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
+        os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=at, dst_dir_fd=at)
     except FileExistsError:
-        raise _taken(path) from None
+        raise _taken(name) from None
+    except OSError as error:
+        if error.errno in (*NO_LINKS, errno.ENOENT, errno.EXDEV):
+            return False
+        raise
+    finally:
+        os.close(fd)
+    os.fsync(at)
+    return True
+
+
+def _create_from_temp(at: int, name: str, data: bytes) -> None:
+    temp = write_temp(at, data)
+    try:
+        os.link(temp, name, src_dir_fd=at, dst_dir_fd=at)
+    except FileExistsError:
+        raise _taken(name) from None
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        _take_name(path)
-        os.replace(temp, path)
+        _take_name(at, name)
+        os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
     finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temp)
+        unlink(at, temp)
 
 
-def _taken(path: str, hint: str = "Choose another name, or update the existing one.") -> AlreadyExists:
-    return AlreadyExists(f"The file already exists: {os.path.basename(path)}", hint=hint)
+def _taken(name: str, hint: str = "Choose another name, or update the existing one.") -> AlreadyExists:
+    return AlreadyExists(f"The file already exists: {name}", hint=hint)
 
 
-def _take_name(path: str) -> None:
+def _take_name(at: int, name: str) -> None:
     """Reserve a name where the file system has no hard links, by an empty file that the real one then replaces."""
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=at))
     except FileExistsError:
-        raise _taken(path) from None
+        raise _taken(name) from None
 
 
 def replace(path: str, data: bytes) -> None:
     """Write a file's whole content: temporary file in the same folder, fsync, rename, fsync of the folder."""
     _refuse_read_only(path)
     with storage(path):
-        path = os.path.realpath(path)  # a link stays a link; the file it names is replaced
+        path = rooted.real(path)  # a link stays a link; the file it names is replaced
         if told := witness.get():
             told.changing(path, data)
-        folder = _make_folders(os.path.dirname(path))
-        mode = None
-        with suppress(FileNotFoundError):
-            mode = stat.S_IMODE(os.stat(path).st_mode)
-        temp = write_temp(folder, data, mode)
-        try:
-            os.replace(temp, path)
-        except BaseException:
-            with suppress(FileNotFoundError):  # gone when Ctrl-C came just after the rename
-                os.unlink(temp)
-            raise
-        sync_folder(folder)
+        with rooted.parent(path, make=True) as (at, name):
+            before = rooted.refuse_foreign(at, name, path)
+            temp = write_temp(at, data, stat.S_IMODE(before.st_mode) if before else None)
+            try:
+                os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
+            except BaseException:
+                unlink(at, temp)  # gone when Ctrl-C came just after the rename
+                raise
+            os.fsync(at)
 
 
 def append_lines(path: str, data: bytes) -> None:
     """Append whole lines with one write(), then fsync. Needs no lock. A torn last line gets its line end first.
 
-    When the file was replaced meanwhile (compaction), the lines are appended to the new file as well.
+    When the file was replaced meanwhile (compaction), the lines are appended to the new file as well. Raises
+    StorageError when the file would get larger than MAX_LOG_BYTES, which nobody could read any more.
     """
     _refuse_read_only(path)
     if told := witness.get():
         told.appending(path, data)
     with storage(path):
-        folder = _make_folders(os.path.dirname(path))
+        path = rooted.real(path)
+        make_folder(os.path.dirname(path))
         while True:
             with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
                 before = os.fstat(fd)
+                if before.st_size + len(data) >= MAX_LOG_BYTES:
+                    raise StorageError(
+                        f"{os.path.basename(path)} is full: {MAX_LOG_BYTES:,} bytes are allowed.",
+                        hint="Compact it, or move old lines to another file.",
+                    )
                 torn = before.st_size > 0 and os.pread(fd, 1, before.st_size - 1) != b"\n"
                 line = b"\n" + data if torn else data
                 written = os.write(fd, line)
@@ -243,10 +262,9 @@ def append_lines(path: str, data: bytes) -> None:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
                 _sync(fd)
                 if before.st_size == 0:
-                    sync_folder(folder)
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(fd), os.stat(path)):
-                        return
+                    sync_folder(os.path.dirname(path))
+                if is_at(fd, path):
+                    return
 
 
 def _blank(path: str, fd: int, count: int) -> None:
@@ -266,25 +284,24 @@ def _blank(path: str, fd: int, count: int) -> None:
 
 
 @contextmanager
-def locked(path: str) -> Iterator[None]:
-    """Hold the file's lock for a read-modify-write. Raises NotFound when there is no such file.
+def locked(path: str, wait: float | None = None) -> Iterator[None]:
+    """Hold the lock of a file or folder for a read-modify-write.
 
     The lock is on the file itself, so there is nothing to clean up, and a killed holder frees it. A holder replaces
-    the file; whoever waited on the old one sees that the name now means another file, and waits again.
+    the file; whoever waited on the old one sees that the name now means another file, and waits again. Raises NotFound
+    when there is no such file, and Busy when the lock is not free within `wait` seconds (locks.patience).
     """
+    deadline = locks.deadline(wait)
     while True:
         with storage(path):
             try:
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                fd, _ = rooted.open_file(path, os.O_RDONLY, or_folder=True)
             except FileNotFoundError:
                 raise NotFound(f"There is no file {os.path.basename(path)}.") from None
         try:
             with storage(path):
-                fcntl.flock(fd, fcntl.LOCK_EX)
-                try:
-                    current = os.path.samestat(os.fstat(fd), os.stat(path))
-                except FileNotFoundError:
-                    current = False
+                locks.take(fd, path, deadline)
+                current = is_at(fd, path)
             if current:
                 yield
                 return
@@ -292,51 +309,124 @@ def locked(path: str) -> Iterator[None]:
             os.close(fd)
 
 
+def is_at(fd: int, path: str) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
 def move(source: str, target: str) -> None:
-    """Move a file to a free name. Raises AlreadyExists or NotFound; a kill in between leaves it at both names."""
+    """Move a file to a free name. Raises AlreadyExists or NotFound.
+
+    What is moved is whatever has the name at that moment: a save in between is moved too, and not lost.
+    """
     _refuse_read_only(source)
     _refuse_read_only(target)
     if told := witness.get():
         told.moving(source, target)
-    with storage(source):
-        folder = _make_folders(os.path.dirname(target))
+    with (
+        storage(source),
+        rooted.parent(target, make=True) as (there, new),
+        _parent_of_existing(source) as (here, old),
+    ):
         try:
-            os.link(source, target, follow_symlinks=False)
+            renaming.to_free_name(here, old, there, new)
         except FileExistsError:
-            raise _taken(target, "Rename or delete the one that is there first.") from None
+            raise _taken(new, "Rename or delete the one that is there first.") from None
         except FileNotFoundError:
-            raise NotFound(f"There is no file {os.path.basename(source)}.") from None
-        except OSError as error:
-            if error.errno not in NO_LINKS:
-                raise
-            _take_name(target)
-            os.replace(source, target)
-        else:
-            with suppress(FileNotFoundError):
-                os.unlink(source)
-        sync_folder(folder)
-        sync_folder(os.path.dirname(source))
+            raise _gone(old) from None
+        os.fsync(there)
+        os.fsync(here)
+
+
+@contextmanager
+def _parent_of_existing(path: str) -> Iterator[tuple[int, str]]:
+    try:
+        at = rooted.open_folder(os.path.dirname(path))
+    except FileNotFoundError:
+        raise _gone(path) from None
+    try:
+        yield at, os.path.basename(path)
+    finally:
+        os.close(at)
+
+
+def _gone(path: str) -> NotFound:
+    return NotFound(f"There is no file {os.path.basename(path)}.")
 
 
 def remove(path: str) -> None:
-    """Delete a file whose content is safe elsewhere. No error when it is already gone."""
+    """Delete a file whose content is safe elsewhere; of a link, the link itself. No error when it is already gone."""
     _refuse_read_only(path)
     if told := witness.get():
         told.changing(path, None)
-    with storage(path), suppress(FileNotFoundError):
-        os.unlink(path)
-        sync_folder(os.path.dirname(path))
+    with storage(path), suppress(FileNotFoundError), rooted.parent(path) as (at, name):
+        os.unlink(name, dir_fd=at)
+        os.fsync(at)
+
+
+def remove_folder(path: str) -> bool:
+    """Delete a folder if it is empty; whether it is gone."""
+    with suppress(OSError, StorageError), rooted.parent(path) as (at, name):
+        os.rmdir(name, dir_fd=at)
+        return True
+    return False
+
+
+def change_mode(path: str, add: int, take: int) -> None:
+    """chmod: add these bits, and for a folder the right to enter it with them, then take those away.
+
+    Raises StorageError, also for a link: what it names is not ours to change.
+    """
+    with storage(path), rooted.parent(path) as (at, name):
+        fd = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        try:
+            info = os.fstat(fd)
+            if stat.S_ISLNK(info.st_mode):
+                raise Stray(path)
+            enter = stat.S_IXUSR if stat.S_ISDIR(info.st_mode) and add else 0
+            mode = (stat.S_IMODE(info.st_mode) | add | enter) & ~take
+            os.chmod(f"/proc/self/fd/{fd}" if hasattr(os, "O_PATH") else fd, mode)
+        finally:
+            os.close(fd)
 
 
 def make_folder(path: str, *, private: bool = False) -> None:
     """mkdir -p, on stable storage when it returns. With `private`, only its owner may open a new folder."""
     _refuse_read_only(path)
-    with storage(path):
-        if not os.path.isdir(_make_folders(path, 0o700 if private else 0o777)):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    with storage(path), rooted.folder(path, 0o700 if private else 0o777):
+        pass
 
 
 # -- walking
+
+
+def names_in(folder: str | Path) -> list[str]:
+    """The names in a folder, in no order. Raises OSError, StorageError."""
+    with rooted.folder(os.fspath(folder)) as at:
+        return os.listdir(at)
+
+
+def tree(folder: str | Path, *, links: bool = False, skip: Collection[str] = ()) -> Iterator[str]:
+    """Every regular file below a folder, by name, hidden ones too. No folder, no files.
+
+    No link is followed; with `links`, their own names are among the files. Folders of the names in `skip` are left out.
+    """
+    pending = [os.fspath(folder)]
+    while pending:
+        place = pending.pop()
+        found: list[tuple[str, bool]] = []
+        with suppress(OSError, StorageError), rooted.folder(place) as at, os.scandir(at) as listing:
+            for entry in listing:
+                is_file = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
+                is_folder = entry.is_dir(follow_symlinks=False) and entry.name not in skip
+                if is_file or is_folder:
+                    found.append((os.path.join(place, entry.name), is_folder))
+        found.sort()
+        yield from (path for path, is_folder in found if not is_folder)
+        pending.extend(path for path, is_folder in reversed(found) if is_folder)
 
 
 def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Iterator[str | Problem]:
@@ -348,32 +438,40 @@ def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Ite
     pending = [os.fspath(root)]
     while pending:
         folder = pending.pop()
+        found: list[str | Problem] = []
+        folders: list[str] = []
         try:
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+            with rooted.folder(folder) as at, os.scandir(at) as listing:
+                for entry in sorted(listing, key=lambda entry: entry.name):
+                    path = f"{folder}/{entry.name}"
+                    if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
+                        found += _looked_at(entry, path, suffix, root)
+                    elif entry.name.endswith(suffix):
+                        found.append(Problem(Path(path), "is a folder where a file is expected"))
+                    elif entry.name not in _IGNORED_FOLDERS and path not in skip:
+                        folders.append(path)
         except FileNotFoundError:
             continue
-        except OSError as error:
-            yield unreadable(folder, error)
-            continue
-        folders = []
-        for entry in entries:
-            name = entry.name
-            if name.startswith("."):
-                if name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX):
-                    yield from _left_over(entry)
-                elif name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
-                    yield Problem(Path(entry.path), "is hidden and not read; rename it without the leading dot")
-            elif entry.is_symlink():
-                yield from _linked(entry, suffix, root)
-            elif entry.is_dir():
-                if name.endswith(suffix):
-                    yield Problem(Path(entry.path), "is a folder where a file is expected")
-                elif name not in _IGNORED_FOLDERS and entry.path not in skip:
-                    folders.append(entry.path)
-            elif name.endswith(suffix):
-                yield entry.path if entry.path.isascii() else _in_utf8(entry.path)
+        except (OSError, StorageError) as error:
+            found.append(unreadable(folder, error))
+        yield from found
         pending.extend(reversed(folders))
+
+
+def _looked_at(entry: os.DirEntry[str], path: str, suffix: str, root: str | Path) -> Iterator[str | Problem]:
+    name = entry.name
+    if name.startswith("."):
+        if name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX):
+            yield from _left_over(entry, path)
+        elif name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
+            yield Problem(Path(path), "is hidden and not read; rename it without the leading dot")
+    elif entry.is_symlink():
+        if is_stray(path, root):
+            yield Problem(Path(path), STRAY)
+        elif name.endswith(suffix):
+            yield path if os.path.isfile(path) else Problem(Path(path), "is a link to nothing")
+    elif name.endswith(suffix):
+        yield path if path.isascii() else _in_utf8(path)
 
 
 def _in_utf8(path: str) -> str | Problem:
@@ -385,18 +483,11 @@ def _in_utf8(path: str) -> str | Problem:
     return path
 
 
-def _left_over(entry: os.DirEntry[str]) -> Iterator[Problem]:
+def _left_over(entry: os.DirEntry[str], path: str) -> Iterator[Problem]:
     """A temporary file whose writer was killed before he could rename it."""
     with suppress(OSError):
-        if time.time() - entry.stat().st_mtime > LEFT_OVER:
-            yield Problem(Path(entry.path), "was left by an interrupted write that was never acknowledged; delete it")
-
-
-def _linked(entry: os.DirEntry[str], suffix: str, root: str | Path) -> Iterator[str | Problem]:
-    if is_stray(entry.path, root):
-        yield Problem(Path(entry.path), STRAY)
-    elif entry.name.endswith(suffix):
-        yield entry.path if os.path.isfile(entry.path) else Problem(Path(entry.path), "is a link to nothing")
+        if time.time() - entry.stat(follow_symlinks=False).st_mtime > LEFT_OVER:
+            yield Problem(Path(path), "was left by an interrupted write that was never acknowledged; delete it")
 
 
 # -- errors, temporary files, fsync
@@ -431,28 +522,26 @@ def storage(path: str) -> Iterator[None]:
         raise StorageError(f"{name}: {error.strerror or error}.", hint="Check the disk.") from error
 
 
-@contextmanager
-def opened(path: str, flags: int) -> Iterator[int]:
-    """An open file descriptor, closed at the end. Raises OSError."""
-    fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
+def write_temp(at: int, data: bytes, mode: int | None = None) -> str:
+    """Write a temporary file into an open folder, durably; return its name, for the caller to rename or remove."""
+    temp = f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}{TEMP_SUFFIX}"
+    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=at)
     try:
-        yield fd
+        if mode is not None:
+            os.fchmod(fd, mode)
+        _write(fd, data)
+    except BaseException:
+        os.unlink(temp, dir_fd=at)
+        raise
     finally:
         os.close(fd)
-
-
-def write_temp(folder: str, data: bytes, mode: int | None = None) -> str:
-    """Write a temporary file, durably, and return its path; the caller renames or removes it."""
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}{TEMP_SUFFIX}")
-    with opened(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as fd:
-        try:
-            if mode is not None:
-                os.fchmod(fd, mode)
-            _write(fd, data)
-        except BaseException:
-            os.unlink(temp)
-            raise
     return temp
+
+
+def unlink(at: int, name: str) -> None:
+    """Delete a name in an open folder, if it is there."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=at)
 
 
 def _write(fd: int, data: bytes) -> None:
@@ -468,21 +557,3 @@ def _sync(fd: int) -> None:
         os.fsync(fd)
     else:
         fcntl.fcntl(fd, full)
-
-
-def sync_folder(folder: str) -> None:
-    """Bring the names in a folder to stable storage."""
-    with opened(folder, os.O_RDONLY) as fd:
-        os.fsync(fd)
-
-
-def _make_folders(folder: str, mode: int = 0o777) -> str:
-    """mkdir -p that syncs the parent of each new folder; `mode` is for the last one. Returns the folder."""
-    if not os.path.isdir(folder):
-        parent = os.path.dirname(folder)
-        if parent != folder:
-            _make_folders(parent)
-        with suppress(FileExistsError):
-            os.mkdir(folder, mode)
-            sync_folder(parent)
-    return folder

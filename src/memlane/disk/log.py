@@ -13,7 +13,6 @@ harmless, because reading a line twice changes nothing.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -24,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from memlane.disk import files
+from memlane.disk import files, rooted
 
 BOM = b"\xef\xbb\xbf"
 OLD = ".old"
@@ -82,10 +81,8 @@ def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool
     unchanged = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns) == (*at.file, at.offset, at.changed)
     if unchanged and not verify:
         return b"", False
-    with files.opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
+    with rooted.opened(path, os.O_RDONLY) as fd:
         info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise OSError(errno.EISDIR, "is not a file", path)
         known = (info.st_dev, info.st_ino) == at.file and _still_begins(fd, info.st_size, at, verify)
         start = at.offset if known else 0
         data = _read(fd, start)
@@ -105,7 +102,12 @@ def _still_begins(fd: int, size: int, at: Position, verify: bool) -> bool:
 
 def read_old(path: str) -> bytes:
     """The old file that an interrupted rewrite left; empty nearly always. Raises OSError."""
-    with suppress(FileNotFoundError), files.opened(os.path.realpath(path) + OLD, os.O_RDONLY | os.O_NONBLOCK) as fd:
+    return read_all(files.real(path) + OLD)
+
+
+def read_all(path: str) -> bytes:
+    """The whole file; empty when there is none. Raises OSError, StorageError above MAX_LOG_BYTES."""
+    with suppress(FileNotFoundError), rooted.opened(path, os.O_RDONLY) as fd:
         return _read(fd, 0)
     return b""
 
@@ -116,10 +118,11 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
     `is_whole` tells whether a last line without a line end is complete: editors leave such lines.
     Rejected lines are appended to `<name>.rejected`. Raises NotFound when there is no such file, StorageError.
     """
-    path = os.path.realpath(path)
-    with files.locked(path), files.storage(path):
-        _fold_in_old(path)
-        with files.opened(path, os.O_RDONLY) as source:
+    path = files.real(path)
+    name = os.path.basename(path)
+    with files.locked(path), files.storage(path), rooted.folder(os.path.dirname(path)) as at:
+        _fold_in_old(path, at)
+        with rooted.opened(path, os.O_RDONLY) as source:
             data = _read(source, 0)
             whole = data.rfind(b"\n") + 1
             if is_whole(split_lines(data[whole:])[-1]):
@@ -127,70 +130,67 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
             kept, rejected = change(data[:whole])
             if rejected:
                 files.append_lines(path + REJECTED, rejected)
-            temp = files.write_temp(os.path.dirname(path), kept, stat.S_IMODE(os.fstat(source).st_mode))
-            with _locked_in_place(temp, path):
-                files.sync_folder(os.path.dirname(path))
+            temp = files.write_temp(at, kept, stat.S_IMODE(os.fstat(source).st_mode))
+            with _locked_in_place(at, temp, name):
+                os.fsync(at)
                 late = _read(source, whole)
                 end = late.rfind(b"\n") + 1
                 if late[:end].strip():
                     files.append_lines(path, late[:end])
                 if late[end:].strip():  # torn: its writer died, or will append again
                     files.append_lines(path + REJECTED, late[end:] + b"\n")
-                _unlink(path + OLD)
+                files.unlink(at, name + OLD)
 
 
 @contextmanager
-def _locked_in_place(temp: str, path: str) -> Iterator[None]:
+def _locked_in_place(at: int, temp: str, name: str) -> Iterator[None]:
     """Rename the new file to its name, and lock it: the next rewriter must wait until the late lines are copied."""
     try:
-        successor = os.open(temp, os.O_RDONLY | os.O_CLOEXEC)
+        successor = os.open(temp, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     except BaseException:
-        os.unlink(temp)
+        os.unlink(temp, dir_fd=at)
         raise
     try:
-        fcntl.flock(successor, fcntl.LOCK_EX)
+        fcntl.flock(successor, fcntl.LOCK_EX)  # nobody else knows it yet
         try:
-            _keep_old(path)
-            os.rename(temp, path)
+            _keep_old(at, name)
+            os.rename(temp, name, src_dir_fd=at, dst_dir_fd=at)
         except BaseException:
-            _unlink(temp)
-            _unlink(path + OLD)
+            files.unlink(at, temp)
+            files.unlink(at, name + OLD)
             raise
         yield
     finally:
         os.close(successor)
 
 
-def _keep_old(path: str) -> None:
+def _keep_old(at: int, name: str) -> None:
     try:
-        os.link(path, path + OLD)
+        os.link(name, name + OLD, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
     except OSError as error:  # without hard links, only a kill at this very moment could lose a late line
         if error.errno not in files.NO_LINKS:
             raise
 
 
-def _fold_in_old(path: str) -> None:
+def _fold_in_old(path: str, at: int) -> None:
     left = read_old(path)
     if left:
         files.append_lines(path, left if left.endswith(b"\n") else left + b"\n")
-    _unlink(path + OLD)
-
-
-def _unlink(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
+    files.unlink(at, os.path.basename(path) + OLD)
 
 
 def _read(fd: int, start: int) -> bytes:
+    """The rest of a file, in pieces. Raises StorageError above MAX_LOG_BYTES."""
+    files.refuse_size(os.fstat(fd).st_size, files.MAX_LOG_BYTES)
     chunks = []
     while chunk := os.pread(fd, 1 << 24, start):
         chunks.append(chunk)
         start += len(chunk)
+        files.refuse_size(start, files.MAX_LOG_BYTES)
     return b"".join(chunks)
 
 
 def remove_lines(path: str, is_dropped: Callable[[bytes], bool]) -> None:
     """Take lines out of a file that nobody appends to meanwhile; one with no line left is removed."""
-    with open(path, "rb") as file:
-        lines = [line for line in split_lines(file.read()) if line.strip() and not is_dropped(line)]
+    lines = [line for line in split_lines(read_all(path)) if line.strip() and not is_dropped(line)]
     files.replace(path, b"".join(line + b"\n" for line in lines)) if lines else files.remove(path)

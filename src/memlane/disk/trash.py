@@ -46,13 +46,11 @@ def contents(root: str | Path) -> Iterator[tuple[str, str, datetime]]:
     """(former name relative to root, path now, when) of every file that `put` brought here, the newest first."""
     bin = os.path.join(root, TRASH)
     deleted = []
-    for folder, _, names in os.walk(bin):
-        for name in names:
-            path = os.path.join(folder, name)
-            stem, suffix = os.path.splitext(os.path.relpath(path, bin))
-            if match := _STAMP.search(stem):
-                with suppress(ValueError):  # digits that are no date: not ours
-                    when = datetime.strptime(match[1], _FORMAT).replace(tzinfo=UTC)
-                    deleted.append((when, int(match[2] or 0), stem[: match.start()] + suffix, path))
+    for path in files.tree(bin, links=True):
+        stem, suffix = os.path.splitext(os.path.relpath(path, bin))
+        if match := _STAMP.search(stem):
+            with suppress(ValueError):  # digits that are no date: not ours
+                when = datetime.strptime(match[1], _FORMAT).replace(tzinfo=UTC)
+                deleted.append((when, int(match[2] or 0), stem[: match.start()] + suffix, path))
     for when, _, name, path in sorted(deleted, reverse=True):
         yield name, path, when

@@ -148,7 +148,7 @@ def _refuse_structural(id: str) -> None:
 def names_in(folder: str) -> list[str]:
     """The sorted names in a folder; [] where there is none. Raises StorageError."""
     try:
-        return sorted(os.listdir(folder))
+        return sorted(files.names_in(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -58,6 +58,7 @@ class MemoryStore:
         if prune_timing not in TIMINGS:
             raise InvalidInput("There is no such prune_timing.", hint=f"Use one of: {', '.join(TIMINGS)}.")
         self.root = Path(root).absolute()
+        files.take_root(self.root, chosen=False)
         self.prune_timing = prune_timing
         self.clock = clock
         self.guard = guard
@@ -437,6 +438,6 @@ class MemoryStore:
 
 def _beginning(path: str) -> str:
     """Enough of a file to see its first line; later bytes may be anything."""
-    with suppress(OSError), files.opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
-        return os.read(fd, 256).decode(errors="replace")
+    with suppress(OSError, StorageError):
+        return files.beginning(path, 256).decode(errors="replace")
     return ""

@@ -77,6 +77,7 @@ class NoteLane:
         tombstones: Tombstones | None = None,
     ) -> None:
         self.root = Path(root).absolute()
+        files.take_root(self.root, chosen=False)
         self.enabled = enabled
         self.clock = clock
         self.checks = gate.common(guard)
@@ -422,7 +423,7 @@ class NoteLane:
             changed = os.stat(folder).st_mtime_ns
             remembered = self._namesakes.get(folder)
             if remembered is None or remembered[0] != changed:
-                remembered = (changed, set(map(folded, os.listdir(folder))))
+                remembered = (changed, set(map(folded, files.names_in(folder))))
                 self._namesakes[folder] = remembered
         except OSError:
             return set()  # no such folder yet; whatever else is wrong with it, writing will say

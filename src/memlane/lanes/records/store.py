@@ -78,6 +78,7 @@ class RecordLane:
         tombstones: Tombstones | None = None,
     ) -> None:
         self.root = Path(root).absolute()
+        files.take_root(self.root, chosen=False)
         self.clock = clock
         self.checks = gate.common(guard)
         self.tombstones = tombstones or Tombstones()
@@ -378,7 +379,7 @@ class RecordLane:
         try:
             changed = os.stat(self.root).st_mtime_ns
             if changed != self._listed[0]:
-                found = [name for name in os.listdir(os.fsencode(self.root)) if not is_made(name)]
+                found = [name for name in map(os.fsencode, files.names_in(self.root)) if not is_made(name)]
                 names = (os.fsdecode(name) for name in found if name.endswith(b".md") and name[:1] != b".")
                 self._listed = (changed, frozenset(names))
         except OSError:
@@ -396,7 +397,7 @@ class RecordLane:
     def _archived(self) -> Iterator[tuple[str, str, datetime]]:
         """(name it had, where it lies, when it was moved) of everything in the archive."""
         folder = os.path.join(self.root, ARCHIVE)
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        for name in sorted(files.names_in(folder)) if os.path.isdir(folder) else ():
             path = os.path.join(folder, name)
             if name.endswith(".md"):
                 with suppress(FileNotFoundError):  # recovered meanwhile

@@ -37,7 +37,7 @@ def add(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> list[
 def by_year(folder: Folder, topic: str) -> dict[str, str]:
     """The text of a topic's archive files by year; "" where one cannot be read."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        names = sorted(name for name in os.listdir(folder.at(ARCHIVE, topic)) if name.endswith(".md"))
+        names = sorted(name for name in files.names_in(folder.at(ARCHIVE, topic)) if name.endswith(".md"))
         return {name.removesuffix(".md"): folder.text(folder.at(ARCHIVE, topic, name)) for name in names}
     return {}
 
@@ -45,7 +45,7 @@ def by_year(folder: Folder, topic: str) -> dict[str, str]:
 def entries(folder: Folder) -> Iterator[Entry]:
     """Every archived entry, without an id: topic by topic, the newest first."""
     if os.path.isdir(folder.at(ARCHIVE)):
-        for topic in sorted(os.listdir(folder.at(ARCHIVE))):
+        for topic in sorted(files.names_in(folder.at(ARCHIVE))):
             for year, text in sorted(by_year(folder, topic).items(), reverse=True):
                 path = folder.at(ARCHIVE, topic, f"{year}.md")
                 for subtopic, raw in text_of.archived(text):

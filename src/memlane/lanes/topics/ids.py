@@ -15,7 +15,7 @@ from memlane import gate
 from memlane.core.errors import NotFound
 from memlane.core.model import Problem
 from memlane.core.text import slug
-from memlane.disk import names, trash
+from memlane.disk import files, names, trash
 from memlane.lanes import read_file
 from memlane.lanes.topics import archive, index_page
 from memlane.lanes.topics import entries as text_of
@@ -123,7 +123,7 @@ def _unknown(native: str) -> NotFound:
 def in_trash(folder: Folder, topic: str, subtopic: str, without: str = "") -> dict[str, str]:
     """The paths of a sub-topic's deleted entries by the last part of their ids."""
     try:
-        stamped = os.listdir(folder.at(trash.TRASH, topic, subtopic))
+        stamped = files.names_in(folder.at(trash.TRASH, topic, subtopic))
     except OSError:
         return {}
     paths = (folder.at(trash.TRASH, topic, subtopic, name) for name in sorted(stamped))

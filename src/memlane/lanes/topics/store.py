@@ -106,6 +106,7 @@ class TopicLane:
         if security not in ("strict", "smart"):
             raise ConfigError("There is no such security mode.", hint="Use strict or smart.")
         self.root = Path(root).absolute()
+        files.take_root(self.root, chosen=False)
         self.security = security
         self.estimator = estimator
         self.clock = clock

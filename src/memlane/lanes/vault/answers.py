@@ -106,11 +106,11 @@ class VaultAnswers(Answers):
 
     def traces(self, native: str) -> Iterator[Trace]:
         """All lines of a record: of the log, of what a kill left of a rewrite, and of what was rejected."""
-        path = os.path.realpath(self.lane.path)
+        path = files.real(os.fspath(self.lane.path))
         texts = tuple(record.text for record in self.lane.history(native))
         is_of_record = partial(_is_line_of, native, texts)
         rejected = path + log.REJECTED
-        if os.path.isfile(rejected) and any(map(is_of_record, log.split_lines(files.read_bytes(rejected)))):
+        if os.path.isfile(rejected) and any(map(is_of_record, log.split_lines(log.read_all(rejected)))):
             yield Trace("lines", rejected, (), partial(self._remove_rejected, rejected, is_of_record))
         if os.path.isfile(path) and any(map(is_of_record, log.read_lines(path))):
             yield Trace("lines", path, texts, partial(self.lane.log.remove_lines, is_of_record))
@@ -128,7 +128,7 @@ class VaultAnswers(Answers):
         return f"git filter-repo --blob-callback {shlex.quote(code)}"
 
     def out_of_reach(self) -> Iterator[Sign]:
-        rejected = os.path.realpath(self.lane.path) + log.REJECTED
+        rejected = files.real(os.fspath(self.lane.path)) + log.REJECTED
         if os.path.isfile(rejected):
             why = "has damaged lines of the vault; those without an id may be of any record"
             yield rejected, why, remove_command(rejected)

@@ -21,6 +21,7 @@ from memlane import gate
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.disk import files
 from memlane.disk.names import STRAY, is_stray
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known
@@ -74,6 +75,7 @@ class MemoryVault:
     ) -> None:
         """`home` is the bank's folder: a link in the vault's place that leads out of it is not followed."""
         self.root = self.path = Path(path).absolute()
+        files.take_root(self.path.parent, chosen=False)
         self.log = VaultLog(self.path, home)
         self.similarity_threshold = similarity_threshold
         self.max_active = max_active
