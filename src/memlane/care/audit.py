@@ -50,12 +50,7 @@ def files_of(path: Path) -> list[str]:
         return [os.fspath(path)]
     if not path.is_dir():
         raise InvalidInput("There is no such file or folder.", hint="Name a folder with Markdown or JSONL files.")
-    found = []
-    for folder, folders, names in os.walk(path):
-        folders[:] = sorted(set(folders) - _SKIPPED)
-        paths = (os.path.join(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
-        found += [name for name in paths if not os.path.islink(name)]
-    return found
+    return [name for name in files.tree(path, skip=_SKIPPED) if name.endswith(SUFFIXES)]
 
 
 def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
@@ -65,8 +60,7 @@ def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
     if files.size_of(path) > MAX_BYTES:
         raise StorageError(f"{path} is larger than {MAX_BYTES:,} bytes.", hint="Split it to have it audited.")
     try:
-        with open(path, "rb") as file:
-            return scan_data(file.read(), path, guard)
+        return scan_data(files.read_bytes(path, MAX_BYTES), path, guard)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
 

@@ -25,7 +25,7 @@ from memlane.care.validate import validate
 from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError, NotEnabled
 from memlane.core.model import Problem
-from memlane.disk import files
+from memlane.disk import derived, files, rooted
 from memlane.disk.names import folded
 from memlane.disk.trash import TRASH
 from memlane.history import git
@@ -120,7 +120,8 @@ def locks(inventory: Inventory) -> Iterator[Sign]:
     import fcntl
 
     for root in _roots(inventory):
-        fd = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
+        with files.storage(root):
+            fd, _ = rooted.open_file(root, os.O_RDONLY, or_folder=True)
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError as error:
@@ -473,17 +474,14 @@ def _remove(inventory: Inventory, path: str) -> None:
 
 def _chmod(add: int, take: int) -> Callable[[Inventory, str], None]:
     def mend(inventory: Inventory, path: str) -> None:
-        with files.storage(path):
-            mode = stat.S_IMODE(os.stat(path).st_mode)
-            enter = stat.S_IXUSR if os.path.isdir(path) and add else 0
-            os.chmod(path, (mode | add | enter) & ~take)
+        files.change_mode(path, add, take)
 
     return mend
 
 
 def _rebuild(inventory: Inventory, where: str) -> None:
     inventory.bank.close()
-    shutil.rmtree(inventory.bank.root / "indices", ignore_errors=True)
+    derived.remove(inventory.bank.root)
     inventory.bank.index.refresh(force=True)
 
 

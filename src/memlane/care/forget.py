@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.disk import anchors, files, log, trash
+from memlane.disk import anchors, derived, files, log, trash
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
 from memlane.history import git, undo
@@ -211,26 +211,23 @@ def _holding(bank: Bank, target: _Target) -> list[str]:
     runs = os.path.join(bank.root, *undo.FOLDER)
     found: dict[str, None] = {}
     for root in _roots(bank):
-        memories = {lies for _, lies, _ in trash.contents(root) if lies.endswith(".md")}
+        stamped = {lies for _, lies, _ in trash.contents(root)}
         for path in _walk(os.path.join(root, trash.TRASH)):
-            if path not in memories and _has_any(path, signs):
-                is_of_run = path.startswith(runs + os.sep)
+            is_of_run = path.startswith(runs + os.sep)
+            is_copy = is_of_run or (path in stamped and not path.endswith(".md"))
+            if is_copy and _has_any(path, signs):
                 found |= dict.fromkeys(sorted(_walk(os.path.dirname(path))) if is_of_run else [path])
     return list(found)
 
 
 def _has_any(path: str, needles: Collection[bytes]) -> bool:
     """Whether a file's bytes hold one of these. Raises OSError."""
-    data = Path(path).read_bytes()
+    data = log.read_all(path)
     return any(needle in data for needle in needles)
 
 
 def _walk(folder: str) -> Iterator[str]:
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(place, name)
-            if os.path.isfile(path) and not os.path.islink(path):
-                yield path
+    return files.tree(folder)
 
 
 def _temporary(bank: Bank) -> Iterator[str]:
@@ -238,7 +235,7 @@ def _temporary(bank: Bank) -> Iterator[str]:
     paths = [path for root in _roots(bank) for path in _walk(os.fspath(root))]
     for lane in map(bank.lane, NAMES):
         if not lane.answers.is_folder and lane.root.parent.is_dir():
-            paths += [entry.path for entry in os.scandir(lane.root.parent) if entry.is_file()]
+            paths += [os.path.join(lane.root.parent, name) for name in files.names_in(lane.root.parent)]
     for path in paths:
         name = os.path.basename(path)
         if name.startswith(files.TEMP_PREFIX) and name.endswith(files.TEMP_SUFFIX) and _is_nobodys(path):
@@ -258,12 +255,12 @@ def _is_nobodys(path: str) -> bool:
 
 def _index_files(bank: Bank) -> list[str]:
     """All derived files: the index, how far transcripts were read, what was looked up of the code."""
-    return [path for path in _walk(os.path.join(bank.root, "indices")) if not path.endswith(".gitignore")]
+    derived.refuse_link(bank.root)
+    return list(derived.paths(bank.root))
 
 
 def _remove_index(bank: Bank) -> None:
-    for path in sorted(_index_files(bank), reverse=True):  # -wal and -shm before the database itself
-        files.remove(path)
+    derived.remove(bank.root)
 
 
 def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
@@ -302,9 +299,7 @@ def _remove_empty(bank: Bank, path: str) -> None:
     homes = {os.fspath(root) for root in _roots(bank)}
     folder = os.path.dirname(path)
     while folder not in homes and any(folder.startswith(home + os.sep) for home in homes):
-        try:
-            os.rmdir(folder)
-        except OSError:
+        if not files.remove_folder(folder):
             return
         folder = os.path.dirname(folder)
 

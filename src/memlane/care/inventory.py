@@ -21,7 +21,7 @@ from memlane import config
 from memlane.bank import Bank
 from memlane.care import audit
 from memlane.config import Config
-from memlane.core.errors import MemlaneError, NotEnabled
+from memlane.core.errors import MemlaneError, NotEnabled, StorageError
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory, Problem
 from memlane.disk import files
@@ -175,8 +175,8 @@ def walk(root: str) -> Iterator[File]:
         yield File(path, root, info, stat.S_ISLNK(info.st_mode) or may(path, os.R_OK))
         if stat.S_ISDIR(info.st_mode) and os.path.basename(path) not in _SKIPPED:
             try:
-                names = sorted(os.listdir(path), reverse=True)
-            except OSError:
+                names = sorted(files.names_in(path), reverse=True)
+            except (OSError, StorageError):
                 continue  # it is known as one that cannot be read
             pending += [os.path.join(path, name) for name in names]
 
@@ -187,9 +187,8 @@ def _read(file: File, guard: Guard) -> File:
     if not relevant or not stat.S_ISREG(file.info.st_mode) or file.info.st_size > audit.MAX_BYTES:
         return file
     try:
-        with open(file.path, "rb") as source:
-            data = source.read()
-    except OSError:
+        data = files.read_bytes(file.path, audit.MAX_BYTES)
+    except (OSError, StorageError):
         return replace(file, readable=False)
     leaks = () if guard.secrets == "off" else tuple(audit.scan_data(data, file.path, guard))
     conflict = _conflict(data, file.path) if b"<<<<<<< " in data or b">>>>>>> " in data else None

@@ -39,18 +39,18 @@ def stores(folder: Path) -> dict[str, str]:
     if found.get("layers") != "memory" and _has_topics(folder / "memory"):
         found["topics"] = "memory"
     for name in ("local-recall/memories", "local-recall/episodic-memory"):
-        if (folder / name).is_dir() and any(map(_UUID_FILE.fullmatch, os.listdir(folder / name))):
+        if (folder / name).is_dir() and any(map(_UUID_FILE.fullmatch, files.names_in(folder / name))):
             found["records"] = name
             break
     return found
 
 
 def _has_layers(root: Path) -> bool:
-    return any(next((root / name).rglob("*.md"), None) is not None for name in _LAYER_FOLDERS)
+    return any(path.endswith(".md") for name in _LAYER_FOLDERS for path in files.tree(root / name))
 
 
 def _has_topics(root: Path) -> bool:
-    if not root.is_dir() or any(_CODE.search(name) for _, _, names in os.walk(root) for name in names):
+    if not root.is_dir() or any(_CODE.search(os.path.basename(path)) for path in files.tree(root, links=True)):
         return False
     return (root / "index.md").is_file() or next(root.glob("*/*.md"), None) is not None
 
@@ -64,6 +64,8 @@ def init(folder: Path, *, user: bool = False) -> Path:
     weakens the gate or leads elsewhere: that is for `memlane trust` to show. Raises NotTrusted.
     A seed-003 config.toml is completed where it is. Other keys and comments of an existing file stay as they are.
     """
+    if not user:
+        files.take_root(folder)
     path = _config_file(folder, user)
     memory = {"enabled": True, "storage_strategy": "user" if user else "project"}
     wanted: dict[str, dict[str, Any]] = {"memory": memory} if user else {"memory": memory, "lanes": stores(folder)}

@@ -27,7 +27,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.dates import iso, utc_now
@@ -91,7 +90,7 @@ class Journal:
         self.id = ""
         self._head = {"what": what, **({"undoes": undoes} if undoes else {})}
         self._bank = bank
-        self._home = os.path.realpath(bank.root)
+        self._home = files.real(os.fspath(bank.root))
         self._undo = os.path.join(self._home, *FOLDER)
         self._passed_over = (self._undo + os.sep, os.path.join(self._home, "indices") + os.sep)
         self._stones = _real(os.fspath(bank.tombstones.path or ""))
@@ -201,7 +200,7 @@ def applied(bank: Bank) -> list[Applied]:
 
 def _folder(bank: Bank) -> str:
     """The folder of all journals."""
-    return os.path.join(os.path.realpath(bank.root), *FOLDER)
+    return os.path.join(files.real(os.fspath(bank.root)), *FOLDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +294,8 @@ def _named(entry: Entry) -> str:
 
 def _ids(folder: str) -> list[str]:
     try:
-        return [name for name in os.listdir(folder) if _ID.fullmatch(name)]
-    except OSError:
+        return [name for name in files.names_in(folder) if _ID.fullmatch(name)]
+    except (OSError, StorageError):
         return []
 
 
@@ -352,7 +351,7 @@ class _Group:
 
     def __init__(self, bank: Bank, folder: str, entries: Sequence[Entry]) -> None:
         self.bank, self.folder = bank, folder
-        self.home = os.path.realpath(bank.root)
+        self.home = files.real(os.fspath(bank.root))
         self.roots = {name: _real(os.fspath(bank.config.lane_root(name))) for name in NAMES}
         derived = ((name, bank.lane(name).answers.derived()) for name in NAMES)
         self.derived = {_real(path): name for name, path in derived if path}  # files that can be made anew
@@ -540,12 +539,12 @@ def _lane_at(bank: Bank, path: str) -> Lane | None:
 def _real(path: str) -> str:
     """The path with no link on the way to it; the last name stays."""
     folder, name = os.path.split(os.path.abspath(path))
-    return os.path.join(os.path.realpath(folder), name)
+    return os.path.join(files.real(folder), name)
 
 
 def _bytes(path: str) -> bytes | None:
     with files.storage(path), suppress(FileNotFoundError, NotADirectoryError):
-        return Path(path).read_bytes()
+        return files.read_bytes(path, files.MAX_LOG_BYTES)
     return None
 
 
@@ -556,6 +555,7 @@ def _hash(data: bytes | None) -> str | None:
 def _remove(folder: str) -> None:
     """Delete an old journal, the journal itself first: without it, nobody misses a copy."""
     with suppress(OSError, MemlaneError):
-        for name in sorted(os.listdir(folder), key=lambda name: name != _JOURNAL):
-            files.remove(os.path.join(folder, name))
-        os.rmdir(folder)
+        for name in sorted(files.names_in(folder), key=lambda name: name != _JOURNAL):
+            if name == _JOURNAL or _COPY.fullmatch(name):
+                files.remove(os.path.join(folder, name))
+        files.remove_folder(folder)

@@ -17,14 +17,14 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import StorageError
+from memlane.disk import derived
 from memlane.index import seal
 from memlane.index.seal import SCHEMA, Identity, IndexFile
 
@@ -52,7 +52,7 @@ def open_file(file: IndexFile) -> tuple[sqlite3.Connection, Identity | None]:
             return opened
         if not seal.is_anothers(file.path):
             return _made(file, file.token_file)
-    except (OSError, sqlite3.OperationalError) as error:
+    except (OSError, StorageError, sqlite3.OperationalError) as error:
         if isinstance(error, sqlite3.OperationalError) and _error_name(error) not in _UNWRITABLE:
             raise unusable(error) from error
     print("memlane: the index cannot be written here; it is made in memory", file=sys.stderr)
@@ -98,7 +98,7 @@ def _made(file: IndexFile, token_file: Path) -> tuple[sqlite3.Connection, Identi
     with seal.making(token_file) as held:
         if opened := _opened(file):
             return opened
-        _make_folder(file.path.parent)
+        derived.prepare(file.path.parent)
         if os.path.lexists(file.path):
             print("memlane: the index is damaged, old or not made here, and is made anew", file=sys.stderr)
         seal.remove(file.path)
@@ -112,17 +112,6 @@ def _made(file: IndexFile, token_file: Path) -> tuple[sqlite3.Connection, Identi
             db.close()
             raise
         return db, known
-
-
-def _make_folder(folder: Path) -> None:
-    """`indices/`, with a .gitignore: derived files do not belong in a git history. Raises OSError for a link."""
-    os.makedirs(folder, exist_ok=True)
-    if not stat.S_ISDIR(os.lstat(folder).st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(folder))
-    with suppress(FileExistsError):  # O_EXCL: not through a link either
-        fd = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with os.fdopen(fd, "w") as ignore:
-            ignore.write("*\n")
 
 
 def _make_tables(db: sqlite3.Connection, token: str) -> None:

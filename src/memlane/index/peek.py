@@ -14,6 +14,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any
 
+from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import IndexFile, reading
@@ -27,7 +28,7 @@ _ROWS = (
 _TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
 _NEWEST = f"{_ROWS} WHERE m.created IS NOT NULL AND m.status IS NOT 'archived' ORDER BY m.created DESC"
 _LISTED = f"{_ROWS} ORDER BY m.created DESC, m.id"  # those without a date come last
-_DAMAGE = (sqlite3.Error, ValueError)  # ValueError: a value that should be text is not
+_DAMAGE = (sqlite3.Error, ValueError, StorageError)  # ValueError: a value that should be text is not
 
 
 def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]) -> tuple[Changed, set[str]]:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.disk import files
+from memlane.disk import files, locks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +71,7 @@ def main(arguments: Sequence[str]) -> None:
                 note = _untrusted(event, settings)
             elif settings["memory.enabled"] and settings["hook.enabled"]:
                 set_deadline(settings["hook.deadline"])
+                locks.patience.set(settings["hook.deadline"] / 4)
                 answer = _answer(event, payload, settings)
     except _TimeIsUp:
         _log(client, event, "the time was up")

@@ -29,10 +29,10 @@ from memlane.care.fresh.code import Code, Gone, Seen, Unreadable, decoded
 from memlane.care.fresh.mentions import Mention, mentions
 from memlane.care.fresh.symbols import Unparsable, find, normal
 from memlane.core.dates import utc_now
-from memlane.core.errors import MemlaneError, NotFound
+from memlane.core.errors import MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory, Problem
 from memlane.disk import anchors as sidecar
-from memlane.disk import files
+from memlane.disk import derived, files
 from memlane.disk.anchors import Anchor, Anchors
 
 if TYPE_CHECKING:
@@ -437,8 +437,8 @@ def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
 def _load_cache(path: Path, about: str) -> dict[str, Any]:
     """What a cache holds; {} when it is damaged, of another version or about another folder."""
     try:
-        kept = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        kept = json.loads(files.read_bytes(os.fspath(path), files.MAX_LOG_BYTES))
+    except (OSError, StorageError, ValueError, RecursionError):
         return {}
     if not isinstance(kept, dict) or (kept.get("version"), kept.get("about")) != (_VERSION, about):
         return {}
@@ -446,9 +446,7 @@ def _load_cache(path: Path, about: str) -> dict[str, Any]:
 
 
 def _save_cache(path: Path, about: str, kept: Mapping[str, Any]) -> None:
-    ignore = path.parent / ".gitignore"
-    if not ignore.exists():
-        files.replace(os.fspath(ignore), b"*\n")  # caches do not belong into a history
+    derived.prepare(path.parent)
     data = json.dumps({"version": _VERSION, "about": about, **kept}, ensure_ascii=True, separators=(",", ":"))
     files.replace(os.fspath(path), data.encode())
 

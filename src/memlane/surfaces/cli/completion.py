@@ -17,7 +17,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 
 from memlane import config, lanes
 from memlane.bank import Bank
-from memlane.core.errors import MemlaneError
+from memlane.core.errors import MemlaneError, StorageError
 from memlane.core.model import Memory
 from memlane.lanes.layers.entries import id_of
 from memlane.surfaces.cli.options import as_json
@@ -128,7 +128,7 @@ def _query(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | Non
         with closing(reading(bank.index_file, timeout=0.2)) as db:
             rows = db.execute(query, {"n": len(text), "text": text, "lane": lane, "most": MOST})
             return [value for (value,) in rows]
-    except (sqlite3.Error, UnicodeDecodeError):
+    except (sqlite3.Error, UnicodeDecodeError, StorageError):
         return None
 
 

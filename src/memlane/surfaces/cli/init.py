@@ -12,6 +12,7 @@ import click
 from memlane import config
 from memlane.bank import Bank
 from memlane.core.errors import NotEnabled
+from memlane.disk import log
 from memlane.exchange import adopt
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import as_json
@@ -48,8 +49,8 @@ def _counts(bank: Bank) -> dict[str, int]:
     lines = 0
     vault = bank.config.lane_root("vault")
     if os.path.isfile(vault):
-        with open(vault, "rb") as file:
-            lines = sum(1 for _ in file)
+        data = log.read_all(os.fspath(vault))
+        lines = data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
     return {"note": counts.pop("note"), "vault line": lines, **counts}
 
 

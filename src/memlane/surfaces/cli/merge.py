@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -71,7 +72,7 @@ def merge_driver(format: str, base: Path, ours: Path, theirs: Path, path: str | 
     from memlane.disk import files
     from memlane.lanes.merging import versions
 
-    before = [file.read_bytes() for file in (base, ours, theirs)]
+    before = [files.read_bytes(os.path.abspath(file), files.MAX_LOG_BYTES) for file in (base, ours, theirs)]
     merged = merge_files(format, *before)
     if merged != before[1]:
         files.replace(str(ours), merged)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from typing import Any
 
 import click
 
 from memlane.bank import Bank
+from memlane.disk import derived
 from memlane.surfaces.cli.options import as_of, filters, json_from_bank, limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say
 
@@ -81,7 +81,7 @@ def reindex(bank: Bank, as_json: bool) -> None:
     \b
     $ memlane reindex
     """
-    shutil.rmtree(bank.root / "indices", ignore_errors=True)
+    derived.remove(bank.root)
     bank.index.refresh(force=True)
     count = sum(1 for _ in bank.index.every_memory())
     print_result({"indexed": count}, as_json, talk=f"indexed {count} memories")

@@ -103,6 +103,8 @@ def plan(
         raise InvalidInput(
             f"{client.title} has no configuration of its own for a project.", hint=f"memlane connect {client.name}"
         )
+    if scope == "project":
+        files.take_root(machine.project)
     planned = targets(client, scope, machine, command, hooks)
     changes = []
     for target in planned:
@@ -234,7 +236,7 @@ def _run_vendor(plan: Plan) -> tuple[str, ...]:
     if worked and (rest == change.before or (change.before is None and rest is not None and not rest.strip(b"{} \n"))):
         return ()
     if change.before is None:
-        files.remove(os.path.realpath(change.path))
+        files.remove(files.real(os.fspath(change.path)))
     else:
         files.replace(os.fspath(change.path), change.before)
     return (f"`{client.programs[0]} mcp add` changed more than its entry; memlane undid that and wrote it itself.",)
@@ -271,6 +273,8 @@ def _run(command: tuple[str, ...]) -> bool:
 
 def disconnection(client: Client, scope: str, machine: Machine) -> Plan:
     """What disconnecting would change. Reads only. Raises ConfigError for a damaged file."""
+    if scope == "project":
+        files.take_root(machine.project)
     saved = backups.load(machine.state, backups.name_of(client.name, scope, machine.project))
     paths = {target.path: target.what for target in targets(client, scope, machine, "memlane", True)}
     for file in saved.files:
@@ -299,7 +303,7 @@ def disconnect(client: Client, scope: str, machine: Machine) -> Plan:
         if change.how == "unchanged" or (change is plan.changes[0] and _removed_by_vendor(plan, file)):
             continue
         if change.after is None:
-            files.remove(os.path.realpath(change.path))
+            files.remove(files.real(os.fspath(change.path)))
             _remove_empty(file.folders if file else ())
         else:
             files.replace(os.fspath(change.path), change.after)

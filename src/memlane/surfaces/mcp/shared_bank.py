@@ -19,9 +19,11 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 
 from memlane import config
 from memlane.bank import Bank
+from memlane.disk import locks
 from memlane.surfaces.mcp import toolsets
 
 SLICE = 1.0  # seconds of indexing before another call has its turn
+PATIENCE = 3.0  # seconds a write waits for a lock, while other calls wait for their turn
 MANY = 500  # files: indexing so many ends with a report of its own
 
 T = TypeVar("T")
@@ -46,6 +48,7 @@ class SharedBank:
         """
 
         def turn() -> T:
+            locks.patience.set(PATIENCE)
             bank = self._open()
             self._outdated = self._outdated or outdates_index
             return work(bank)
