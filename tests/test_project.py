@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,49 @@ def test_an_issue_form_warns_before_it_asks_for_the_doctors_output(form: str) ->
     (asked,) = [field["attributes"] for field in body if field.get("id") == "doctor"]
     assert "memlane doctor --json" in asked["label"]
     assert "Read it before you paste it" in asked["description"]
+
+
+# -- files of a bank are touched by memlane.disk alone
+
+TOUCHING = {
+    "open", "os.open", "os.walk", "os.listdir", "os.scandir", "os.unlink", "os.remove", "os.rename", "os.replace",
+    "os.link", "os.symlink", "os.mkdir", "os.makedirs", "os.rmdir", "os.chmod", "os.truncate", "shutil.rmtree",
+    "shutil.move", "shutil.copy", "shutil.copyfile", "shutil.copytree",
+}  # fmt: skip
+TOUCHING_METHODS = {
+    "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "mkdir", "rmdir", "iterdir", "glob", "rglob",
+    "touch", "rename", "symlink_to", "hardlink_to", "chmod",
+}  # fmt: skip
+ELSEWHERE = {  # modules that work on something other than a bank, and on what
+    "capture/transcript_file.py": "the client's transcripts",
+    "care/forget.py": "exports in the project and the user's own state: only their names",
+    "exchange/adopt.py": "names of stores in the project",
+    "exchange/importers/folder.py": "folders that are imported",
+    "exchange/importers/json_lines.py": "files that are imported",
+    "exchange/importers/mem0.py": "files that are imported",
+    "history/past.py": "a temporary copy",
+    "index/encoders.py": "models",
+    "surfaces/cli/__init__.py": "/dev/null",
+    "surfaces/cli/edit.py": "a temporary copy for the editor",
+    "surfaces/cli/mcp.py": "the token file that the user names",
+    "surfaces/clients/backups.py": "the user's own state",
+    "surfaces/clients/connection.py": "clients' configuration",
+    "surfaces/hook.py": "the user's own state",
+}
+
+
+def _touches(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            owner, _, method = name.rpartition(".")
+            if name in TOUCHING or (owner not in ("", "files", "re") and method in TOUCHING_METHODS):
+                yield f"{node.lineno}: {name}"
+
+
+def test_only_the_disk_room_touches_the_files_of_a_bank() -> None:
+    """It alone refuses links, pipes, strangers' files and huge ones: use memlane.disk.files, not open() or os.walk."""
+    found = {path.relative_to(SOURCE).as_posix(): list(_touches(path)) for path in MODULES}
+    touching = {name for name, calls in found.items() if calls and not name.startswith("disk/")}
+    assert {name: found[name] for name in touching - ELSEWHERE.keys()} == {}
+    assert ELSEWHERE.keys() - touching == set()  # nothing that needs no exception has one

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memlane.config import trust
-from memlane.core.errors import ConfigError, NotEnabled, NotTrusted
+from memlane.core.errors import ConfigError, NotEnabled, NotTrusted, StorageError
 from memlane.core.toml import load_toml
 from memlane.disk import files
 from memlane.gate import shown
