@@ -143,7 +143,8 @@ def test_no_command_follows_a_link_out_of_the_project(
         result = run(*command)
         assert _canaries(outside) == before, (command, result)
         assert "Traceback" not in result.err, (command, result)
-        assert os.path.islink(link) or command[0] in ("forget", "doctor", "reindex", "rm", "init"), (command, result)
+        replaced = link.name.startswith("index.db")  # a link there is no index of ours: it goes, not what it names
+        assert replaced or os.path.islink(link) or command[0] in ("forget", "doctor", "reindex", "rm", "init")
 
 
 def test_a_folder_is_opened_name_by_name_whatever_is_renamed_meanwhile(tmp_path: Path) -> None:

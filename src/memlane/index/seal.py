@@ -22,6 +22,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from memlane.core.errors import StorageError
+from memlane.disk import derived
+
 SCHEMA = 3
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -91,6 +94,10 @@ def identity(path: Path) -> Identity:
 
     The file has to be a plain one of this user, in a plain folder, with nothing but such a journal beside it.
     """
+    try:
+        derived.refuse_database(path)
+    except StorageError as error:
+        raise Foreign(str(error)) from error
     if not stat.S_ISDIR(os.lstat(path.parent).st_mode):
         raise Foreign("the folder of the index is a link")
     info = _own(os.lstat(path))
