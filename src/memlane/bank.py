@@ -227,18 +227,20 @@ class Bank(_Opened):
     def as_of(self, when: datetime | str) -> Bank:
         """The bank as it was at a commit, or at the last commit of this branch up to a date: to be read, not changed.
 
-        Its files are a temporary copy, which `close` removes. Raises MemlaneError outside of git, InvalidInput for
+        Its files are a private copy, which `close` removes. Raises MemlaneError outside of git, InvalidInput for
         what is no date and no commit, NotFound when no commit is that old.
         """
-        from weakref import finalize
-
         from memlane.history import past
 
         copy = past.copy(self.config, when)
         bank = Bank(copy.settings)
         bank._copy = copy
-        finalize(bank, copy.remove)  # also when nobody closes it
         return bank
+
+    @property
+    def left_out(self) -> tuple[Problem, ...]:
+        """Of a bank of the past: the files of its commit that it leaves out, and why."""
+        return self._copy.problems if self._copy else ()
 
     def original(self, memory: Memory) -> Memory:
         """A memory of a bank of the past with the path that it has in the project; any other as it is."""

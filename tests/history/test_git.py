@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from test_merge import check_bank, check_merge, files_of, history, work
 
 from commands import Run
 from memlane import Bank, NotFound
+from memlane.config import user_state
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.three_way import MARK
 from memlane.exchange.adopt import join_git
@@ -334,19 +336,20 @@ def test_list_search_and_raw_as_they_were(old: Path, run: Run) -> None:
     assert run("--bank", old, "get", "notes:deploy-day").code == 3
 
 
-def test_the_copy_of_the_past_is_removed(old: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+def test_the_copy_of_the_past_is_private_and_removed(old: Path) -> None:
+    place = user_state() / "scratch"
     with Bank.open(old) as bank, bank.as_of("HEAD~2") as past:
         assert past.search("deploy")[0].memory.id == "notes:deploy-day"
         assert past.vault.build_snapshot().endswith("- Mission: keep it stable\n")
-        assert len(os.listdir(tmp_path / "scratch")) == 1
-    assert os.listdir(tmp_path / "scratch") == []
+        (copy,) = place.rglob("deploy-day.md")
+        assert {stat.S_IMODE(folder.stat().st_mode) for folder in (place, *copy.parents[:2])} == {0o700}
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert os.listdir(place) == []
     with pytest.raises(MemlaneError, match="closed"):
         past.get("notes:deploy-day")
     with pytest.raises(NotFound):
         bank.as_of("2020-01-01")
-    assert os.listdir(tmp_path / "scratch") == []
+    assert os.listdir(place) == []
 
 
 def test_the_past_cannot_be_changed(old: Path) -> None:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.invisible import visible
 from memlane.disk import files
 from memlane.gate import DEFAULT, Guard, secrets
 from memlane.history import git
 
 SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml", ".rejected", ".old", ".tmp")
 MAX_BYTES = 50 * 1024 * 1024
+_COMMITS = 1000  # that git is asked about at once
 _SKIPPED = frozenset({".git", "indices", "node_modules", ".venv"})
 
 
@@ -68,29 +70,27 @@ def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
 def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:
     """The leaks of every version of every file that git ever knew below this path, version by version."""
     versions = _versions(path)
-    contents = git.read_blobs(path, list(versions), at_once=20)
-    for (name, commit), data in zip(versions.values(), contents, strict=True):
-        yield scan_data(data, name, guard, commit) if len(data) <= MAX_BYTES else []
+    contents = git.known_blobs(path, list(versions))
+    missing = 0
+    for blob, (name, commit), data in zip(versions, versions.values(), contents, strict=True):
+        if data is None and git.sizes(path, [blob]) == [None]:
+            missing += 1
+        yield scan_data(data, name, guard, commit) if data is not None and len(data) <= MAX_BYTES else []
+    if missing:
+        hint = "In a partial clone, `git fetch --refetch --no-filter` brings them; else run `git fsck`."
+        raise StorageError(f"git does not have {missing:,} versions, which were not audited.", hint=hint)
 
 
 def _versions(path: Path) -> dict[str, tuple[str, str]]:
-    """Every blob below the path with its name and the first commit that has it."""
+    """Every blob below the path with its name, whatever it is, as it can be shown, and the first commit that has it."""
     git.required_top(path)
-    out = git.run(
-        path, "log", "--all", "--reverse", "--no-renames", "--raw", "--no-abbrev", "-m", "--diff-filter=d",
-        "--no-ext-diff", "--format=commit %H", "-z", "--", ".",
-    )  # fmt: skip
+    ids = git.revisions(path, "--all", "--reverse", "--full-history", "--", ".")
     versions: dict[str, tuple[str, str]] = {}
-    commit = ""
-    parts = iter(out.decode(errors="surrogateescape").replace("\n:", "\0:").split("\0"))
-    for part in parts:
-        part = part.strip("\n")
-        if part.startswith("commit "):
-            commit = part.removeprefix("commit ").split()[0]
-        elif part.startswith(":"):
-            (_, mode, _, blob, _), name = part.split(" "), next(parts)
-            if name.endswith(SUFFIXES) and mode in git.PLAIN:
-                versions.setdefault(blob, (name, commit))
+    for at in range(0, len(ids), _COMMITS):
+        batch = ids[at : at + _COMMITS]
+        for entry in git.differences(path, batch, "-m", "--root", "--no-renames", "--diff-filter=d", "--", "."):
+            if entry.path.endswith(SUFFIXES) and entry.modes[-1] in git.PLAIN:
+                versions.setdefault(entry.blobs[-1], (visible(entry.path), entry.commit))
     return versions
 
 

@@ -22,10 +22,11 @@ from memlane.care import ages
 from memlane.care.inventory import Inventory, is_left_over, may, places
 from memlane.care.links import Linking, to_no_file, to_no_memory
 from memlane.care.validate import validate
+from memlane.config import user_state
 from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError, NotEnabled
 from memlane.core.model import Problem
-from memlane.disk import derived, files, rooted
+from memlane.disk import derived, files, rooted, scratch
 from memlane.disk.names import folded
 from memlane.disk.trash import TRASH
 from memlane.history import git
@@ -152,6 +153,12 @@ def left_over(inventory: Inventory) -> Iterator[Sign]:
         if is_left_over(file, time.time()):
             why = "was left by an interrupted write that was never acknowledged"
             yield file.path, why, shlex.join(["rm", file.path])
+
+
+def scratch_left(inventory: Inventory) -> Iterator[Sign]:
+    for path in scratch.left(user_state()):
+        why = "was left by a killed command: a copy of memories, as they were or as they are"
+        yield path, why, shlex.join(["rm", "-r", path])
 
 
 def names(inventory: Inventory) -> Iterator[Sign]:
@@ -452,8 +459,9 @@ def git_merge(inventory: Inventory) -> Iterator[Sign]:
     for root in _roots(inventory):
         if top := _in_git(root):
             listed = git.run(root, "ls-files", "-u", "-z", "--full-name", "--", ".").decode(errors="surrogateescape")
-            for name in dict.fromkeys(entry.partition("\t")[2] for entry in listed.split("\0") if entry):
-                fix = f"Resolve it, then: {shlex.join(['git', '-C', os.fspath(top), 'add', name])}"
+            names = dict.fromkeys(entry.partition("\t")[2] for entry in listed.split("\0") if entry)
+            for name in filter(git.usable, names):
+                fix = f"Resolve it, then: {shlex.join(['git', '-C', os.fspath(top), 'add', '--', name])}"
                 yield os.fspath(top / name), "is in a merge that is not finished", fix
 
 
@@ -466,6 +474,10 @@ def _in_git(folder: str | Path) -> Path | None:
 
 
 # -- mends
+
+
+def _clear_scratch(inventory: Inventory, path: str) -> None:
+    scratch.clear(user_state())
 
 
 def _remove(inventory: Inventory, path: str) -> None:
@@ -523,6 +535,9 @@ _BANK = (
     Check("exposed", "warning", "your own bank is open to other users", exposed, _chmod(0, 0o077)),
     Check("open-to-all", "warning", "every user may change a file", open_to_all, _chmod(0, 0o002)),
     Check("left-over", "warning", "a killed writer left a temporary file", left_over, _remove),
+    Check(
+        "scratch", "warning", "a killed command left a copy of memories", scratch_left, _clear_scratch, needs_bank=False
+    ),
     Check("names", "warning", "two names differ only in case or Unicode form", names),
     Check("unread", "info", "a text file lies in the bank under a name that no lane reads", unread),
     Check("trash", "info", "the trash is large", trash),

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
-from memlane.disk import anchors, derived, files, log, trash
+from memlane.disk import anchors, derived, files, log, scratch, trash
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
 from memlane.history import git, undo
@@ -106,6 +106,7 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     _remove_index(bank)
     for path in _temporary(bank):
         files.remove(path)
+    scratch.clear(config.user_state())
     for target in targets:
         for path in _holding(bank, target):
             files.remove(path)
@@ -131,6 +132,7 @@ def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
         pieces += [Piece(target.id, "copy", path) for path in _holding(bank, target)]
         pieces += [Piece(target.id, "export", os.fspath(path)) for path in _exported(bank, target)]
         left += [Left(*sign) for sign in target.lane.answers.out_of_reach()]
+    pieces += [Piece("", "left by a killed command", path) for path in scratch.left(config.user_state())]
     if pieces:
         pieces += [Piece("", "index", path) for path in _index_files(bank) if path.endswith("index.db")]
     for target in targets:
@@ -337,9 +339,9 @@ def _in_git(bank: Bank, target: _Target) -> Iterator[Left]:
 
 def _has_history(top: Path, path: str, needles: Collection[bytes] | None) -> bool:
     """Whether any commit, or the index, has a file at this path; with needles, one that has one of them."""
-    out = git.run(top, "--literal-pathspecs", "rev-list", "--all", "--reflog", "--objects", "--", path)
-    listed = git.run(top, "--literal-pathspecs", "ls-files", "-s", "--", path).decode().split()
-    blobs = [line.split(" ", 1)[0] for line in os.fsdecode(out).splitlines() if line.endswith(f" {path}")]
+    out = git.run(top, git.LITERAL, "rev-list", "--all", "--reflog", "--objects", "--", path)
+    listed = git.run(top, git.LITERAL, "ls-files", "-s", "--", path).decode().split()
+    blobs = [line.split(" ", 1)[0] for line in os.fsdecode(out).split("\n") if line.endswith(f" {path}")]
     blobs += listed[1:2]
     if needles is None:
         return bool(blobs)

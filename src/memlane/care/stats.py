@@ -45,7 +45,7 @@ def stats(bank: Bank) -> dict[str, Any]:
 def problems(bank: Bank) -> list[Problem]:
     """All damage found on disk, and what a merge has left in two versions."""
     found = [item for name in NAMES for item in _scan(bank, name) if isinstance(item, Problem)]
-    return list(dict.fromkeys((*found, *bank.tombstones.problems())))
+    return list(dict.fromkeys((*found, *bank.tombstones.problems(), *bank.left_out)))
 
 
 def _scan(bank: Bank, lane: str) -> Iterator[Memory | Problem]:

@@ -12,6 +12,7 @@ from memlane.core.errors import InvalidInput, StorageError
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 STRAY = "is a link out of the bank and not followed"
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 
@@ -49,6 +50,29 @@ def safe_parts(name: str) -> tuple[str, ...]:
                 hint="Choose a shorter name.",
             )
     return parts
+
+
+def path_problem(path: str) -> str:
+    """Why a path that git or an archive hands over is not used; "" when it is a plain relative one.
+
+    Names are otherwise as they are: files that somebody has committed need not have names that we would give.
+    """
+    if _CONTROL.search(path):
+        return "has control characters in its name"
+    if path.startswith("/"):
+        return "is an absolute path"
+    parts = re.split(r"[/\\]", path)
+    if ".." in parts or any(part in ("", ".") for part in path.split("/")):
+        return "leads out of its folder"
+    if any(map(_is_git, parts)):
+        return "is in a folder that some systems take for .git"
+    return ""
+
+
+def _is_git(part: str) -> bool:
+    """Whether some file system takes a name for .git: by case, invisible characters, short names, trailing dots."""
+    plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", part)).casefold()
+    return plain.partition(":")[0].rstrip(" .") in (".git", "git~1")
 
 
 def inside(root: str | Path, *parts: str) -> str:

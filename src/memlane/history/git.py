@@ -1,44 +1,88 @@
 """git: where a folder's repository is, what a commit holds, which commits changed what. The one place that calls it.
 
-git runs with an environment of our own: nothing of a surrounding git command's, no prompts, no pager, no hooks, no
-signatures, no program that the repository's configuration names. Only `set_config` writes, and only into .git/config.
+A repository may be somebody else's, so git is asked safely, and what it says is not believed.
+
+- **No program but git runs.** git gets an environment of our own: no prompts, pager, hooks, signatures, fetching, and
+  nothing of a surrounding git command's. No command that we use reads the work tree through filters or makes a patch.
+- **Paths** that git hands over pass `names.path_problem`, and lie below what was asked for. Others are set aside.
+- **Sizes and times** have limits: a few kilobytes of tree objects can name billions of files.
+- **Facts of a commit** come from its object, whose length is known: no name or subject can pass for a separator.
+
+Only `set_config` writes, and only into .git/config.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import resource
+import shutil
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
+from memlane.core.invisible import visible
+from memlane.disk import names
 from memlane.gate import shown
 
-_SAFE = (
-    "--no-pager",
-    "-c", "core.quotePath=off", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-    "-c", "log.showSignature=false", "-c", "protocol.ext.allow=never",
+_SETTINGS = (
+    "core.fsmonitor=",  # empty: older ones take "false" for a program's name
+    "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.askPass=", "core.sshCommand=false",
+    "core.pager=cat", "core.quotePath=off", "credential.helper=", "gpg.program=false", "log.showSignature=false",
+    "log.showRoot=true", "diff.orderFile=/dev/null", "diff.relative=false", "grep.fullName=false",
+    "submodule.recurse=false", "color.ui=false", "protocol.allow=never",
+    "safe.bareRepository=explicit",  # a folder that was cloned may look like one; see _refuse_bare, too
 )  # fmt: skip
-_LITERAL = "--literal-pathspecs"
-_INHERITED = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+_SAFE = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
+LITERAL = "--literal-pathspecs"
+_INHERITED = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+_ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "",
+    "GIT_PAGER": "cat", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_SSH_COMMAND": "false",
+    "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_ATTR_NOSYSTEM": "1",
+}  # fmt: skip
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
+_ENCODING = re.compile(
+    r"latin-?1|iso-?8859-\d{1,2}|(?:windows-|cp)125\d|koi8-[ru]|shift_jis|euc-(?:jp|kr)|gbk|big5", re.IGNORECASE
+)
 PLAIN = frozenset({"100644", "100755"})
+SECONDS = 120.0  # that one call of git may take
+MAX_MEMORY = 4 * 1024**3  # of git; what it maps of its packs is not counted
+MAX_OUTPUT = 256 * 1024 * 1024
+MAX_LISTING = 32 * 1024 * 1024  # some 200,000 files
+MAX_BLOB = 64 * 1024 * 1024
+_BATCH, _BATCH_BYTES = 500, 64 * 1024 * 1024  # so much is in memory at once
 
 
 class Commit(NamedTuple):
-    """One commit: full name, when it was made, who wrote it, the first line of its message, its parents."""
+    """One commit: full name, when it was made, who wrote it and when, its message's first line, its parents."""
 
     id: str
-    date: str
+    date: datetime | None
     author: str
+    authored: datetime | None
     subject: str
     parents: tuple[str, ...]
+
+
+class Entry(NamedTuple):
+    """A line of git's raw difference: its commit, modes and blobs (those before, then the one after), paths."""
+
+    commit: str
+    modes: tuple[str, ...]
+    blobs: tuple[str, ...]
+    status: str
+    path: str
+    old_path: str  # the same where it was not renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +97,114 @@ class Touched:
 # -- calling it
 
 
-def run(folder: str | Path, *args: str, input: bytes | None = None, ok: Sequence[int] = (0,)) -> bytes:
+def run(folder: str | Path, *args: str, input: bytes = b"", ok: Sequence[int] = (0,), most: int = MAX_OUTPUT) -> bytes:
     """What git prints. Raises MemlaneError when it is not there or says no; its words may be in the hint."""
+    folder = os.path.realpath(folder)
+    _refuse_bare(folder)
     # The user's and the system's configuration are read: they say which repositories are safe to look into.
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    environment |= {
-        "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ASKPASS": "true",
-        "SSH_ASKPASS": "true", "GIT_PAGER": "cat", "GIT_EDITOR": "true", "GIT_NO_LAZY_FETCH": "1",
-    }  # fmt: skip
+    environment |= {"PATH": _search_path(os.environ.get("PATH", os.defpath)), **_ENVIRONMENT}
+    git = _program(environment["PATH"])
+    if git is None:
+        raise MemlaneError("git is not installed.", hint="Install git, or leave this option out.", code="git")
+    process = subprocess.Popen(  # noqa: S603 - the user's git, without a shell
+        [git, *_SAFE, *args], cwd=folder, env=environment,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    out, words, late = _conversation(process, input, most)
+    if late or len(out) > most:
+        why = f"git took longer than {SECONDS:.0f} seconds." if late else f"git lists more than {most:,} bytes."
+        raise MemlaneError(why, hint="Look at that commit with git itself; it may be made to be too large.", code="git")
+    if process.returncode not in ok:
+        raise _refused(words.decode(errors="replace").strip().splitlines())
+    return out
+
+
+def _conversation(process: subprocess.Popen[bytes], input: bytes, most: int) -> tuple[bytes, bytes, bool]:
+    """What a process prints, up to one byte more than `most`; what it says on stderr; whether it took too long."""
+    words: list[bytes] = []
+    late = threading.Event()
+
+    def feed(pipe: IO[bytes]) -> None:
+        with suppress(BrokenPipeError), pipe:
+            pipe.write(input)
+
+    def listen(pipe: IO[bytes]) -> None:
+        words.append(pipe.read(65536))
+        while pipe.read(65536):
+            pass
+
+    def stop() -> None:
+        late.set()
+        process.kill()
+
+    stdin, stdout, stderr = (cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr))
+    threads = [
+        threading.Thread(target=feed, args=(stdin,), daemon=True),
+        threading.Thread(target=listen, args=(stderr,), daemon=True),
+    ]
+    timer = threading.Timer(SECONDS, stop)
+    timer.daemon = True
+    if hasattr(resource, "prlimit"):  # Linux; elsewhere time alone is limited
+        with suppress(OSError, ValueError):
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
     try:
-        command = ["git", *_SAFE, *args]  # the one on the PATH
-        done = subprocess.run(command, cwd=folder, env=environment, input=input or b"", capture_output=True)  # noqa: S603
-    except FileNotFoundError:
-        raise MemlaneError("git is not installed.", hint="Install git, or leave this option out.", code="git") from None
-    if done.returncode not in ok:
-        raise _refused(done.stderr.decode(errors="replace").strip().splitlines())
-    return done.stdout
+        for thread in (*threads, timer):
+            thread.start()
+        out = stdout.read(most + 1)
+        if len(out) > most:
+            process.kill()
+        process.wait()
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        timer.cancel()
+        process.wait()
+        for thread in threads:
+            thread.join()
+        stdout.close()
+        stderr.close()
+    return out, b"".join(words), late.is_set()
+
+
+def _search_path(given: str) -> str:
+    """PATH without what is relative to the working directory, which is somebody's repository here."""
+    return os.pathsep.join(folder for folder in given.split(os.pathsep) if os.path.isabs(folder))
+
+
+@lru_cache(maxsize=4)
+def _program(path: str) -> str | None:
+    return shutil.which("git", path=path)
+
+
+def _refuse_bare(folder: str) -> None:
+    """Raise MemlaneError when git would take a folder of the work tree for a bare repository, with its configuration.
+
+    Such a folder can be cloned. Versions of git before 2.38 have no setting against it.
+    """
+    while True:
+        head, objects, common, own = (
+            os.path.lexists(os.path.join(folder, name)) for name in ("HEAD", "objects", "commondir", ".git")
+        )
+        if head and (objects or common) and os.path.basename(folder) != ".git":
+            raise MemlaneError(
+                f"{visible(folder)} looks like a git repository without a work tree; git is not asked there.",
+                hint="If HEAD, objects and refs in it are not yours, somebody may mean harm: delete them.",
+                code="git",
+            )
+        if own or folder == os.path.dirname(folder):
+            return
+        folder = os.path.dirname(folder)
 
 
 def _refused(lines: Sequence[str]) -> MemlaneError:
     """The error for what git printed."""
     if any("dubious ownership" in line for line in lines):
-        trust = next((line.strip() for line in lines if "safe.directory" in line), "See `git help config`.")
+        trust = next((visible(line.strip()) for line in lines if "safe.directory" in line), "See `git help config`.")
         return MemlaneError("git does not trust this repository: it is another user's.", hint=trust, code="git")
-    return MemlaneError("git could not do that.", hint=lines[0] if lines else "Run `git status` there.", code="git")
+    hint = visible(lines[0])[:500] if lines else "Run `git status` there."
+    return MemlaneError("git could not do that.", hint=hint, code="git")
 
 
 def top(folder: str | Path) -> Path | None:
@@ -84,11 +212,14 @@ def top(folder: str | Path) -> Path | None:
     folder = Path(folder).absolute()
     folder = next(there for there in (folder, *folder.parents) if there.is_dir())
     try:
-        found = run(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n")
+        found = os.fsdecode(run(folder, "rev-parse", "--show-toplevel")).removesuffix("\n")
     except MemlaneError as error:
-        if "not a git repository" in error.hint or "work tree" in error.hint:
+        if any(words in error.hint for words in ("not a git repository", "work tree", "bare repository")):
             return None
         raise
+    if found and relative(Path(found), folder) is None:  # core.worktree may name any folder
+        hint = "Take core.worktree out of its .git/config."
+        raise MemlaneError("The repository's work tree is another folder than it lies in.", hint=hint, code="git")
     return Path(found) if found else None
 
 
@@ -115,7 +246,11 @@ def config(folder: Path, key: str) -> str | None:
 
 
 def set_config(folder: Path, key: str, value: str) -> None:
-    """Write a setting into .git/config, which all work trees of a clone share."""
+    """Write a setting into .git/config, which all work trees of a clone share. Raises MemlaneError for a link."""
+    home = os.fsdecode(run(folder, "rev-parse", "--git-common-dir")).removesuffix("\n")
+    file = os.path.join(os.path.realpath(folder), home, "config")
+    if os.path.islink(file):
+        raise MemlaneError(f"{visible(file)} is a link.", hint="Replace it by the file it points to.", code="git")
     run(folder, "config", "--local", "--replace-all", key, value)
 
 
@@ -189,42 +324,78 @@ def _below(paths: Sequence[str]) -> Sequence[str]:
     return () if "" in paths else paths
 
 
-def blobs_at(top: Path, commit: str, paths: Sequence[str]) -> list[tuple[str, str]]:
-    """(path, blob) of every plain file below these paths in a commit; "" means all. Links and submodules are not."""
-    listing = run(top, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *_below(paths))
-    found = []
+def usable(path: str, paths: Sequence[str] = ("",)) -> bool:
+    """Whether a path that git has handed over may be used: a plain name below one of these; "" means all."""
+    return not names.path_problem(path) and any(not p or path == p or path.startswith(f"{p}/") for p in paths)
+
+
+def blobs_at(top: Path, commit: str, paths: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """(path, blob) of every plain file below these paths in a commit, "" means all; and the paths that are not usable.
+
+    Links and submodules are left out. Raises MemlaneError for more than MAX_LISTING.
+    """
+    listing = run(top, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *_below(paths), most=MAX_LISTING)
+    found, refused = [], []
     for entry in filter(None, listing.split(b"\0")):
-        facts, _, path = entry.partition(b"\t")
+        facts, _, name = entry.partition(b"\t")
         mode, kind, blob = facts.decode().split(" ")
-        if kind == "blob" and mode in PLAIN:
-            found.append((os.fsdecode(path), blob))
-    return found
+        path = os.fsdecode(name)
+        if not usable(path, paths):
+            refused.append(path)
+        elif kind == "blob" and mode in PLAIN:
+            found.append((path, blob))
+    return found, refused
 
 
-def read_blobs(top: Path, blobs: Sequence[str], *, at_once: int = 500) -> Iterator[bytes]:
-    """The contents of blobs, in their order; so many are in memory at once. Raises MemlaneError for a missing one."""
-    for data in known_blobs(top, blobs, at_once=at_once):
+def sizes(top: Path, ids: Sequence[str], kind: str = "blob") -> list[int | None]:
+    """The sizes of objects; None for one that git does not have, or that is of another kind."""
+    if not ids:
+        return []
+    out = run(top, "cat-file", "--batch-check", input="".join(f"{id}\n" for id in ids).encode())
+    rows = [line.split(b" ") for line in out.split(b"\n")[: len(ids)]]
+    return [int(row[2]) if len(row) == 3 and row[1] == kind.encode() else None for row in rows]
+
+
+def read_blobs(top: Path, blobs: Sequence[str]) -> Iterator[bytes]:
+    """The contents of blobs, in their order. Raises MemlaneError for one that is missing or larger than MAX_BLOB."""
+    for data in known_blobs(top, blobs):
         if data is None:
             hint = "In a partial clone, `git fetch --refetch --no-filter` brings it; else run `git fsck`."
-            raise MemlaneError("git does not have all files of that commit.", hint=hint, code="git")
+            raise MemlaneError(
+                "git does not have all files of that commit, or one is too large.", hint=hint, code="git"
+            )
         yield data
 
 
-def known_blobs(top: Path, blobs: Sequence[str], *, at_once: int = 500) -> Iterator[bytes | None]:
-    """As `read_blobs`, None for what git does not have."""
-    for at in range(0, len(blobs), at_once):
-        batch = blobs[at : at + at_once]
-        data = run(top, "cat-file", "--batch", input="".join(f"{blob}\n" for blob in batch).encode())
-        place = 0
-        for _ in batch:
-            end = data.index(b"\n", place)
-            header = data[place:end].split(b" ")
-            place = end + 1
-            if len(header) != 3:
+def known_blobs(top: Path, blobs: Sequence[str], kind: str = "blob") -> Iterator[bytes | None]:
+    """As `read_blobs`, None for what git does not have and for what is too large."""
+    for at in range(0, len(blobs), _BATCH):
+        batch: list[str] = []
+        room = _BATCH_BYTES
+        page = blobs[at : at + _BATCH]
+        for blob, size in zip(page, sizes(top, page, kind), strict=True):
+            if size is None or size > MAX_BLOB or size > room:
+                yield from _contents(top, batch)
+                batch, room = [], _BATCH_BYTES
+            if size is None or size > MAX_BLOB:
                 yield None
-                continue
-            yield data[place : place + int(header[2])]
-            place += int(header[2]) + 1
+            else:
+                batch.append(blob)
+                room -= size
+        yield from _contents(top, batch)
+
+
+def _contents(top: Path, ids: Sequence[str]) -> Iterator[bytes]:
+    """The contents of objects that git has."""
+    if not ids:
+        return
+    data = run(top, "cat-file", "--batch", input="".join(f"{id}\n" for id in ids).encode())
+    place = 0
+    for _ in ids:
+        end = data.index(b"\n", place)
+        size = int(data[place:end].split(b" ")[2])
+        yield data[end + 1 : end + 1 + size]
+        place = end + size + 2
 
 
 # -- who changed it
@@ -234,34 +405,98 @@ def commits(top: Path, paths: Sequence[str], *, skip: int = 0, limit: int = 100)
     """The commits of the current branch and what was merged into it that touched these paths, the newest first."""
     if _named(top, "HEAD") is None:
         return []
-    form = "%H%x00%cI%x00%an%x00%s%x00%P%x00"
-    out = run(
-        top, _LITERAL, "log", f"--format=tformat:{form}", f"--skip={skip}", f"--max-count={limit}", "HEAD", "--",
-        *_below(paths),
-    )  # fmt: skip
-    cells = out.decode(errors="replace").split("\0")[:-1]
-    rows = [cells[at : at + 5] for at in range(0, len(cells), 5)]
-    return [Commit(id.strip(), date, author, subject, tuple(up.split())) for id, date, author, subject, up in rows]
+    return facts(top, revisions(top, f"--skip={skip}", f"--max-count={limit}", "HEAD", "--", *_below(paths)))
 
 
-def touched(top: Path, ids: Sequence[str], paths: Sequence[str]) -> dict[str, list[Touched]]:
-    """What each commit changed below these paths. A merge: only files that are as in none of its parents."""
-    found: dict[str, list[Touched]] = {id: [] for id in ids}
-    out = run(
-        top, _LITERAL, "diff-tree", "--stdin", "-r", "-c", "--root", "-z", "--raw", "--no-abbrev", "--no-renames",
-        "--no-ext-diff", "--no-textconv", "--", *_below(paths),
-        input="".join(f"{id}\n" for id in ids).encode(),
-    )  # fmt: skip
+def revisions(folder: str | Path, *args: str) -> list[str]:
+    """The commits that `git rev-list` names."""
+    return run(folder, LITERAL, "rev-list", *args).decode().split()
+
+
+def facts(top: Path, ids: Sequence[str]) -> list[Commit]:
+    """What these commits say of themselves. Raises MemlaneError for one that git does not have."""
+    found = []
+    for id, data in zip(ids, known_blobs(top, ids, "commit"), strict=True):
+        if data is None:
+            raise MemlaneError("git does not have all commits.", hint="Run `git fsck`.", code="git")
+        found.append(_commit(id, data))
+    return found
+
+
+def _commit(id: str, data: bytes) -> Commit:
+    """A commit by the bytes of its object: lines of headers, an empty line, the message."""
+    head, _, message = data.partition(b"\n\n")
+    headers: dict[bytes, list[bytes]] = {}
+    for line in head.split(b"\n"):  # one that begins with a space goes on with a signature or the like
+        key, _, value = line.partition(b" ")
+        headers.setdefault(key, []).append(value)
+    encoding = headers.get(b"encoding", [b""])[0].decode(errors="replace")
+    charset = encoding if _ENCODING.fullmatch(encoding) else "utf-8"
+    (author, authored), (_, committed) = (_person(headers.get(key, [b""])[0]) for key in (b"author", b"committer"))
+    subject = message.lstrip(b"\n").partition(b"\n\n")[0]
+    parents = tuple(parent.decode(errors="replace") for parent in headers.get(b"parent", ()))
+    return Commit(id, committed, _line(author, charset), authored, _line(subject, charset), parents)
+
+
+def _person(line: bytes) -> tuple[bytes, datetime | None]:
+    """The name and the time of `Ann <ann@example.org> 1735732800 +0100`."""
+    name, _, rest = line.partition(b"<")
+    try:
+        return name, datetime.fromtimestamp(int(rest.rpartition(b">")[2].split()[0]), UTC)
+    except (ValueError, IndexError, OverflowError, OSError):
+        return name, None
+
+
+def _line(data: bytes, charset: str) -> str:
+    """A name or subject as one line that cannot steer a terminal."""
+    text = data[:4000].decode(charset, errors="replace").replace("\0", "")
+    return " ".join(visible(text).split())[:1000]
+
+
+def entries(out: bytes) -> Iterator[Entry]:
+    """What `--raw -z --no-abbrev` prints, with `--stdin` or `--format=%H` for the commits.
+
+    Every path is taken as such because of its place: none can pass for a commit or for a line of facts.
+    """
     pieces = iter(out.split(b"\0"))
     commit = ""
     for piece in pieces:
+        piece = piece.lstrip(b"\n")
         if not piece.startswith(b":"):
-            commit = piece.decode().strip() or commit
+            commit = piece.decode(errors="replace") or commit
             continue
         colons = len(piece) - len(piece.lstrip(b":"))
         facts = piece[colons:].decode().split(" ")
-        path = os.fsdecode(next(pieces))
-        modes, blobs = facts[: colons + 1], facts[colons + 1 : 2 * colons + 2]
-        names = [blob if mode in PLAIN and blob.strip("0") else "" for mode, blob in zip(modes, blobs, strict=True)]
-        found[commit].append(Touched(path, tuple(names[:-1]), names[-1]))
-    return found
+        status = facts[-1]
+        old_path = path = os.fsdecode(next(pieces))
+        if status[:1] in ("R", "C"):
+            path = os.fsdecode(next(pieces))
+        modes, blobs = tuple(facts[: colons + 1]), tuple(facts[colons + 1 : 2 * colons + 2])
+        yield Entry(commit, modes, blobs, status, path, old_path)
+
+
+def differences(folder: str | Path, ids: Sequence[str], *args: str) -> Iterator[Entry]:
+    """What these commits changed, by `git diff-tree` with these arguments."""
+    command = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "--no-textconv")
+    if ids:
+        input = "".join(f"{id}\n" for id in ids).encode()
+        yield from entries(run(folder, LITERAL, *command, *args, input=input, most=2 * MAX_LISTING))
+
+
+def touched(
+    top: Path, ids: Sequence[str], paths: Sequence[str]
+) -> tuple[dict[str, list[Touched]], dict[str, list[str]]]:
+    """What each commit changed below these paths, and the paths that are not usable.
+
+    Of a merge: only files that are as in none of its parents.
+    """
+    found: dict[str, list[Touched]] = {id: [] for id in ids}
+    refused: dict[str, list[str]] = {id: [] for id in ids}
+    for entry in differences(top, ids, "-c", "--root", "--no-renames", "--", *_below(paths)):
+        if not usable(entry.path, paths):
+            refused[entry.commit].append(entry.path)
+            continue
+        pairs = zip(entry.modes, entry.blobs, strict=True)
+        blobs = [blob if mode in PLAIN and blob.strip("0") else "" for mode, blob in pairs]
+        found[entry.commit].append(Touched(entry.path, tuple(blobs[:-1]), blobs[-1]))
+    return found, refused

@@ -1,7 +1,8 @@
 """The bank as git knows it: as it was at a commit or a date, and which commits changed which memories.
 
-Files of the past are read from a temporary copy that only its owner can open, and that is removed again. The lanes are
-looked for where they are today. What was never committed is not there.
+Files of the past are read from a copy in a scratch folder that only its owner can open, and that is removed again. The
+lanes are looked for where they are today. What was never committed is not there. A commit may be somebody else's: what
+has no plain name below the bank's folder is left out and named, and there is a limit to how much is copied.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -17,13 +17,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from memlane.config import Config
-from memlane.core.dates import iso, moment
+from memlane.config import Config, user_state
+from memlane.core.dates import iso
 from memlane.core.errors import MemlaneError
-from memlane.core.model import Memory
+from memlane.core.invisible import visible
+from memlane.core.model import Memory, Problem
+from memlane.disk import names, scratch
 from memlane.history import git
 from memlane.lanes import NAMES, Lane
 
+MAX_FILES, MAX_BYTES = 100_000, 1024**3  # that a copy of the past may have
+_PAGE_BYTES = 64 * 1024 * 1024  # of contents that the log has in memory, unless one commit has more
 _EXTERNAL = "memory_configuration.external_path"
 _READS = frozenset(
     {
@@ -58,12 +62,17 @@ class ReadOnly:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The files of a commit in a temporary folder, and the settings that make them a bank."""
+    """The files of a commit in a scratch folder, and the settings that make them a bank. `problems`: the left out."""
 
     commit: str
-    folder: Path
+    scratch: scratch.Scratch
     settings: Config
     top: Path
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        return self.scratch.path
 
     def original(self, memory: Memory) -> Memory:
         """The memory with the path that it has in the work tree, where it may be another one today or none."""
@@ -76,7 +85,7 @@ class Copy:
         return cast("Lane", ReadOnly(lane, self.commit[:12]))
 
     def remove(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.scratch.remove()
 
 
 def copy(settings: Config, when: str | datetime) -> Copy:
@@ -84,16 +93,38 @@ def copy(settings: Config, when: str | datetime) -> Copy:
     top = git.required_top(settings.root)
     places = _places(settings, top)
     commit = git.commit_at(top, when)
-    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="memlane-as-of-")))
+    listed, refused = git.blobs_at(top, commit, sorted(set(places.values())))
+    blobs = {path: blob for path, blob in listed if _is_memory(path, places)}
+    sizes = dict(zip(blobs, git.sizes(top, list(blobs.values())), strict=True))
+    large = [path for path, size in sizes.items() if (size or 0) > git.MAX_BLOB]
+    _limit(len(blobs), sum(size or 0 for path, size in sizes.items() if path not in large))
+    for path in large:
+        del blobs[path]
+    place = scratch.Scratch(user_state(), "past")
     try:
-        blobs = {
-            path: blob for path, blob in git.blobs_at(top, commit, sorted(set(places.values()))) if _is_memory(path)
-        }
-        _write(folder, zip(blobs, git.read_blobs(top, list(blobs.values())), strict=True))
+        odd = scratch.write(place.path, zip(blobs, git.read_blobs(top, list(blobs.values())), strict=True))
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        place.remove()
         raise
-    return Copy(commit, folder, _moved(settings, places, folder), top)
+    return Copy(commit, place, _moved(settings, places, place.path), top, _left_out(top, refused, large, odd))
+
+
+def _limit(count: int, total: int) -> None:
+    """Raise MemlaneError when a commit has more than is copied."""
+    if count > MAX_FILES or total > MAX_BYTES:
+        raise MemlaneError(
+            f"That commit has {count:,} files of {total:,} bytes; {MAX_FILES:,} and {MAX_BYTES:,} are read.",
+            hint="Look at it with git itself, or name another commit.",
+            code="too_large",
+        )
+
+
+def _left_out(top: Path, refused: Iterable[str], large: Iterable[str], odd: Iterable[str]) -> tuple[Problem, ...]:
+    """Problems for files of a commit that are not in the copy."""
+    reasons = [(path, names.path_problem(path) or "is not in the bank's folder") for path in refused]
+    reasons += [(path, f"is larger than {git.MAX_BLOB:,} bytes") for path in large]
+    reasons += [(path, "cannot lie beside another file of that commit here") for path in odd]
+    return tuple(Problem(top / visible(path), f"{why}, and was left out of the past") for path, why in reasons)
 
 
 def _places(settings: Config, top: Path) -> dict[str, str]:
@@ -118,17 +149,10 @@ def _moved(settings: Config, places: Mapping[str, str], folder: Path) -> Config:
     return replace(settings, values={**settings.values, **moved, _EXTERNAL: os.fspath(folder / places[""])})
 
 
-def _is_memory(path: str) -> bool:
-    """Whether a lane could read this: nothing hidden, as lanes pass that over, except the bank's own folder."""
-    return not os.path.basename(path).startswith(".") and "/.trash/" not in f"/{path}"
-
-
-def _write(folder: Path, contents: Iterable[tuple[str, bytes]]) -> None:
-    """Plain files: the copy is thrown away, so that nothing needs to survive a loss of power."""
-    for path, data in contents:
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
+def _is_memory(path: str, places: Mapping[str, str]) -> bool:
+    """Whether a lane could read this: nothing hidden or derived, as lanes pass that over."""
+    derived = f"{places.get('', '')}/indices/".lstrip("/")
+    return not os.path.basename(path).startswith(".") and "/.trash/" not in f"/{path}" and not path.startswith(derived)
 
 
 # -- history
@@ -136,7 +160,7 @@ def _write(folder: Path, contents: Iterable[tuple[str, bytes]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one commit did to memories: (id, title) of each."""
+    """What one commit did to memories: (id, title) of each. `left_out`: paths that were not looked at, and why."""
 
     commit: str
     date: datetime | None
@@ -145,11 +169,12 @@ class Change:
     added: tuple[tuple[str, str], ...] = ()
     changed: tuple[tuple[str, str], ...] = ()
     removed: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         kinds = {name: getattr(self, name) for name in ("added", "changed", "removed")}
         memories = {name: [{"id": id, "title": title} for id, title in pairs] for name, pairs in kinds.items()}
-        return {**asdict(self), "date": iso(self.date), **memories}
+        return {**asdict(self), "date": iso(self.date), **memories, "left_out": list(self.left_out)}
 
 
 def log(
@@ -164,36 +189,72 @@ def log(
     paths = _paths(places, id)
     found: list[Change] = []
     contents: dict[str, bytes] = {}
-    with tempfile.TemporaryDirectory(prefix="memlane-log-") as folder:
+    place = scratch.Scratch(user_state(), "log")
 
-        @lru_cache(maxsize=64)  # what a commit found is what the next newer one changed
-        def memories(path: str, blob: str) -> dict[str, Memory]:
-            home = Path(os.path.realpath(folder), blob)
-            _write(home, [(path, contents[blob])])
+    @lru_cache(maxsize=64)  # what a commit found is what the next newer one changed
+    def memories(path: str, blob: str) -> dict[str, Memory]:
+        home = place.path / blob
+        os.mkdir(home, 0o700)
+        try:
+            scratch.write(home, [(path, contents[blob])])
             items = {memory.id: memory for memory in read(_moved(settings, places, home))}
+        finally:
             shutil.rmtree(home, ignore_errors=True)
-            return {name: memory for name, memory in items.items() if id in (None, name, memory.native_id)}
+        return {name: memory for name, memory in items.items() if id in (None, name, memory.native_id)}
 
-        for commits in _commits(top, paths):
-            files = git.touched(top, [commit.id for commit in commits], paths)
-            sides = (blob for touched in files.values() for file in touched for blob in (*file.before, file.after))
-            blobs = sorted(set(sides) - {""})
+    try:
+        for commits, files in _pages(top, places, paths):
+            blobs = sorted({blob for commit in commits for file in files[commit.id][0] for blob in _blobs(file)})
             contents.clear()
             contents |= zip(blobs, git.read_blobs(top, blobs), strict=True)
             for commit in commits:
-                touched = [
-                    file for file in files[commit.id] if _is_memory(file.path) and _may_concern(file, id, contents)
-                ]
+                touched, left_out = files[commit.id]
                 now: dict[str, Memory] = {}
                 parents: list[dict[str, Memory]] = [{} for _ in commit.parents or ("",)]
                 for file in touched:
-                    for state, blob in zip((now, *parents), (file.after, *file.before), strict=True):
-                        state |= memories(file.path, blob) if blob else {}
-                found.append(_change(commit, now, parents))
-            found = [change for change in found if change.added or change.changed or change.removed]
+                    if _may_concern(file, id, contents):
+                        for state, blob in zip((now, *parents), (file.after, *file.before), strict=True):
+                            state |= memories(file.path, blob) if blob else {}
+                found.append(replace(_change(commit, now, parents), left_out=left_out if id is None else ()))
+            found = [change for change in found if change.added or change.changed or change.removed or change.left_out]
             if limit is not None and len(found) >= limit:
                 break
+    finally:
+        place.remove()
     return found if limit is None else found[:limit]
+
+
+_Files = dict[str, tuple[list[git.Touched], tuple[str, ...]]]  # of each commit: what to look at, what is left out
+
+
+def _pages(top: Path, places: Mapping[str, str], paths: Sequence[str]) -> Iterator[tuple[list[git.Commit], _Files]]:
+    """Commits with the files that they touched, so many at once as fit into memory. Raises MemlaneError: see _limit."""
+    for commits in _commits(top, paths):
+        touched, refused = git.touched(top, [commit.id for commit in commits], paths)
+        memories = {id: [file for file in files if _is_memory(file.path, places)] for id, files in touched.items()}
+        blobs = sorted({blob for files in memories.values() for file in files for blob in _blobs(file)})
+        sizes = {blob: size or 0 for blob, size in zip(blobs, git.sizes(top, blobs), strict=True)}
+        found: _Files = {}
+        page: list[git.Commit] = []
+        total = 0
+        for commit in commits:
+            large = [file for file in memories[commit.id] if any(sizes[blob] > git.MAX_BLOB for blob in _blobs(file))]
+            files = [file for file in memories[commit.id] if file not in large]
+            left_out = _left_out(Path(), refused[commit.id], [file.path for file in large], ())
+            found[commit.id] = files, tuple(map(str, left_out))
+            bytes = sum(sizes[blob] for file in files for blob in _blobs(file))
+            _limit(len(files), bytes)
+            if page and total + bytes > _PAGE_BYTES:
+                yield page, found
+                page, total = [], 0
+            page.append(commit)
+            total += bytes
+        if page:
+            yield page, found
+
+
+def _blobs(file: git.Touched) -> list[str]:
+    return [blob for blob in (*file.before, file.after) if blob]
 
 
 def _commits(top: Path, paths: Sequence[str]) -> Iterator[list[git.Commit]]:
@@ -244,8 +305,8 @@ def _change(commit: git.Commit, now: Mapping[str, Memory], parents: Sequence[Map
             kinds["changed"].append((id, memory.title))
     for id in sorted(set.intersection(*(set(parent) for parent in parents)) - set(now)):
         kinds["removed"].append((id, parents[0][id].title))
-    memories = {kind: tuple(items) for kind, items in kinds.items()}
-    return Change(commit.id, moment(commit.date), commit.author, commit.subject, **memories)
+    added, changed, removed = map(tuple, kinds.values())
+    return Change(commit.id, commit.date, commit.author, commit.subject, added, changed, removed)
 
 
 def _content(memory: Memory) -> Memory:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlane.core.dates import moment
 from memlane.core.errors import NotFound
 from memlane.gate import shown
 from memlane.history import git
@@ -20,8 +19,6 @@ from memlane.recall.address import Place, find, named
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
-
-_FIELDS = "%x01%H%x02%aI%x02%an%x02%s%x02"
 
 
 def history(bank: Bank, id: str) -> list[Version]:
@@ -69,11 +66,12 @@ def _commits(path: str) -> list[Version]:
     top = _repository(path)
     versions = []
     if git.run(top, "rev-parse", "--quiet", "--verify", "HEAD", ok=(0, 1)):
-        command = ("log", "--follow", "--name-only", "-z", f"--format={_FIELDS}", "--no-ext-diff", "--no-mailmap")
-        out = git.run(top, "--literal-pathspecs", *command, "--", git.relative(top, path) or path)
-        for part in out.decode(errors="replace").split("\x01")[1:]:
-            commit, at, author, subject, names = part.split("\x02", 4)
-            versions.append(Version(commit, moment(at), author, subject, names.strip("\0\n").partition("\0")[0]))
+        command = ("log", "--follow", "--raw", "--no-abbrev", "-z", "--format=%H", "--no-ext-diff", "--no-textconv")
+        out = git.run(top, git.LITERAL, *command, "--", git.relative(top, path) or path)
+        paths = {entry.commit: entry.path for entry in git.entries(out) if git.usable(entry.path)}
+        for commit in git.facts(top, list(paths)):
+            version = Version(commit.id, commit.authored, commit.author, commit.subject, paths[commit.id])
+            versions.append(version)
     if not versions:
         later = "Commit it, and it has a history from then on."
         hint = later if os.path.exists(path) else "`memlane list` shows the ids."

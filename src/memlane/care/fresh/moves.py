@@ -1,7 +1,8 @@
 """Where code went that is gone from its place: git knows the rename, or another file has the same content.
 
 Runs a handful of git commands however many files are gone, and none when no file is. Outside a repository nothing is
-found. Writes nothing.
+found. Writes nothing. git compares commits and its index only: to compare the work tree, it would run the filters that
+the repository names.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from memlane.history import git
 _HOPS = 5  # how many renames of one file are followed
 _UNTRACKED = 1_000  # how many untracked files are compared
 _HOLDERS = 50  # how many files are searched for a symbol that is gone from its own
-_STATUS = ("--relative", "--name-status", "--diff-filter=R", "-z")
+_STAGED = 1_000  # how many added files are compared with those that are gone, but not from git's index
+_RAW = ("--relative", "--raw", "--no-abbrev", "-z", "--no-ext-diff", "--no-textconv")
 
 
 def renames(project: Path, gone: Collection[str], past: dict[str, str]) -> dict[str, str]:
@@ -27,7 +29,7 @@ def renames(project: Path, gone: Collection[str], past: dict[str, str]) -> dict[
 
     `past` holds the renames in commits that are known already (path -> its next name, or ""); new ones are added to it.
     """
-    uncommitted = dict(_renamed(_git(project, "diff", "-M", "--no-ext-diff", *_STATUS, "HEAD")))
+    uncommitted = _uncommitted(project)
     new_paths: dict[str, str] = {}
     left = {path: path for path in gone}  # where it was last seen -> what it was called at first
     for _ in range(_HOPS):
@@ -42,41 +44,50 @@ def renames(project: Path, gone: Collection[str], past: dict[str, str]) -> dict[
     return new_paths
 
 
+def _uncommitted(project: Path) -> dict[str, str]:
+    """The new names of files that were renamed since the last commit, where git's index has the new name."""
+    staged = list(_entries(_git(project, "diff-index", "--cached", "-M", *_RAW, "HEAD")))
+    renamed = {entry.old_path: entry.path for entry in staged if entry.status.startswith("R")}
+    added = [entry.path for entry in staged if entry.status == "A"][:_STAGED]
+    gone = _names(project, "ls-files", "-d")[:_STAGED] if added else []
+    if not gone:
+        return renamed
+    # Moved by hand, and only the new name added: for git's index, that is a copy.
+    copies = ("-C", "--find-copies-harder", "--diff-filter=C", *_RAW, "HEAD", "--", *gone, *added)
+    listing = _git(project, git.LITERAL, "diff-index", "--cached", *copies)
+    return {entry.old_path: entry.path for entry in _entries(listing) if entry.old_path in gone} | renamed
+
+
 def _committed(project: Path, paths: Iterable[str]) -> dict[str, str]:
     """The new names that these paths got in the commits that removed them."""
-    wanted = set(paths)
-    listing = _git(
-        project, "--literal-pathspecs", "log", "--no-renames", "--diff-filter=D", "--name-only", "--relative", "-z",
-        "--format=%x01%H", "--no-ext-diff", "HEAD", "--", *sorted(wanted),
-    )  # fmt: skip
+    wanted = sorted(set(paths))
+    try:
+        ids = git.revisions(project, "HEAD", "--", *wanted)
+        deleted = list(git.differences(project, ids, "--relative", "--no-renames", "--diff-filter=D", "--", *wanted))
+    except MemlaneError:
+        return {}
     removed: dict[str, str] = {}  # path -> the latest commit that removed it
-    for part in listing.split("\x01")[1:]:
-        commit, *names = (name.strip("\n") for name in part.split("\0"))
-        for name in names:
-            if name in wanted:
-                removed.setdefault(name, commit)
+    for entry in deleted:
+        removed.setdefault(entry.path, entry.commit)
     steps: dict[str, str] = {}
     for commit in dict.fromkeys(removed.values()):
-        for old, new in _renamed(_git(project, "diff-tree", "-r", "-M", "--no-commit-id", *_STATUS, commit)):
-            if removed.get(old) == commit:
-                steps[old] = new
+        listing = _git(project, "diff-tree", "-r", "-M", "--no-commit-id", "--diff-filter=R", *_RAW, commit)
+        steps |= {entry.old_path: entry.path for entry in _entries(listing) if removed.get(entry.old_path) == commit}
     return steps
 
 
-def _renamed(listing: str) -> Iterator[tuple[str, str]]:
-    """(old, new) of each rename that git lists."""
-    words = iter(listing.split("\0"))
-    for word in words:
-        if word.startswith("R"):
-            yield next(words), next(words)
+def _entries(listing: str) -> Iterator[git.Entry]:
+    """The differences that git lists, of plain names."""
+    return (entry for entry in git.entries(os.fsencode(listing)) if git.usable(entry.path))
 
 
 def same_content(project: Path, code: Code, blobs: Collection[str]) -> dict[str, str]:
     """Blob -> the file that has this content now; none where several files have it."""
-    candidates = set(_names(project, "ls-files", "-o", "--exclude-standard")[:_UNTRACKED])
+    untracked = _names(project, "ls-files", "-o", "--exclude-standard")[:_UNTRACKED]
+    candidates = {path for path in untracked if git.usable(path)}
     for entry in _names(project, "ls-files", "-s"):
         facts, _, path = entry.partition("\t")
-        if facts.split(" ")[1] in blobs:
+        if facts.split(" ")[1] in blobs and git.usable(path):
             candidates.add(path)
     holders: dict[str, list[str]] = {blob: [] for blob in blobs}
     for path in candidates:
@@ -89,7 +100,8 @@ def same_content(project: Path, code: Code, blobs: Collection[str]) -> dict[str,
 def same_symbol(project: Path, code: Code, path: str, symbol: str, hash: str) -> str | None:
     """The other file of the same language with a symbol of this name and text; None if there are several."""
     name, suffix = symbol.rpartition(".")[2], os.path.splitext(path)[1]
-    candidates = _names(project, "grep", "--untracked", "-l", "-F", "-w", "-e", name, "--", f"*{suffix}")
+    command = ("grep", "--no-color", "--no-textconv", "--untracked", "-l", "-F", "-w", "-e", name)
+    candidates = [other for other in _names(project, *command, "--", f"*{suffix}") if git.usable(other)]
     holders = []
     for other in [other for other in candidates if other != path][:_HOLDERS]:
         with suppress(Gone, Unreadable, Unparsable):

@@ -50,6 +50,8 @@ def history(bank: Bank, id: str, version: str | None, as_json: bool) -> None:
 def log(bank: Bank, id: str | None, limit: int, as_json: bool) -> None:
     """List the git commits that changed memories (or the one of ID), the newest first: + added, ~ changed, - removed.
 
+    ! marks a file that was left out, and why: a name that leads out of the bank, or one that is too large.
+
     \b
     $ memlane log -n 5
     $ memlane log notes:deploy-day
@@ -62,5 +64,6 @@ def log(bank: Bank, id: str | None, limit: int, as_json: bool) -> None:
         print_rows([(change.commit[:12], (iso(change.date) or "")[:10], change.author, change.subject)])
         for sign, memories in (("+", change.added), ("~", change.changed), ("-", change.removed)):
             print_rows((sign, id, title) for id, title in memories)
+        print_rows(("!", path) for path in change.left_out)
     if not changes:
         say("no commit has memories yet")

@@ -10,7 +10,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.lanes import NAMES
-from memlane.surfaces.cli.output import print_json, say
+from memlane.surfaces.cli.output import print_json, say, say_notes
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -97,6 +97,7 @@ def with_bank(command: Command) -> Command:
     def run(*args: Any, **kwargs: Any) -> None:
         when = kwargs.pop("as_of", None)
         with open_bank(click.get_current_context()) as today, today.as_of(when) if when is not None else today as bank:
+            say_notes(map(str, bank.left_out))
             command(bank, *args, **kwargs)
             _say_distrust(bank)
 
