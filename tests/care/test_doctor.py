@@ -26,6 +26,7 @@ from conftest import tree, trusted
 from memlane import Bank
 from memlane.care.checks import DEEP, checks
 from memlane.care.doctor import SEVERITIES, Finding, examine, treat
+from memlane.config import user_state
 from memlane.core.dates import utc_now
 from memlane.surfaces.clients.health import CHECK as CLIENTS
 from samples import LANES, draft
@@ -138,6 +139,13 @@ def left_over(site: Site) -> Planted:
     path = site.write(".trash/.memlane-1-abc.tmp", "half a no")
     os.utime(path, (1, 1))
     return [(path, "was left by an interrupted write that was never acknowledged", f"rm {path}")]
+
+
+def scratch(site: Site) -> Planted:
+    path = user_state() / "scratch/past-of-nobody"
+    path.mkdir(parents=True)
+    why = "was left by a killed command: a copy of memories, as they were or as they are"
+    return [(str(path), why, f"rm -r {path}")]
 
 
 def names(site: Site) -> Planted:
@@ -377,7 +385,7 @@ def git_merge(site: Site) -> Planted:
     with pytest.raises(subprocess.CalledProcessError):
         site.git("merge", "theirs")
     path.write_text("Ours and theirs.")
-    fix = f"Resolve it, then: git -C {site.folder} add .memories/deploys.md"
+    fix = f"Resolve it, then: git -C {site.folder} add -- .memories/deploys.md"
     return [(str(path), "is in a merge that is not finished", fix)]
 
 
