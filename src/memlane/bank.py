@@ -70,6 +70,7 @@ class _Opened:
         self._index: Index | None = None
         self.tombstones = Tombstones(settings.root / tombstones.FILE)
         self._copy: Copy | None = None  # of a bank of the past
+        self.left_out: tuple[Problem, ...] = ()  # the files of its commit that it does not have
         self._watch: Watch | None = None
 
     def __enter__(self) -> Self:
@@ -234,13 +235,8 @@ class Bank(_Opened):
 
         copy = past.copy(self.config, when)
         bank = Bank(copy.settings)
-        bank._copy = copy
+        bank._copy, bank.left_out = copy, copy.problems
         return bank
-
-    @property
-    def left_out(self) -> tuple[Problem, ...]:
-        """Of a bank of the past: the files of its commit that it leaves out, and why."""
-        return self._copy.problems if self._copy else ()
 
     def original(self, memory: Memory) -> Memory:
         """A memory of a bank of the past with the path that it has in the project; any other as it is."""

@@ -29,6 +29,19 @@ from repositories import git, save
 OLD = '"""Checks tokens."""\n\n\ndef check(token):\n    return token == "right"\n' + "# a line\n" * 20
 
 
+@pytest.fixture
+def old(repo: Path) -> Path:
+    """A note that was made and changed."""
+    with Bank.open(repo) as bank:
+        bank.add("Deploys go out on Tuesdays.", title="day")
+        save(repo, "One", "2025-01-10")
+        bank.update("notes:day", text="Deploys go out on Mondays.")
+        save(repo, "Two", "2025-02-10")
+        bank.delete("notes:day")
+        save(repo, "Three", "2025-03-10")
+    return repo
+
+
 # -- programs
 
 
@@ -153,6 +166,19 @@ def test_a_rename_that_is_in_the_index_or_in_a_commit_is_still_found(trapped: Pa
     assert found["notes:moved"] == {"elsewhere.py"}
     assert found["notes:byhand"] == {"hand.py"}
     assert found["notes:committed"] == {"there.py"}
+
+
+def test_what_a_partial_clone_lacks_is_not_fetched(old: Path, run: Run, tmp_path: Path) -> None:
+    git(old, "config", "uploadpack.allowFilter", "true")
+    part, canary, script = tmp_path / "part", tmp_path / "canary", tmp_path / "evil.sh"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{old}", str(part))
+    script.write_text(f"#!/bin/sh\ntouch {canary}\n")
+    script.chmod(0o755)
+    git(part, "config", "remote.origin.uploadpack", str(script))
+    for command in (["log"], ["list", "--as-of", "HEAD~1"], ["audit", "--history"]):
+        result = run("--bank", part, *command)
+        assert (result.code, "`git fetch --refetch --no-filter` brings it" in result.err) == (1, True), command
+    assert not canary.exists()
 
 
 def test_a_folder_that_passes_for_a_bare_repository_is_not_asked(repo: Path, run: Run, tmp_path: Path) -> None:

@@ -203,8 +203,15 @@ def _refused(lines: Sequence[str]) -> MemlaneError:
     if any("dubious ownership" in line for line in lines):
         trust = next((visible(line.strip()) for line in lines if "safe.directory" in line), "See `git help config`.")
         return MemlaneError("git does not trust this repository: it is another user's.", hint=trust, code="git")
+    if any("lazy fetching disabled" in line for line in lines):
+        return _missing()
     hint = visible(lines[0])[:500] if lines else "Run `git status` there."
     return MemlaneError("git could not do that.", hint=hint, code="git")
+
+
+def _missing() -> MemlaneError:
+    hint = "In a partial clone, `git fetch --refetch --no-filter` brings it; else run `git fsck`."
+    return MemlaneError("git does not have all files of that commit, or one is too large.", hint=hint, code="git")
 
 
 def top(folder: str | Path) -> Path | None:
