@@ -330,7 +330,8 @@ def test_a_small_repository_with_billions_of_files_is_refused(
     when = commit(repo, folder)
     result = run("--bank", repo, "list", "--as-of", when)
     assert (result.code, "git lists more than" in result.err) == (1, True)
-    assert run("--bank", repo, "log").code == 1
+    result = run("--bank", repo, "log")
+    assert (result.code, "of memory" in result.err or "took longer" in result.err) == (1, True)
     assert os.listdir(user_state() / "scratch") == []
 
 

@@ -56,7 +56,7 @@ _ENCODING = re.compile(
 )
 PLAIN = frozenset({"100644", "100755"})
 SECONDS = 120.0  # that one call of git may take
-MAX_MEMORY = 4 * 1024**3  # of git; what it maps of its packs is not counted
+MAX_MEMORY = 2 * 1024**3  # of git; what it maps of its packs is not counted
 MAX_OUTPUT = 256 * 1024 * 1024
 MAX_LISTING = 32 * 1024 * 1024  # some 200,000 files
 MAX_BLOB = 64 * 1024 * 1024
@@ -113,8 +113,9 @@ def run(folder: str | Path, *args: str, input: bytes = b"", ok: Sequence[int] = 
     )  # fmt: skip
     out, words, late = _conversation(process, input, most)
     if late or len(out) > most:
-        why = f"git took longer than {SECONDS:.0f} seconds." if late else f"git lists more than {most:,} bytes."
-        raise MemlaneError(why, hint="Look at that commit with git itself; it may be made to be too large.", code="git")
+        raise _endless(
+            f"git took longer than {SECONDS:.0f} seconds." if late else f"git lists more than {most:,} bytes."
+        )
     if process.returncode not in ok:
         raise _refused(words.decode(errors="replace").strip().splitlines())
     return out
@@ -203,10 +204,16 @@ def _refused(lines: Sequence[str]) -> MemlaneError:
     if any("dubious ownership" in line for line in lines):
         trust = next((visible(line.strip()) for line in lines if "safe.directory" in line), "See `git help config`.")
         return MemlaneError("git does not trust this repository: it is another user's.", hint=trust, code="git")
+    if any("out of memory" in line.lower() for line in lines):
+        return _endless(f"git needs more than {MAX_MEMORY:,} bytes of memory.")
     if any("lazy fetching disabled" in line for line in lines):
         return _missing()
     hint = visible(lines[0])[:500] if lines else "Run `git status` there."
     return MemlaneError("git could not do that.", hint=hint, code="git")
+
+
+def _endless(why: str) -> MemlaneError:
+    return MemlaneError(why, hint="Look at it with git itself: a commit may be made to be too large.", code="git")
 
 
 def _missing() -> MemlaneError:
