@@ -92,7 +92,9 @@ def test_the_plugin_without_memlane_says_so_once_and_is_never_in_the_way(tmp_pat
         )
         assert done.stderr == b""
         said[event] = done.stdout
-    assert json.loads(said.pop("SessionStart")) == {"systemMessage": "memlane is not installed: pip install memlane"}
+    assert json.loads(said.pop("SessionStart")) == {
+        "systemMessage": "memlane is not installed: run pipx install . in a checkout of memlane"
+    }
     assert set(said.values()) == {b""}
 
 

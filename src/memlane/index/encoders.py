@@ -270,7 +270,7 @@ def _package(name: str, encoder: str) -> Any:
     except ImportError:
         raise ConfigError(
             f"The encoder {encoder!r} needs the package {name!r}.",
-            hint=f"Install it with: pip install 'memlane[{encoder.partition(':')[0]}]'",
+            hint=f"Install it beside memlane: pip install {name}",
             code="encoder_missing",
         ) from None
 
