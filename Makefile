@@ -1,30 +1,46 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SYSTEM ?= yes  # SYSTEM=no: leave the system's packages (apt) alone
+WHEELS ?= --only-binary :all:  # a source package would run its own code, and fetch what builds it without hashes
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 
 help:  ## show these targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(VENV)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+$(VENV)/.ready: pyproject.toml requirements-dev.txt
+	@echo "pip: installing $$(grep -c '==' requirements-dev.txt) packages into $(VENV), each checked by its hash (requirements-dev.txt)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --require-hashes $(WHEELS) --requirement requirements-dev.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
 
-setup: $(VENV)/.ready  ## make .venv with memlane and its tools
+setup: $(VENV)/.ready  ## make .venv with memlane and its tools, all of them locked
+
+lock:  ## write requirements-dev.txt anew; UPGRADE=--upgrade takes the newest versions (needs uv)
+	$(PYTHON) scripts/lock.py $(UPGRADE)
+
+sbom: setup  ## write dist/memlane.cdx.json: what a user of memlane installs (CycloneDX)
+	$(BIN)/python scripts/sbom.py dist/memlane.cdx.json
 
 demo: setup  ## see memlane do its main job in a throwaway folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh
 
-test: setup node lint  ## lint, types and all tests
+test: setup node lint  ## lint, types and all tests; SYSTEM=no never touches apt
 	$(BIN)/python -m pytest -n 2
 
 # Clients of the MCP server that others wrote come from npm. Without it their tests are skipped, and say so.
+# Versions are exact, and no package's scripts are run. A lock file is not kept: npm writes the address of the registry
+# that it used into each entry, so the file of one network is wrong in another. What these depend on is not locked.
 NODE := .node/.ready
 $(NODE): tests/clients/package.json
-	@if ! command -v npm >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	@if [ "$(strip $(SYSTEM))" != no ] && ! command -v npm >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "apt: installing nodejs and npm on this system (make test SYSTEM=no leaves it alone)"; \
 		apt-get update -qq && apt-get install -qq --no-install-recommends nodejs npm >/dev/null; fi || true
-	@if command -v npm >/dev/null; then mkdir -p .node && cp $< .node/ && cd .node && \
+	@if command -v npm >/dev/null; then \
+		echo "npm: installing $$(grep -o '"@.*": "[0-9].*"' $< | tr -d '", ' | tr ':\n' '@ ')into .node, without running their scripts"; \
+		mkdir -p .node && cp $< .node/ && cd .node && \
 		npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error && touch .ready; \
 		else echo "npm is not here: the tests with other people's MCP clients are skipped"; fi || \
 		echo "npm could not install other people's MCP clients: their tests are skipped"
@@ -34,6 +50,7 @@ node: $(NODE)
 # The clients that agents run in. Their installation scripts only put the program for this machine in its place.
 AGENTS := .clients/.ready
 $(AGENTS): tests/clients/agents/package.json
+	@echo "npm: installing the clients of $< into .clients, and running the scripts of two of them"
 	mkdir -p .clients && cp $< .clients/ && cd .clients && \
 		npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
 	for script in @anthropic-ai/claude-code/install.cjs opencode-ai/postinstall.mjs; do \
@@ -65,4 +82,4 @@ fuzz: setup  ## look for inputs that break a parser, with new examples each time
 clean:  ## remove what the targets made
 	rm -rf $(VENV) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup demo test node test-clients lint bench torture fuzz clean
+.PHONY: help setup lock sbom demo test node test-clients lint bench torture fuzz clean
