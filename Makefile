@@ -73,6 +73,18 @@ bench: setup  ## print the speed table (docs/benchmarks.md)
 torture: setup  ## five minutes of killed processes, full disks and merges on one bank (docs/reliability.md)
 	$(BIN)/python tests/torture.py --seconds 300
 
+torture-power: setup  ## two minutes of lost power on a file system of its own (needs root and loop devices)
+	$(BIN)/python tests/torture_power.py --rounds 4
+
+torture-errors: setup  ## a minute and a half of EIO and ENOSPC in every call that writes (needs strace)
+	$(BIN)/python tests/torture_errors.py --seconds 90
+
+torture-server: setup  ## stopped lock holders and a damaged index under a running MCP server
+	$(BIN)/python tests/torture_server.py
+
+torture-links: setup  ## two minutes of links at every name of a bank, under every command
+	$(BIN)/python tests/torture_links.py --seconds 120
+
 fuzz: setup  ## look for inputs that break a parser, with new examples each time, then the slowest ones
 	MEMLANE_FUZZ=1 $(BIN)/python -m pytest tests/test_fuzz.py
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python tests/guided.py; \
@@ -82,4 +94,5 @@ fuzz: setup  ## look for inputs that break a parser, with new examples each time
 clean:  ## remove what the targets made
 	rm -rf $(VENV) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup lock sbom demo test node test-clients lint bench torture fuzz clean
+.PHONY: help setup lock sbom demo test node test-clients lint bench torture torture-power torture-errors \
+	torture-server torture-links fuzz clean

@@ -30,7 +30,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memlane import Bank
-from memlane.config import trust, user_state
 from samples import words
 from torturing import ALIVE, GONE, MEMLANE, Item, Journal, mark, read_journal, secret_of, text_of
 
@@ -122,7 +121,7 @@ class Storm:
         self._git("config", "gc.auto", "0")
         self._memlane("init", "--git")
         (self.project / "memlane.toml").write_text((self.project / "memlane.toml").read_text() + CONFIG)
-        trust.record(user_state(), self.project / "memlane.toml")
+        self._memlane("trust", "--yes")
         self._memlane("add", "What all share.", "--title", "shared")
         self._commit()
 

@@ -63,7 +63,7 @@ def connect(
         click.echo(f"{change.path}\t{change.what}")
     say_notes(done.notes)
     if "/.cache/" in _command():
-        say("note: This memlane lies in a cache; install it for good (`uv tool install .` in a checkout) and connect again.")
+        say("note: This memlane lies in a cache; install it for good (`pipx install .`) and connect again.")
 
 
 @click.command()
