@@ -68,7 +68,7 @@ class _Opened:
         self._opening = RLock()  # two threads must not open the same thing twice
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
-        self.tombstones = Tombstones(settings.root / tombstones.FILE)
+        self.tombstones = Tombstones(settings.root / tombstones.FILE, private=config.forgotten_texts(settings.root))
         self._copy: Copy | None = None  # of a bank of the past
         self.left_out: tuple[Problem, ...] = ()  # the files of its commit that it does not have
         self._watch: Watch | None = None
@@ -236,6 +236,7 @@ class Bank(_Opened):
         copy = past.copy(self.config, when)
         bank = Bank(copy.settings)
         bank._copy, bank.left_out = copy, copy.problems
+        bank.tombstones.private = self.tombstones.private
         return bank
 
     def original(self, memory: Memory) -> Memory:
@@ -526,10 +527,12 @@ class Bank(_Opened):
         with suppress(NotFound, InvalidInput):
             memory = self.get(id)
             if self.tombstones.held(memory):
-                return replace(memory, remarks=self.tombstones.lift(memory.text))
+                return replace(memory, remarks=self.tombstones.keep(memory))
         for lane in [self.lane(name)] if name else map(self.lane, NAMES):
             if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
-                return self._indexed(lane.recover(native))
+                memory = self._indexed(lane.recover(native))
+                why = self.held(memory)  # it says what was forgotten since
+                return replace(memory, remarks=(*memory.remarks, why)) if why else memory
         raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
 
     def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:
@@ -568,16 +571,21 @@ class Bank(_Opened):
                     yield item
 
     def held(self, memory: Memory) -> str | None:
-        """Why a memory is held back: it was deleted, and its file came back by git or by hand. None nearly always.
+        """Why a memory is held back: it was deleted or forgotten, and came back by git or by hand. None nearly always.
 
         It is in no list, search or prompt until somebody says what is wanted.
         """
-        day = self.tombstones.held(memory)
-        if day is None:
+        deleted = self.tombstones.held(memory)
+        if deleted is None:
             return None
         id = gate.shown(memory.id)
+        if day := self.tombstones.forgotten(memory.text, memory.id, memory.title):
+            return (
+                f"{id} says what was forgotten on {day}; it is held back: `memlane restore {id}` keeps it, "
+                f"`memlane forget {id}` removes it again"
+            )
         return (
-            f"{id} was deleted on {day} and came back unchanged; it is held back: `memlane restore {id}` keeps it, "
+            f"{id} was deleted on {deleted} and came back unchanged; it is held back: `memlane restore {id}` keeps it, "
             f"`memlane rm {id}` deletes it again"
         )
 

@@ -189,7 +189,7 @@ def test_it_does_not_come_back_by_itself(open_bank: Bank, folder: Path, lane: st
     bank = open_bank
     memory = bank.add(words("gone"), lane=lane, title=None if lane == "vault" else "Gone", **FIELDS[lane])
     forget(bank, [memory.id])
-    assert capture(bank, transcript(folder.parent / "session.jsonl", memory.text + "\n.")).captured == 1
+    assert capture(bank, transcript(folder.parent / "session.jsonl", memory.text + "\n.")).captured == 0
     assert capture(bank, transcript(folder.parent / "other.jsonl", memory.text)).captured == 0
     with pytest.raises(NotFound):
         bank.restore(memory.id)
@@ -219,7 +219,7 @@ def test_other_memories_stay_byte_for_byte(open_bank: Bank, folder: Path) -> Non
     before = {path: data for path, data in tree(folder).items() if "/indices/" not in path}
     forget(bank, ["notes:title-1"])
     after = {path: data for path, data in tree(folder).items() if "/indices/" not in path}
-    del before[".memories/title-1.md"], before[".memories/tombstones.jsonl"], after[".memories/tombstones.jsonl"]
+    del before[".memories/title-1.md"]
     assert after == before
     assert (folder / ".memories/empty").is_dir()
 
@@ -460,4 +460,4 @@ def test_git_sees_the_deletion_as_any_other(repo: Path) -> None:
         id = bank.add(words("plan"), title="Plan").id
         save(repo)
         forget(bank, [id])
-    assert git(repo, "status", "--porcelain").splitlines() == ["D .memories/plan.md", "?? .memories/tombstones.jsonl"]
+    assert git(repo, "status", "--porcelain").splitlines() == ["D .memories/plan.md"]

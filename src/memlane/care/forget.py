@@ -2,8 +2,9 @@
 
     plan(bank, ["notes:plan"]).left       what cannot be reached from here: git's history, transcripts, backups
 
-A deletion (`Bank.delete`) can be undone; this cannot. It leaves a tombstone, a keyed hash that keeps capture and import
-from bringing the text back. Copies go first and the memory itself last, so that after an interruption a second call
+A deletion (`Bank.delete`) can be undone; this cannot. What was forgotten is remembered as keyed hashes in the user's
+state folder (`memlane.disk.forgotten`), so that it does not come back, not even with a word changed; nothing about it
+stays in the bank. Copies go first and the memory itself last, so that after an interruption a second call
 finds the rest. Files are unlinked, not overwritten: what a disk or a file system keeps of them is out of our reach.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from memlane import config, gate
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.disk import anchors, derived, files, log, scratch, trash
+from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
 from memlane.history import git, undo
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 TRANSCRIPTS = (".claude/projects", ".codex/sessions", ".gemini/tmp", ".cursor/projects")
+_PAST = "past"  # in the state folder: banks of the past, for as long as somebody looks at them
+_LOGS = ("hook.log", "hook.log.1")
 EXPORTS = ("*.md", "*.mdc", ".claude/*.md", ".github/*.md", ".cursor/rules/*.mdc")
 
 
@@ -83,6 +88,12 @@ class _Target:
         """Each text that it has or had, once."""
         return tuple(dict.fromkeys(text for trace in self.traces for text in trace.texts if plain(text)))
 
+    @property
+    def gone(self) -> Gone:
+        """What has to be remembered of it, so that it stays forgotten."""
+        marks = tuple(mark for trace in self.traces for mark in trace.marks)
+        return Gone(self.id, self.texts, marks, self.lane.answers.ids_are_random)
+
     def needles(self, *, every: bool = False, least: int = TELLING) -> set[bytes]:
         """What tells that bytes hold one of its texts."""
         marks = [mark for trace in self.traces for mark in trace.marks]
@@ -97,11 +108,12 @@ def plan(bank: Bank, ids: Sequence[str]) -> Forgotten:
 def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     """Remove memories for good, there or deleted, with all that is derived from them. There is no way back.
 
-    Leaves tombstones. Raises NotFound before anything is changed, StorageError; call again after that.
+    Remembers it in the user's state folder. Raises NotFound before anything is changed, StorageError; call again then.
     """
     targets = _targets(bank, ids)
     done = _planned(bank, targets)
-    bank.tombstones.bury(*((target.id, text) for target in targets for text in target.texts))
+    own = {target.id for target in targets}
+    bank.tombstones.forget([target.gone for target in targets], (one for one in bank.memories() if one.id not in own))
     bank.close()  # an open index would be written again
     _remove_index(bank)
     for path in _temporary(bank):
@@ -110,6 +122,8 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     for target in targets:
         for path in _holding(bank, target):
             files.remove(path)
+        for path in _past_copies(target):
+            shutil.rmtree(path, ignore_errors=True)  # follows no link
         for file in _exported(bank, target):
             with suppress(MemlaneError):  # then the file is listed below as one that still has it
                 export.write_block(bank, file)  # the memory is held back by now, and not in the block
@@ -285,15 +299,20 @@ def _forget_id(bank: Bank, id: str) -> None:
     if os.path.isfile(path) and _has_any(path, quoted):
         anchors.compact(path, drop=[id])
     state = config.user_state()
-    lines = [path + log.REJECTED, *(os.fspath(state / name) for name in ("hook.log", "hook.log.1"))]
+    lines = [path + log.REJECTED, *(os.fspath(state / name) for name in _LOGS)]
     for file in lines:
         if os.path.isfile(file) and _has_any(file, [id.encode()]):
             log.remove_lines(file, lambda line: id.encode() in line)
     for file in map(os.fspath, (state / "sessions").glob("*.json")):
         with suppress(OSError, ValueError, TypeError):
-            shown = json.loads(Path(file).read_bytes())
-            if id in shown:
-                files.replace(file, json.dumps([other for other in shown if other != id]).encode())
+            data = Path(file).read_bytes()
+            if id in json.loads(data):
+                files.replace(file, _without(data, id))
+
+
+def _without(data: bytes, id: str) -> bytes:
+    """What a session was shown, without an id. Raises ValueError, TypeError."""
+    return json.dumps([other for other in json.loads(data) if other != id]).encode()
 
 
 def _remove_empty(bank: Bank, path: str) -> None:
@@ -373,9 +392,17 @@ def _elsewhere(bank: Bank, target: _Target, targets: Iterable[_Target]) -> Itera
 def _in_state(target: _Target) -> Iterator[Left]:
     """Files in memlane's own folder for this user that hold its words, such as backups of clients' files."""
     needles = target.needles()
-    for path in _walk(os.fspath(config.user_state())) if needles else ():
+    state = os.fspath(config.user_state())
+    for path in _walk(state) if needles else ():
+        folder = os.path.relpath(path, state).split(os.sep)[0]
+        if folder in (_PAST, *_LOGS):
+            continue  # removed as a whole, or line by line
         with suppress(OSError):
-            if _has_any(path, needles):
+            data = Path(path).read_bytes()
+            if folder == "sessions":
+                with suppress(ValueError, TypeError):
+                    data = _without(data, target.id)
+            if any(needle in data for needle in needles):
                 yield Left(path, f"has words of {target.id}", f"rm {shlex.quote(path)}")
 
 

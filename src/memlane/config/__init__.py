@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memlane.config import trust
 from memlane.core.errors import ConfigError, NotEnabled, NotTrusted, StorageError
@@ -26,6 +26,9 @@ from memlane.core.toml import load_toml
 from memlane.disk import files
 from memlane.gate import shown
 from memlane.lanes import LANES, NAMES
+
+if TYPE_CHECKING:
+    from memlane.disk.forgotten import ForgottenTexts
 
 PROJECT_FILE = "memlane.toml"
 SEED_FILE = "config.toml"  # seed 003's name for it; read where it has a [memory] table
@@ -501,6 +504,20 @@ def user_bank() -> Path:
 def user_state() -> Path:
     """Where memlane keeps what belongs to this machine: backups of changed configurations, logs."""
     return _expanded(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "memlane"
+
+
+def forgotten_texts(bank: Path) -> ForgottenTexts:
+    """What was forgotten of a bank: a file in `user_state`, named after the bank's real path."""
+    from hashlib import sha256
+
+    from memlane.disk.forgotten import FOLDER, ForgottenTexts
+
+    place = os.path.realpath(bank)
+    try:
+        folder = user_state() / FOLDER
+    except ConfigError:
+        return ForgottenTexts()
+    return ForgottenTexts(folder / f"{sha256(os.fsencode(place)).hexdigest()[:32]}.jsonl", bank=place)
 
 
 def user_file() -> Path | None:

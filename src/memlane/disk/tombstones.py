@@ -10,6 +10,9 @@ branches. Lines are only appended, by files.append_lines; the first deletion mak
 
 Capture and import ask `deleted`, which looks at the text alone. A file that comes back another way (git, cp, an editor)
 is checked with `held`, which looks at text and id. This module deletes nothing itself.
+
+What `forget` removes leaves no hash here, for whoever has the file could test guesses: see `memlane.disk.forgotten`,
+which this module asks as well.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +30,7 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
 from memlane.disk import files, log
+from memlane.disk.forgotten import ForgottenTexts, Gone
 from memlane.disk.names import refuse_link
 
 FILE = "tombstones.jsonl"
@@ -46,8 +50,15 @@ def plain(text: str) -> str:
 class Tombstones:
     """The deletions of one bank. Without a path (a lane without a bank) there are none, and none are written."""
 
-    def __init__(self, path: str | Path | None = None, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        private: ForgottenTexts | None = None,
+    ) -> None:
         self.path = None if path is None else os.path.abspath(path)
+        self.private = private or ForgottenTexts()
         self.clock = clock
         self._at = log.Position()
         self._clear()
@@ -63,19 +74,31 @@ class Tombstones:
         """Whether anything was ever deleted here; False when the file cannot be read."""
         with suppress(StorageError):
             self._read()
-        return bool(self._keys)
+        if self._keys:
+            return True
+        with suppress(StorageError):
+            return self.private.any()
+        return False
 
     # -- asking
 
     def deleted(self, text: str) -> str | None:
-        """The day on which this text was deleted; None when it was not, or when somebody wanted it back since."""
-        return _day(self._standing(text))
+        """The day on which this text was deleted, or one like it forgotten; None when somebody wanted it back since."""
+        return self.forgotten(text) or _day(self._standing(text))
+
+    def forgotten(self, text: str, id: str = "", title: str = "") -> str | None:
+        """The day on which something was forgotten that this text, or a memory of this id, would bring back."""
+        with suppress(StorageError):  # `problems` says so, and nothing is hidden because of it
+            return self.private.day(text, id, title)
+        return None
 
     def held(self, memory: Memory) -> str | None:
-        """The day on which this very memory, its id with its text, was deleted; None nearly always.
+        """The day on which this very memory, its id with its text, was deleted, or one like it forgotten.
 
-        None, too, when the file cannot be read: `problems` says so, and nothing is hidden because of it.
+        None nearly always, and when the file cannot be read: `problems` says so, and nothing is hidden because of it.
         """
+        if day := self.forgotten(memory.text, memory.id, memory.title):
+            return day
         try:
             ids = self._known_ids(memory.id)
         except StorageError:
@@ -83,18 +106,25 @@ class Tombstones:
         return _day([stone for stone in self._standing(memory.text) if stone.id in ids]) if ids else None
 
     def knows(self, id: str) -> bool:
-        """Whether a memory of this id was deleted and not kept since."""
+        """Whether a memory of this id was deleted or forgotten and not kept since."""
+        with suppress(StorageError):
+            if self.private.knows(id):
+                return True
         ids = self._known_ids(id)
         hashes = {line[_HASH] for line in self._lines if line[_ID] in ids} if ids else set()
         return any(stone.id in ids for hash in hashes for stone in self._standing_of(hash))
 
     def was(self, id: str, text: str) -> bool:
         """Whether a memory of this id had this text when it was deleted, and nobody has wanted it back since."""
+        with suppress(StorageError):
+            if self.private.was(id, text):
+                return True
         ids = set(self._hashes_of_id(id))
         return any(stone.id in ids for stone in self._standing(text))
 
     def problems(self) -> Iterator[Problem]:
         """Why the file cannot be read, or its first line that is not a tombstone; the other lines still count."""
+        yield from self.private.problems()
         try:
             self._read()
         except StorageError as error:
@@ -138,18 +168,45 @@ class Tombstones:
         if data:
             files.append_lines(path, data)
 
-    def lift(self, text: str) -> tuple[str, ...]:
+    def forget(self, gone: Sequence[Gone], others: Iterable[Memory]) -> None:
+        """Remember, in the user's state folder alone, what is removed for good: see ForgottenTexts.remember.
+
+        Earlier lines about these texts and ids go: who has the file could test guesses with them. Raises StorageError.
+        """
+        self.private.remember(gone, others)
+        self._read()
+        hashes = {hash for memory in gone for text in memory.texts for hash in self._hashes_of_text(text)}
+        ids = {hash for memory in gone for hash in self._hashes_of_id(memory.id)}
+        hashes |= {line[_HASH] for line in self._lines if line[_ID] in ids}
+        if self.path is not None and hashes & self._hashes:
+
+            def without(data: bytes) -> tuple[bytes, bytes]:
+                return b"".join(line for line in data.splitlines(True) if line[_HASH] not in hashes), b""
+
+            log.rewrite(self.path, without, lambda _: True)
+
+    def keep(self, memory: Memory) -> tuple[str, ...]:
+        """Record that a memory that is held back is wanted, now and when it is edited; return remarks for the user."""
+        day = self.private.keep(memory.text, memory.id, memory.title)
+        said = (f"like what was forgotten on {day}; kept because you wanted it",) if day else ()
+        return (*said, *self.lift(memory.text, forgotten=False))
+
+    def lift(self, text: str, *, forgotten: bool = True) -> tuple[str, ...]:
         """Record that a text is wanted again; return remarks for the user, () when it was not deleted.
+
+        With `forgotten`, also when one like it was forgotten: it was written on purpose, not brought back.
 
         A file that cannot be read hides nothing, so that is only a remark. Raises StorageError when the text counts
         as deleted and that cannot be changed: it would be held back although it is stored.
         """
         try:
+            day = self.private.keep(text) if forgotten else None
+            said = (f"like what was forgotten on {day}; kept because you added it on purpose",) if day else ()
             stones = self._standing(text)
         except StorageError as error:
             return (f"whether it was deleted before is not known: {error}",)
         if not stones or self.path is None:
-            return ()
+            return said
         rounds: dict[bytes, int] = {}
         for stone in stones:
             rounds[stone.hash] = max(stone.number, rounds.get(stone.hash, 0))
@@ -162,7 +219,7 @@ class Tombstones:
                 hint=f"{error.hint or ''} Then `memlane restore ID` keeps it.".strip(),
                 code=error.code,
             ) from error
-        return (f"deleted before, on {_day(stones)}; kept because you added it on purpose",)
+        return (*said, f"deleted before, on {_day(stones)}; kept because you added it on purpose")
 
     def _now(self) -> bytes:
         return (iso(self.clock().replace(microsecond=0)) or "").encode()

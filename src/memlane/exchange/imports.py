@@ -134,8 +134,12 @@ def _shown(name: str) -> str:
     return gate.shown(os.fsencode(name).decode(errors="replace"))
 
 
-def _deleted(day: str) -> str:
-    return f"deleted here on {day}; `memlane add` stores it all the same"
+def _unwanted(bank: Bank, text: str, id: str = "", title: str = "") -> str:
+    """Why a text is not taken: it was deleted here, or is like one that was forgotten. "" nearly always."""
+    if day := bank.tombstones.forgotten(text, id, title):
+        return f"held back: like what was forgotten here on {day}; `memlane add` stores it all the same"
+    day = bank.tombstones.deleted(text)
+    return f"deleted here on {day}; `memlane add` stores it all the same" if day else ""
 
 
 # -- notes, which remember where they came from
@@ -157,8 +161,8 @@ def _into_notes(bank: Bank, source: str, into: str, update: bool, dry_run: bool)
             return Outcome("same", shown, why=_IN_TRASH)
         if old is not None and old.fields.get(HASH) == hash:
             return Outcome("same", shown, old.id)
-        if day := bank.tombstones.deleted(draft.text):
-            return Outcome("same", shown, why=_deleted(day))
+        if why := _unwanted(bank, draft.text, title=draft.title or ""):
+            return Outcome("same", shown, why=why)
         if old is None and twin and not str(twin.fields[MARK]).startswith(source):
             return Outcome("same", shown, twin.id)
         if old is None:
@@ -226,8 +230,8 @@ def _into_lane(bank: Bank, lane: str, dry_run: bool) -> Take:
         words = _words(draft.text)
         if words in by_words:
             return Outcome("same", shown, by_words[words])
-        if day := bank.tombstones.deleted(draft.text):
-            return Outcome("same", shown, why=_deleted(day))
+        if why := _unwanted(bank, draft.text, title=draft.title or ""):
+            return Outcome("same", shown, why=why)
         draft = Draft(draft.text, draft.title, draft.tags, created_at=draft.created_at)
         if lane == "records":
             draft = replace(draft, title=(draft.title or "")[:200], tags=tuple(tag[:50] for tag in draft.tags[:20]))
@@ -259,14 +263,16 @@ def _into_own_lanes(bank: Bank, update: bool, dry_run: bool) -> Take:
         old = restoring.present(bank, memory)
         if old is not None and restoring.same(old, memory):
             return Outcome("same", shown, old.id)
+        if old is not None and update and bank.tombstones.forgotten(memory.text, memory.id, memory.title):
+            return Outcome("same", shown, why=_unwanted(bank, memory.text, memory.id, memory.title))
         if old is not None and update:
             return Outcome("updated", shown, (old if dry_run else restoring.revised(bank, old, memory)).id)
         if old is not None:
             return Outcome("changed", shown, old.id, "differs from the one here; --update takes it")
         if memory.id in in_trash:
             return Outcome("same", shown, why=_IN_TRASH)
-        if day := bank.tombstones.deleted(memory.text):
-            return Outcome("same", shown, why=_deleted(day))
+        if why := _unwanted(bank, memory.text, memory.id, memory.title):
+            return Outcome("same", shown, why=why)
         if dry_run:
             return Outcome("new", shown, memory.id)
         stored = restoring.put(bank, memory)

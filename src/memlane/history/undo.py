@@ -489,7 +489,7 @@ class _Group:
             if self.stones and deleted:
                 self.bank.tombstones.bury((id, text))
             elif self.stones:
-                self.bank.tombstones.lift(text)
+                self.bank.tombstones.lift(text, forgotten=False)
 
         restored, conflicts = lane.answers.undo_append(self._copy(entry) or b"", entry["now"], settle)
         return restored, [(where, why) for where, why, _ in conflicts]
@@ -514,7 +514,7 @@ class _Group:
 
     def _settle(self, before: dict[str, Memory], after: dict[str, Memory]) -> None:
         for memory in after.values():  # even those that an undo which was killed has brought back
-            self.bank.tombstones.lift(memory.text)
+            self.bank.tombstones.lift(memory.text, forgotten=False)
         gone = [(id, memory.text) for id, memory in before.items() if id not in after]
         if gone:
             self.bank.tombstones.bury(*gone)

@@ -113,6 +113,7 @@ class Answers:
 
     shares_files: ClassVar[bool] = False  # several memories lie in one file
     is_folder: ClassVar[bool] = True  # the lane's root is a folder, with a trash of its own
+    ids_are_random: ClassVar[bool] = False  # no two memories ever have the same id
     prunes: ClassVar[bool] = False
     rules_bind: ClassVar[bool] = True  # an edit that breaks a rule of the format is refused
     merges: ClassVar[tuple[tuple[str, str], ...]] = ()

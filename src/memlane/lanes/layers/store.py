@@ -336,7 +336,7 @@ class MemoryStore:
         for name, lies, _ in trash.contents(self.root):
             if os.path.join(self.root, name) == path:
                 if isinstance(text := read_file(lies), str):
-                    self.tombstones.lift(aging.body(text))
+                    self.tombstones.lift(aging.body(text), forgotten=False)
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no memory {gate.shown(native)}.", hint="`memlane trash` lists what it has.")

@@ -249,7 +249,7 @@ class NoteLane:
             if name == f"{native}.md":
                 path = inside(self.root, *name.split("/"))
                 self._refuse_namesake(path)
-                self.tombstones.lift(self._body(trashed))
+                self.tombstones.lift(self._body(trashed), forgotten=False)
                 files.move(trashed, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")

@@ -18,6 +18,7 @@ from memlane.lanes.records.store import ARCHIVE
 
 class RecordAnswers(Answers):
     merges = (("record", "*.md"),)
+    ids_are_random = True
 
     def traces(self, native: str) -> Iterator[Trace]:
         yield from self.trashed(f"{native}.md")

@@ -287,7 +287,7 @@ class RecordLane:
         for name, lies, _ in (*trash.contents(self.root), *self._archived()):
             if name == os.path.basename(path):
                 if isinstance(record := parse_file(lies), Record):
-                    self.tombstones.lift(record.content)
+                    self.tombstones.lift(record.content, forgotten=False)
                 files.move(lies, path)
                 return self.fetch(native)
         raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")

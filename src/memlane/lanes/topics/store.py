@@ -287,7 +287,7 @@ class TopicLane:
             if native in ids.natives(self.folder, entries):
                 raise AlreadyExists(f"There is an entry {gate.shown(native)}.", hint="Nothing was changed.")
             back = self.folder.parse(path, raw)
-            self.tombstones.lift(memory_of(back).text)
+            self.tombstones.lift(memory_of(back).text, forgotten=False)
             place = ids.place_for(self.folder, entries, back, native, trashed)
             newline = newline_of(raw)
             raws = [*document.raws[:place], text_of.line(raw) + newline, *document.raws[place:]]

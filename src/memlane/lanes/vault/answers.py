@@ -85,6 +85,7 @@ def _left_by_compaction(vault: MemoryVault, memories: Sequence[Memory], command:
 class VaultAnswers(Answers):
     shares_files = True
     is_folder = False
+    ids_are_random = True
     prunes = True
     merges = (("vault", "{name} -text"),)
     ignores = ("{name}.old",)

@@ -347,7 +347,7 @@ class MemoryVault:
             if record.deleted_at is None:
                 raise AlreadyExists("The memory is not deleted.", hint="There is nothing to restore.")
             record = record.next(deleted_at=None, updated_at=self._now())
-            self.tombstones.lift(record.text)
+            self.tombstones.lift(record.text, forgotten=False)
             self.log.append(record)
         return self._memory(record)
 

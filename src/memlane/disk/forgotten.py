@@ -1,0 +1,493 @@
+"""Forgotten stays forgotten when a word differs: what `forget` remembers, in the user's own state folder.
+
+    {"bank":"/home/ann/api/.memories","key":"9f…"}              first line; the key is in no bank and in no repository
+    {"name":"c4…","day":"2025-01-10","id":"1a…","alone":false,"wholes":["5c…"],"lines":["7e…"],
+     "passages":[[8,"0a13ff…"]],"shingles":[],"spared":[]}                     one forgotten memory, on one line
+    {"kept":"1a…","of":["c4…"]}                                  the memory of this id is wanted all the same
+    {"text":"5c…"}                                               this very text is wanted, under any id
+
+One file for each bank, named after its real path; folder and file are readable by the user alone. The order of the
+lines counts: nothing merges them. They hold keyed hashes of ids, of whole texts, and of telling lines. A long text also
+has *shingles*, hashes of six words in a row: whoever has some of them is taken for it. In a short text a single changed
+word breaks most of those, so it has *passages* instead: for each stretch of up to 24 words, which of 1,024 buckets its
+words fall into, without their order; most of them close together are enough. So changed words, added lines and other
+line breaks make no difference. Case, punctuation, white space and invisible characters never count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memlane.core.dates import utc_now
+from memlane.core.errors import StorageError
+from memlane.core.model import Memory, Problem
+from memlane.disk import files
+
+FOLDER = "forgotten"
+TELLING = 12  # characters; a shorter line does not tell whose it is
+LONGEST = 24  # words in a passage
+FEWEST = 5  # different words; fewer tell nothing, except under the same id
+SHORT = 48  # words; a longer text has shingles instead of passages
+SHINGLE = 6  # words
+LINE = 8  # different words that make a line of a long text a telling one
+MOST = 256  # lines, and shingles, that are kept of one text: the smallest hashes
+SHARE = 8  # one of so many shingles, and at least four, are enough
+COMMON = 3  # other memories with the same passage make it a turn of phrase
+_BUCKETS = 1024
+_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space between words
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_ASCII = re.compile(r"[a-z0-9]+")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d\S*|\d\d?:\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A memory that is being forgotten: every text it has or had, and its titles.
+
+    With `alone`, its id is never given to anything else, so that the id alone tells that it is back.
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    titles: tuple[str, ...] = ()
+    alone: bool = False
+
+
+@dataclass(slots=True)
+class _Record:
+    """A line of the file about a forgotten memory."""
+
+    name: str
+    day: str
+    id: str
+    alone: bool
+    wholes: set[str]
+    lines: set[str]
+    passages: list[tuple[int, int]]  # how many words, and the buckets as bits
+    shingles: set[str]
+    spared: set[str] = field(default_factory=set)
+
+    def to_line(self) -> dict[str, Any]:
+        return {
+            "name": self.name, "day": self.day, "id": self.id, "alone": self.alone, "wholes": sorted(self.wholes),
+            "lines": sorted(self.lines), "passages": [[size, _spelt(bag)] for size, bag in self.passages],
+            "shingles": sorted(self.shingles), "spared": sorted(self.spared),
+        }  # fmt: skip
+
+
+class ForgottenTexts:
+    """What was forgotten of one bank. Without a path nothing is known and nothing is written."""
+
+    def __init__(
+        self, path: str | Path | None = None, *, bank: str = "", clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.bank = bank
+        self.clock = clock
+        self._seen: tuple[int, ...] = ()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._key = b""
+        self._records: list[_Record] = []
+        self._wanted: set[str] = set()  # texts
+        self._damage = 0  # the number of the first line that cannot be read
+        self._answers: dict[bytes, list[_Record]] = {}
+        self._buckets: dict[str, int] = {}
+        self._index = _Index(())
+
+    # -- asking
+
+    def any(self) -> bool:
+        """Whether anything was ever forgotten here."""
+        self._read()
+        return bool(self._records)
+
+    def day(self, text: str, id: str = "", title: str = "") -> str | None:
+        """The day on which something was forgotten that this text would bring back; None nearly always."""
+        return max((record.day for record in self._like(text, id, title)), default=None)
+
+    def knows(self, id: str) -> bool:
+        """Whether a memory of this id was forgotten and is not wanted since."""
+        hashed = self._hashed_id(id) if self.any() else ""
+        return any(record.id == hashed and hashed not in record.spared for record in self._records)
+
+    def was(self, id: str, text: str) -> bool:
+        """Whether a memory of this id had this text when it was forgotten."""
+        if not self.any():
+            return False
+        hashed, whole = self._hashed_id(id), self._whole(text)
+        return any(record.id == hashed and whole in record.wholes for record in self._records)
+
+    def problems(self) -> Iterator[Problem]:
+        """Why the file cannot be read, or its first line that says nothing."""
+        try:
+            self._read()
+        except StorageError as error:
+            yield Problem(Path(self.path or ""), str(error))
+            return
+        if self._damage:
+            yield Problem(Path(self.path or ""), "has a line that cannot be read; delete the line", self._damage)
+
+    # -- writing
+
+    def remember(self, gone: Sequence[Gone], others: Iterable[Memory]) -> None:
+        """Remember memories that are being forgotten, so that they do not come back. Raises StorageError.
+
+        `others` are the memories that stay. They go on being shown, even if they say the same, and a line or a turn
+        of phrase that they have, too, is not held against new ones.
+        """
+        if self.path is None:
+            return
+        with self._writing():
+            day = self.clock().date().isoformat()
+            records = [
+                record for record in (self._record(day, memory) for memory in gone) if not self._is_known(record)
+            ]
+            self._spare(records, others)
+            self._append(*(record.to_line() for record in records))
+
+    def keep(self, text: str, id: str = "", title: str = "") -> str | None:
+        """Record that a text is wanted again, and the memory of this id; return the day when it was forgotten."""
+        records = self._like(text, id, title)
+        if not records:
+            return None
+        wanted = {"text": self._whole(text)}
+        with self._writing():
+            if id:
+                self._append({"kept": self._hashed_id(id), "of": [record.name for record in records]}, wanted)
+            else:
+                self._append(wanted)
+        return max(record.day for record in records)
+
+    def _is_known(self, new: _Record) -> bool:
+        """Whether a memory was forgotten before with all that it says now, and nobody wanted it since."""
+        return any(
+            old.id == new.id and new.wholes <= old.wholes and old.id not in old.spared and not new.wholes & self._wanted
+            for old in self._records
+        )
+
+    def _record(self, day: str, memory: Gone) -> _Record:
+        texts = [text for text in memory.texts if text.strip()]
+        passages: dict[tuple[int, int], None] = {}
+        shingles: set[str] = set()
+        lines: set[str] = set()
+        for text in (*texts, *(title for title in memory.titles if len(set(_words(title))) >= FEWEST)):
+            words = _words(text)
+            is_short = len(words) <= SHORT
+            lines |= set(sorted(self._lines(text, 4 if is_short else LINE))[:MOST])
+            if is_short:
+                passages |= dict.fromkeys(self._passages(words))
+            else:
+                shingles |= set(sorted(self._shingles(words))[:MOST])
+        wholes = {self._whole(text) for text in texts}
+        return _Record(
+            os.urandom(8).hex(),
+            day,
+            self._hashed_id(memory.id),
+            memory.alone,
+            wholes,
+            lines,
+            list(passages),
+            shingles,
+        )
+
+    def _spare(self, records: Sequence[_Record], others: Iterable[Memory]) -> None:
+        common: Counter[tuple[int, int]] = Counter()
+        own = {record.id for record in records}
+        index = _Index(records)
+        for other in others:
+            id = self._hashed_id(other.id)
+            if id in own:
+                continue
+            words = _words(f"{other.text}\n{other.title}")
+            windows = _Windows([self._bucket(word) for word in words])
+            for record, passage in index.close_to(windows):
+                common[passage] += 1
+                record.spared.add(id)
+            lines = set(self._lines(other.text))
+            shingles = self._shingles(words) if index.by_shingle else set()
+            whole = self._whole(other.text)
+            for record in records:
+                record.lines -= lines
+                if len(record.shingles & shingles) >= _enough(record):
+                    record.spared.add(id)
+                else:
+                    record.shingles -= shingles
+                if whole in record.wholes:
+                    record.spared.add(id)
+        for record in records:
+            record.passages = [passage for passage in record.passages if common[passage] < COMMON]
+
+    # -- likeness
+
+    def _like(self, text: str, id: str, title: str) -> list[_Record]:
+        """The forgotten memories that a memory would bring back."""
+        self._read()
+        if not self._records:
+            return []
+        digest = _hash(self._key, f"{id}\0{title}\0{text}", 16)
+        found = self._answers.get(digest)
+        if found is None:
+            found = self._answers[digest] = self._compare(text, id, title)
+        return found
+
+    def _compare(self, text: str, id: str, title: str) -> list[_Record]:
+        whole, hashed_id = self._whole(text), self._hashed_id(id) if id else ""
+        if whole in self._wanted:
+            return []
+        lines = {*self._lines(text), *self._lines(title)}
+        index = self._index
+        found = [*index.by_whole.get(whole, ()), *(record for line in lines for record in index.by_line.get(line, ()))]
+        words = _words(f"{text}\n{title}")
+        windows = _Windows([self._bucket(word) for word in words])
+        found += [record for record, _ in index.close_to(windows)]
+        shared: Counter[str] = Counter()
+        for shingle in self._shingles(words) if index.by_shingle else ():
+            shared.update([record.name for record in index.by_shingle.get(shingle, ())])
+        for record in self._records if shared else ():
+            if shared[record.name] >= _enough(record):
+                found.append(record)
+        for record in index.by_id.get(hashed_id, ()):
+            if (
+                record.alone
+                or shared[record.name]
+                or any(windows.have(*passage, _half(passage[1])) for passage in record.passages)
+            ):
+                found.append(record)
+        unique = {record.name: record for record in found if hashed_id not in record.spared}
+        return list(unique.values())
+
+    def _whole(self, text: str) -> str:
+        return _hash(self._key, "whole " + (" ".join(_words(text)) or " ".join(text.split())), 16).hex()
+
+    def _lines(self, text: str, least: int = 4) -> Iterator[str]:
+        """Lines that tell whose they are: of so many words, or with a number in a short text."""
+        for line in text.splitlines():
+            words = _words(line)
+            compared = " ".join(words)
+            is_telling = len(set(words)) >= least or (least <= 4 and re.search(r"\d", _DATE.sub("", line)))
+            if is_telling and len(compared) >= TELLING:
+                yield _hash(self._key, f"line {compared}", 12).hex()
+
+    def _passages(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """(how many words, their buckets) of each passage of a short text."""
+        last = max(len(words) - LONGEST, 0)
+        for start in dict.fromkeys((*range(0, last, LONGEST // 2), last)):
+            part = words[start : start + LONGEST]
+            if part:
+                yield len(part), _united(self._bucket(word) for word in part)
+
+    def _shingles(self, words: Sequence[str]) -> set[str]:
+        ends = range(SHINGLE, len(words) + 1)
+        return {_hash(self._key, " ".join(words[end - SHINGLE : end]), 6).hex() for end in ends}
+
+    def _bucket(self, word: str) -> int:
+        bit = self._buckets.get(word)
+        if bit is None:
+            number = int.from_bytes(_hash(self._key, f"word {word}", 4)) % _BUCKETS
+            bit = self._buckets[word] = 1 << number
+        return bit
+
+    def _hashed_id(self, id: str) -> str:
+        return _hash(self._key, f"id {id}", 12).hex()
+
+    # -- the file
+
+    def _read(self) -> None:
+        """Read the file if it has changed. Raises StorageError."""
+        if self.path is None:
+            return
+        try:
+            info = os.stat(self.path, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            self._seen = ()
+            self._clear()
+            return
+        except OSError as error:
+            raise self._unreadable(error) from error
+        seen = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+        if seen == self._seen:
+            return
+        try:
+            with (
+                files.opened(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd,
+                open(fd, "rb", closefd=False) as file,
+            ):
+                data = file.read()
+        except OSError as error:
+            raise self._unreadable(error) from error
+        self._clear()
+        for number, line in enumerate(data.splitlines(), 1):
+            try:
+                self._take(json.loads(line))
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+                self._damage = self._damage or number
+        if not self._key:
+            self._records.clear()
+        self._index = _Index(self._records)
+        self._seen = seen
+
+    def _unreadable(self, error: OSError) -> StorageError:
+        name = os.path.basename(self.path or "")
+        return StorageError(
+            f"What was forgotten here is not known: {name} cannot be read ({error.strerror}).",
+            hint="Make it readable: it keeps forgotten texts from coming back.",
+        )
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "key" in line:
+            self._key = self._key or bytes.fromhex(line["key"])
+        elif "kept" in line:
+            for record in self._records:
+                if record.name in line["of"]:
+                    record.spared.add(line["kept"])
+        elif "text" in line:
+            self._wanted.add(line["text"])
+        else:
+            passages = [(int(size), _read_bag(bag)) for size, bag in line["passages"]]
+            wholes = set(line["wholes"])
+            record = _Record(
+                line["name"], str(line["day"]), line["id"], bool(line["alone"]), wholes, set(line["lines"]), passages,
+                set(line["shingles"]), set(line["spared"]),
+            )  # fmt: skip
+            self._records.append(record)
+            self._wanted -= wholes  # forgotten once more
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the lock of the folder, with a file that has a key. Raises StorageError."""
+        path = self.path or ""
+        folder = os.path.dirname(path)
+        files.make_folder(os.path.dirname(folder), private=True)
+        files.make_folder(folder, private=True)
+        with files.locked(folder):
+            with files.storage(path):
+                os.chmod(folder, 0o700)
+                with suppress(FileExistsError):
+                    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            self._read()
+            if not self._key:
+                self._append({"bank": self.bank, "key": os.urandom(32).hex()})
+            yield
+
+    def _append(self, *lines: dict[str, Any]) -> None:
+        data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        watcher = files.witness.set(None)  # what undo takes back never includes this
+        try:
+            if data:
+                files.append_lines(self.path or "", data.encode())
+        finally:
+            files.witness.reset(watcher)
+        self._read()
+
+
+class _Index:
+    """Records by what tells that one of them is back."""
+
+    def __init__(self, records: Sequence[_Record]) -> None:
+        self.by_id: defaultdict[str, list[_Record]] = defaultdict(list)
+        self.by_whole: defaultdict[str, list[_Record]] = defaultdict(list)
+        self.by_line: defaultdict[str, list[_Record]] = defaultdict(list)
+        self.by_shingle: defaultdict[str, list[_Record]] = defaultdict(list)
+        self._passages: list[tuple[int, int, int, _Record]] = []
+        for record in records:
+            self.by_id[record.id].append(record)
+            for whole in record.wholes:
+                self.by_whole[whole].append(record)
+            for line in record.lines:
+                self.by_line[line].append(record)
+            for shingle in record.shingles:
+                self.by_shingle[shingle].append(record)
+            for size, bag in record.passages:
+                if bag.bit_count() >= FEWEST:
+                    self._passages.append((size, bag, _most(bag), record))
+
+    def close_to(self, windows: _Windows) -> Iterator[tuple[_Record, tuple[int, int]]]:
+        """The passages that a text has most words of, close together."""
+        for size, bag, least, record in self._passages:
+            if windows.have(size, bag, least):
+                yield record, (size, bag)
+
+
+class _Windows:
+    """A text's buckets, and those of every stretch of it that is a little longer than a passage."""
+
+    def __init__(self, buckets: Sequence[int]) -> None:
+        self._buckets = buckets
+        self._all = _united(buckets)
+        self._made: dict[int, list[int]] = {}
+
+    def have(self, size: int, bag: int, least: int) -> bool:
+        """Whether some stretch has at least so many buckets of a passage of `size` words."""
+        if (self._all & bag).bit_count() < least:
+            return False
+        if size not in self._made:
+            self._made[size] = list(self._of(size))
+        return any((window & bag).bit_count() >= least for window in self._made[size])
+
+    def _of(self, size: int) -> Iterator[int]:
+        step = max(size // 4, 1)
+        blocks = [_united(self._buckets[at : at + step]) for at in range(0, len(self._buckets), step)]
+        width = -(-(size + size // 4) // step) + 1
+        for at in range(max(len(blocks) - width, 0) + 1):
+            yield _united(blocks[at : at + width])
+
+
+def _most(bag: int) -> int:
+    """How many buckets of a passage make a text the same: all but one of a few, 7 of 10 of many."""
+    count = bag.bit_count()
+    return count - 1 if count < 8 else -(-count * 7 // 10)
+
+
+def _enough(record: _Record) -> int:
+    """How many shingles of a long text make another one the same."""
+    return max(len(record.shingles) // SHARE, 4)
+
+
+def _half(bag: int) -> int:
+    """How many do under the same id."""
+    return max(-(-bag.bit_count() // 2), min(bag.bit_count(), 2))
+
+
+def _united(bits: Iterable[int]) -> int:
+    found = 0
+    for bit in bits:
+        found |= bit
+    return found
+
+
+def _spelt(bag: int) -> str:
+    return "".join(f"{number:03x}" for number in range(_BUCKETS) if bag >> number & 1)
+
+
+def _read_bag(text: str) -> int:
+    return _united(1 << int(text[at : at + 3], 16) for at in range(0, len(text), 3))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text as they are compared: in lower case and NFKC, without invisible characters."""
+    if not text.isascii():
+        text = "".join(char for char in unicodedata.normalize("NFKC", text) if not _is_unseen(char))
+        return _WORD.findall(unicodedata.normalize("NFKC", text.casefold()))
+    return _ASCII.findall(text.lower())
+
+
+def _is_unseen(char: str) -> bool:
+    return unicodedata.category(char) == "Cf" or "\ufe00" <= char <= "\ufe0f" or "\U000e0000" <= char <= "\U000e01ef"
+
+
+def _hash(key: bytes, text: str, size: int) -> bytes:
+    from hashlib import blake2b
+
+    return blake2b(text.encode(errors="replace"), key=key, digest_size=size).digest()
