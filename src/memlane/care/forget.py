@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 TRANSCRIPTS = (".claude/projects", ".codex/sessions", ".gemini/tmp", ".cursor/projects")
-_PAST = "past"  # in the state folder: banks of the past, for as long as somebody looks at them
 _LOGS = ("hook.log", "hook.log.1")
 EXPORTS = ("*.md", "*.mdc", ".claude/*.md", ".github/*.md", ".cursor/rules/*.mdc")
 
@@ -122,8 +121,6 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     for target in targets:
         for path in _holding(bank, target):
             files.remove(path)
-        for path in _past_copies(target):
-            shutil.rmtree(path, ignore_errors=True)  # follows no link
         for file in _exported(bank, target):
             with suppress(MemlaneError):  # then the file is listed below as one that still has it
                 export.write_block(bank, file)  # the memory is held back by now, and not in the block
@@ -395,7 +392,7 @@ def _in_state(target: _Target) -> Iterator[Left]:
     state = os.fspath(config.user_state())
     for path in _walk(state) if needles else ():
         folder = os.path.relpath(path, state).split(os.sep)[0]
-        if folder in (_PAST, *_LOGS):
+        if folder in (scratch.FOLDER, *_LOGS):
             continue  # removed as a whole, or line by line
         with suppress(OSError):
             data = Path(path).read_bytes()

@@ -98,7 +98,7 @@ class MemoryStore:
         text = read_file(path)
         if isinstance(text, Problem):
             raise StorageError(f"{os.path.basename(path)} {text.why}.", hint="Mend the file, then try again.")
-        return None if text is None else self._entry(path, id, text)
+        return None if text is None or self._is_forgotten(id, text) else self._entry(path, id, text)
 
     def update(self, id: str, content: str) -> dict[str, Any]:
         """Replace the content and refresh the Last Updated line. Raises NotFound; a size warning never blocks."""
@@ -233,7 +233,9 @@ class MemoryStore:
             if (layer and names.get("layer") != layer) or (project_name and names.get("project_name") != project_name):
                 continue
             with suppress(OSError, StorageError):
-                texts[id, path] = files.read_bytes(path).decode(errors="replace").splitlines()
+                text = files.read_bytes(path).decode(errors="replace")
+                if not self._is_forgotten(id, text):
+                    texts[id, path] = text.splitlines()
         places = search.matching(pattern, list(texts.values()))
         return {
             "matches": [
@@ -368,7 +370,7 @@ class MemoryStore:
                 id = "/".join((layer, *names, stem))
                 path = self.folder.path(id)
                 text = read_file(path)
-                if isinstance(text, str):
+                if isinstance(text, str) and not self._is_forgotten(id, text):
                     loaded.append(self._entry(path, id, text))
         return loaded
 
@@ -383,6 +385,9 @@ class MemoryStore:
         return loaded
 
     # -- writing
+
+    def _is_forgotten(self, id: str, text: str) -> bool:
+        return self.tombstones.forgotten(aging.body(text), f"layers:{id}") is not None
 
     def _admit(self, id: str, content: Any) -> Draft:
         if not isinstance(content, str):

@@ -102,6 +102,8 @@ class NoteLane:
     def read_memory(self, filename: str) -> dict[str, Any]:
         """The whole file, front matter included."""
         path = self._existing(_suffixed(filename))
+        if self.tombstones.forgotten(self._body(path), f"notes:{self._native(path)}"):
+            raise NotFound("The note says what was forgotten, and is held back.", hint="`memlane problems` names it.")
         return {"filename": self._filename(path), "content": readable(path), "path": path}
 
     @_answers

@@ -141,9 +141,10 @@ class RecordLane:
     def get(self, id: str) -> Record | None:
         """The record of this id, or None."""
         try:
-            return self._record(self._existing(id))
+            record = self._record(self._existing(id))
         except NotFound:
             return None
+        return None if self._is_forgotten(record) else record
 
     def list(
         self, *, scope: str | None = None, keyword: str | None = None, limit: int | None = None, offset: int = 0
@@ -406,8 +407,11 @@ class RecordLane:
     def _records(self, scope: str | None = None) -> Iterator[Record]:
         for path in self.files():
             record = parse_file(path) if isinstance(path, str) else path
-            if isinstance(record, Record) and scope in (None, record.applies_to):
+            if isinstance(record, Record) and scope in (None, record.applies_to) and not self._is_forgotten(record):
                 yield record
+
+    def _is_forgotten(self, record: Record) -> bool:
+        return self.tombstones.forgotten(record.content, f"records:{record.id}") is not None
 
     def _record(self, path: str) -> Record:
         record = parse_file(path)

@@ -167,7 +167,7 @@ class TopicLane:
         if entries is None:
             return []
         usage.count(self.folder.at(usage.STATS), "/".join(names), self.clock)
-        return list(entries)
+        return [entry for entry in entries if not self._is_forgotten(entry)]
 
     def embed(self, query: str, *, limit: int = 3, max_tokens: int = MAX_TOKENS) -> Embedding:
         """The two or three most relevant entries for a prompt, whole and with their source, within `max_tokens`.
@@ -182,7 +182,15 @@ class TopicLane:
         return best
 
     def _hits(self, query: str, include_archive: bool = False) -> list[Hit]:
-        return list(hits_for(self.folder, query, self.clock().astimezone(UTC).date(), include_archive))
+        hits = hits_for(self.folder, query, self.clock().astimezone(UTC).date(), include_archive)
+        return [hit for hit in hits if not self._is_forgotten(hit.entry)]
+
+    def _is_forgotten(self, entry: Entry) -> bool:
+        text = memory_of(entry).text
+        if not self.tombstones.forgotten(text):
+            return False
+        [identified] = [entry] if entry.id else ids.searched(self.folder, [entry])
+        return self.tombstones.forgotten(text, identified.id) is not None
 
     def reindex(self) -> None:
         """Write index.md anew from the files; descriptions that people wrote stay. Raises StorageError."""

@@ -429,7 +429,8 @@ class MemoryVault:
 
     def _active(self, scope: str | Sequence[str] | None) -> list[Record]:
         with self.log.reading() as state:
-            records = list(state.active.values())
+            known = list(state.active.values())
+        records = [one for one in known if not self.tombstones.forgotten(one.text, f"vault:{one.id}")]
         if scope is None:
             return records
         names = [scope] if isinstance(scope, str) else scope

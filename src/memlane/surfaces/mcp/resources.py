@@ -77,6 +77,8 @@ def read(bank: Bank, uri: str) -> TextResourceContents:
         memory = bank.get(unquote(uri.removeprefix(MEMORY)))
     except InvalidInput:  # no memory can have such an id
         raise NotFound("There is no such memory.", hint="resources/list names them.") from None
+    if bank.tombstones.forgotten(memory.text, memory.id, memory.title):
+        raise NotFound("There is no such memory.", hint="resources/list names them.")
     return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_page(memory))
 
 

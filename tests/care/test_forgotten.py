@@ -1,0 +1,427 @@
+"""Forgotten stays forgotten when a word differs: every way in which a text could come back is asked about first."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Run
+from memlane import Bank, Memory, config
+from memlane.capture.messages import capture
+from memlane.care.forget import forget, plan
+from memlane.disk import tombstones
+from memlane.disk.forgotten import ForgottenTexts, Gone
+from memlane.exchange import export
+from memlane.exchange.imports import import_from
+from memlane.history.undo import recording, undo
+from memlane.lanes import NAMES
+from repositories import git, save
+from samples import transcript, words
+
+TEXT = "The door code of the office in Leipzig is 4821, and Ann changes it every spring."
+CHANGED = TEXT.replace("every spring", "each autumn")
+OTHER = "Deploys go out on Tuesdays, after the tests have run on both machines."
+FIELDS: dict[str, dict[str, Any]] = {
+    "notes": {"title": "Door", "tags": ["pinned"]},
+    "vault": {},
+    "topics": {"title": "Door", "topic": "office", "subtopic": "doors"},
+    "records": {"title": "Door"},
+    "layers": {"project": "api", "file_type": "common_patterns"},
+}
+
+
+def add(bank: Bank, lane: str, text: str = TEXT) -> Memory:
+    return bank.add(text, lane=lane, created_at="2025-01-10T10:00:00Z", **FIELDS[lane])
+
+
+def shown(bank: Bank) -> str:
+    """All that a bank tells anybody who does not ask for one memory by its id."""
+    parts = [memory.text for memory in (*bank.list(), *bank.memories())]
+    parts += [hit.memory.text for hit in bank.search("door code of the office in Leipzig")]
+    parts += [bank.snapshot().text, bank.context("What is the door code of the office?").text]
+    parts += export.lines(bank)
+    parts += [record.text for record in (*bank.vault.recall_memories(), *bank.vault.search_memories("door code"))]
+    parts += [record.content for record in (*bank.records.list(), *bank.records.find("door"))]
+    parts += [entry.content for entry in (*bank.topics.search("door"), *bank.topics.load("office/doors"))]
+    parts += [str(bank.topics.embed("office/doors")), json.dumps(bank.layers.search("code"))]
+    parts += [entry.content for entry in bank.layers.get_shared_project_memory("api")]
+    return "\n".join(map(str, parts))
+
+
+def assert_held(bank: Bank, count: int = 1) -> None:
+    """It is there, nobody is shown it, and `problems` says what to do."""
+    assert "4821" not in shown(bank)
+    whys = [problem.why for problem in bank.problems() if "says what was forgotten" in problem.why]
+    assert len(whys) == count
+    for why in whys:
+        id = why.split(" says ")[0]
+        assert why.endswith(f"`memlane restore {id}` keeps it, `memlane forget {id}` removes it again")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Bank:
+    """A bank with another memory."""
+    (tmp_path / "project").mkdir()
+    bank = Bank.init(tmp_path / "project")
+    bank.add(OTHER, title="Deploys")
+    return bank
+
+
+# -- capture and import
+
+
+@pytest.mark.parametrize("lane", NAMES)
+@pytest.mark.parametrize(
+    "said",
+    [
+        TEXT,
+        f"{TEXT}\nTell nobody.",
+        CHANGED,
+        TEXT.upper(),
+        TEXT.replace(" ", "\n"),
+        TEXT.replace("door", "do\u200bor"),
+        f"I have looked it up for you. {CHANGED} That is all that I know about it.",
+    ],
+)
+def test_a_message_like_it_is_not_captured(kept: Bank, tmp_path: Path, lane: str, said: str) -> None:
+    forget(kept, [add(kept, lane).id])
+    done = capture(kept, transcript(tmp_path / "session.jsonl", said))
+    assert (done.captured, done.known) == (0, 1)
+    assert "4821" not in shown(kept)
+
+
+@pytest.mark.parametrize("lane", NAMES)
+@pytest.mark.parametrize("into", ["notes", "vault", "records"])
+@pytest.mark.parametrize("text", [TEXT, f"{TEXT} Always.", f"# Doors\n\n{CHANGED}\n"])
+def test_an_import_says_that_it_is_held_back(kept: Bank, tmp_path: Path, lane: str, into: str, text: str) -> None:
+    forget(kept, [add(kept, lane).id])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/new-name.md").write_text(text)
+    (outcome,) = import_from(kept, tmp_path / "in", lane=None if into == "notes" else into).outcomes
+    assert outcome.status == "same"
+    assert outcome.why.startswith("held back: like what was forgotten here on ")
+    assert "4821" not in shown(kept)
+
+
+@pytest.mark.parametrize("lane", NAMES)
+@pytest.mark.parametrize("update", [False, True])
+def test_an_export_from_before_does_not_bring_it_back(kept: Bank, tmp_path: Path, lane: str, update: bool) -> None:
+    id = add(kept, lane).id
+    (tmp_path / "bank.jsonl").write_text("".join(export.lines(kept)).replace("every spring", "each autumn"))
+    forget(kept, [id])
+    done = import_from(kept, tmp_path / "bank.jsonl", update=update)
+    assert [outcome.status for outcome in done.outcomes] == ["same", "same"]
+    assert "4821" not in shown(kept)
+
+
+# -- files: an editor, cp, another name, another lane
+
+
+def returned(bank: Bank, lane: str, change: Callable[[str], str]) -> Memory:
+    """Forget a memory; then its file is back with a change, as an editor that still had it open would save it."""
+    memory = add(bank, lane)
+    before = memory.path.read_text()
+    forget(bank, [memory.id])
+    memory.path.parent.mkdir(parents=True, exist_ok=True)
+    memory.path.write_text(change(before))
+    return memory
+
+
+@pytest.mark.parametrize("lane", NAMES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text,
+        lambda text: text.replace("every spring", "each autumn"),
+        lambda text: text.replace("4821,", "4821, they say,"),
+        lambda text: text.replace("Ann changes it every spring.", "Ann changes it every spring. Or Bob does."),
+    ],
+)
+def test_a_file_that_comes_back_is_held_back(kept: Bank, lane: str, change: Callable[[str], str]) -> None:
+    returned(kept, lane, change)
+    assert_held(kept)
+
+
+def test_other_line_breaks_another_name_and_an_added_line_make_no_difference(kept: Bank) -> None:
+    forget(kept, [add(kept, "notes").id])
+    (kept.root / "renamed.md").write_text(f"---\ntitle: Keys\n---\n{CHANGED.replace(' of ', chr(10) + 'of ')}\n")
+    (kept.root / "longer.md").write_text(f"{words('before', 60)}\n\n{TEXT}\n\n{words('after', 60)}\n")
+    assert_held(kept, 2)
+
+
+@pytest.mark.parametrize("lane", NAMES)
+@pytest.mark.parametrize("other", NAMES)
+def test_it_is_held_back_in_any_lane(kept: Bank, tmp_path: Path, lane: str, other: str) -> None:
+    """The file of another bank's memory is copied here."""
+    forget(kept, [add(kept, lane).id])
+    (tmp_path / "second").mkdir()
+    with Bank.init(tmp_path / "second") as second:
+        memory = add(second, other, CHANGED)
+        target = kept.root / memory.path.relative_to(second.root)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(memory.path.read_bytes())
+    assert_held(kept)
+
+
+def test_a_long_text_is_known_by_its_shingles(kept: Bank) -> None:
+    long = "\n".join(words(number, 20) for number in range(40))
+    forget(kept, [kept.add(long, title="Long").id])
+    changed = " ".join("otherwise" if number % 15 == 7 else word for number, word in enumerate(long.split()))
+    (kept.root / "copy.md").write_text(changed)
+    (kept.root / "unlike.md").write_text("\n".join(words(("new", number), 20) for number in range(40)))
+    assert [memory.id for memory in kept.list()] == ["notes:unlike", "notes:deploys"]
+
+
+# -- restore, undo, and deciding
+
+
+def test_what_lies_in_the_trash_and_is_like_it_comes_back_held(kept: Bank) -> None:
+    twin = kept.add(CHANGED, title="Twin")
+    kept.delete(twin.id)
+    forget(kept, [add(kept, "notes").id])
+    assert "it is held back" in kept.restore(twin.id).remarks[-1]
+    assert_held(kept)
+    assert kept.restore(twin.id).remarks[0].startswith("like what was forgotten on ")
+    assert "4821" in shown(kept)
+
+
+def test_undo_brings_it_back_held(kept: Bank) -> None:
+    twin = kept.add(CHANGED, title="Twin")
+    with recording(kept, "upkeep") as journal:
+        journal.step(twin.id, "delete")
+        kept.delete(twin.id)
+    forget(kept, [add(kept, "vault").id])
+    undo(kept)
+    assert "4821" not in shown(kept)
+
+
+@pytest.mark.parametrize("lane", NAMES)
+def test_restore_keeps_it_even_when_it_is_edited_later(kept: Bank, lane: str) -> None:
+    memory = returned(kept, lane, lambda text: text.replace("every", "each"))
+    (held,) = [item for item in _all(kept, lane) if "4821" in item.text]
+    kept.restore(held.id)
+    assert "4821" in shown(kept)
+    memory.path.write_text(memory.path.read_text().replace("each spring", "each summer"))
+    assert "each summer" in shown(kept)
+    assert kept.problems() == []
+
+
+@pytest.mark.parametrize("lane", NAMES)
+def test_forget_removes_it_again(kept: Bank, lane: str) -> None:
+    returned(kept, lane, lambda text: text.replace("every", "each"))
+    (held,) = [item for item in _all(kept, lane) if "4821" in item.text]
+    forget(kept, [held.id])
+    assert kept.problems() == []
+    assert [item for item in _all(kept, lane) if "4821" in item.text] == []
+
+
+def _all(bank: Bank, lane: str) -> list[Memory]:
+    from memlane.lanes import scan
+
+    return [item for item in scan(bank.lane(lane)) if isinstance(item, Memory)]
+
+
+@pytest.mark.parametrize("lane", NAMES)
+def test_adding_it_on_purpose_works_and_says_so(kept: Bank, lane: str) -> None:
+    forget(kept, [add(kept, lane).id])
+    again = add(kept, lane, CHANGED)
+    assert [remark for remark in again.remarks if remark.startswith("like what was forgotten on ")]
+    assert "4821" in shown(kept)
+    forget(kept, [again.id])
+    assert "4821" not in shown(kept)
+
+
+def test_memories_that_were_there_stay_and_so_does_what_is_unlike(kept: Bank) -> None:
+    twin = kept.add(CHANGED, title="Twin")
+    forget(kept, [add(kept, "vault").id])
+    kept.add("The window of the office in Leipzig is open, and Bob closes it at night.", title="Window")
+    (kept.root / "door.md").write_text("Doors are painted green.\n")
+    assert {memory.id for memory in kept.list()} == {twin.id, "notes:deploys", "notes:window", "notes:door"}
+    assert kept.problems() == []
+
+
+# -- git
+
+
+def _edit(lane: str, old: str, new: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        with Bank.open(folder) as bank:
+            (memory,) = [item for item in _all(bank, lane) if "4821" in item.text]
+            bank.update(memory.id, text=memory.text.replace(old, new))
+
+    return change
+
+
+def _rename(folder: Path) -> None:
+    git(folder, "mv", ".memories/door.md", ".memories/gate.md")
+
+
+def _append(lane: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        with Bank.open(folder) as bank:
+            (memory,) = [item for item in _all(bank, lane) if "4821" in item.text]
+            bank.append(memory.id, "Ask at the desk if it fails.")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("lane", "change"),
+    [
+        *((lane, _edit(lane, "every spring", "each autumn")) for lane in NAMES),
+        *((lane, _append(lane)) for lane in ("notes", "vault", "topics", "layers")),
+        ("notes", _rename),
+    ],
+)
+def test_no_merge_brings_it_back(repo: Path, lane: str, change: Callable[[Path], None]) -> None:
+    """A branch changed it, while it was forgotten on main."""
+    with Bank.open(repo) as bank:
+        id = add(bank, lane).id
+    save(repo)
+    git(repo, "checkout", "-q", "-b", "side")
+    change(repo)
+    save(repo)
+    git(repo, "checkout", "-q", "main")
+    with Bank.open(repo) as bank:
+        forget(bank, [id])
+    save(repo)
+    try:
+        git(repo, "merge", "-q", "--no-edit", "side")
+    except AssertionError:
+        git(repo, "status")  # a conflict leaves the file in the tree
+    with Bank.open(repo) as bank:
+        assert "4821" not in shown(bank)
+
+
+def test_a_checkout_and_the_past_do_not_bring_it_back(repo: Path) -> None:
+    with Bank.open(repo) as bank:
+        id = add(bank, "notes").id
+        then = save(repo)
+        forget(bank, [id])
+        save(repo)
+        with bank.as_of(then) as past:
+            assert past.list() == []
+    git(repo, "checkout", "-q", then, "--", ".memories/door.md")
+    with Bank.open(repo) as bank:
+        assert_held(bank)
+
+
+# -- where it is remembered
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_the_bank_has_no_hash_of_it(kept: Bank, first: bool) -> None:
+    """Not even one that an earlier `rm` wrote; that of another deletion stays."""
+    other = kept.add("Something else was deleted before.", title="Else")
+    kept.delete(other.id)
+    before = (kept.root / tombstones.FILE).read_bytes()
+    memory = add(kept, "notes")
+    if first:
+        kept.delete(memory.id)
+    forget(kept, [memory.id])
+    assert (kept.root / tombstones.FILE).read_bytes() == before
+    assert kept.tombstones.deleted(other.text)
+
+
+def test_it_is_remembered_for_the_user_alone_and_without_words(kept: Bank) -> None:
+    os.umask(os.umask(0o022))
+    forget(kept, [add(kept, "notes").id])
+    folder = config.user_state() / "forgotten"
+    (file,) = folder.iterdir()
+    assert (stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE(file.stat().st_mode)) == (0o700, 0o600)
+    text = file.read_text().lower()
+    assert not [word for word in TEXT.lower().split() if len(word) > 4 and word in text.replace(str(kept.root), "")]
+    key = json.loads(file.read_text().splitlines()[0])["key"]
+    assert not [path for path in kept.root.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+
+
+def test_another_bank_knows_nothing_of_it(kept: Bank, tmp_path: Path) -> None:
+    forget(kept, [add(kept, "notes").id])
+    (tmp_path / "second").mkdir()
+    with Bank.init(tmp_path / "second") as second:
+        assert add(second, "notes").remarks == ()
+
+
+def test_nothing_is_read_or_made_before_the_first_forget(kept: Bank) -> None:
+    kept.delete(add(kept, "notes").id)
+    assert kept.problems() == []
+    assert not (config.user_state() / "forgotten").exists()
+
+
+def test_a_damaged_line_is_named_and_the_others_count(kept: Bank) -> None:
+    forget(kept, [add(kept, "notes").id])
+    path = Path(kept.tombstones.private.path or "")
+    path.write_text(path.read_text() + "{oops\n")
+    assert kept.tombstones.forgotten(CHANGED)
+    assert [(problem.path, problem.line) for problem in kept.problems()] == [(path, 3)]
+
+
+def test_a_link_in_the_state_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine\n")
+    folder = tmp_path / "forgotten"
+    folder.mkdir()
+    (folder / "x.jsonl").symlink_to(tmp_path / "mine")
+    texts = ForgottenTexts(folder / "x.jsonl", bank="b")
+    with pytest.raises(Exception, match="cannot be read"):
+        texts.remember([Gone("notes:x", (TEXT,))], [])
+    assert (tmp_path / "mine").read_text() == "mine\n"
+
+
+# -- what forget leaves
+
+
+def test_a_session_that_was_shown_it_is_cleaned_and_not_called_left(kept: Bank) -> None:
+    memory = kept.add("notes:a-rather-long-name-of-it", title="A rather long name of it")
+    sessions = config.user_state() / "sessions"
+    sessions.mkdir(parents=True)
+    (sessions / "s.json").write_text(json.dumps([memory.id, "notes:deploys"]))
+    assert [left.where for left in plan(kept, [memory.id]).left] == ["backups"]
+    forget(kept, [memory.id])
+    assert json.loads((sessions / "s.json").read_text()) == ["notes:deploys"]
+
+
+def test_no_folder_keeps_the_name_of_a_layer(kept: Bank) -> None:
+    memory = kept.add(TEXT, lane="layers", project="secret-name", file_type="common_patterns")
+    kept.delete(memory.id)
+    kept.restore(memory.id)
+    forget(kept, [memory.id])
+    assert [path for path in kept.root.rglob("*") if "secret-name" in path.name] == []
+
+
+def test_a_copy_of_the_past_goes_as_a_whole(kept: Bank) -> None:
+    memory = add(kept, "notes")
+    past = config.user_state() / "past"
+    for name, text in (("one", TEXT), ("two", OTHER)):
+        (past / name).mkdir(parents=True)
+        (past / name / "door.md").write_text(text)
+        (past / name / "index.db").write_text("words")
+    assert ("copy", str(past / "one")) in [(piece.what, piece.path) for piece in plan(kept, [memory.id]).removed]
+    done = forget(kept, [memory.id])
+    assert [path.name for path in past.iterdir()] == ["two"]
+    assert [left.where for left in done.left] == ["backups"]
+
+
+# -- the command line
+
+
+def test_the_two_commands_decide(run: Run, bank: Bank, tmp_path: Path) -> None:
+    file = tmp_path / ".memories/door.md"
+    for command, left in (("restore", ["notes:door"]), ("forget", [])):
+        run("add", TEXT, "--title", "Door")
+        before = file.read_text()
+        assert run("forget", "notes:door", "--yes").code == 0
+        file.write_text(before.replace("every", "each"))
+        assert run("list").out == ""
+        assert run("problems").code == 6
+        assert "`memlane forget notes:door` removes it again" in run("get", "notes:door").err
+        assert run(command, "notes:door", *(["--yes"] if command == "forget" else [])).code == 0
+        assert [line.split("\t")[0] for line in run("list").out.splitlines()] == left
+        assert run("problems").code == 0
+        if left:
+            run("forget", "notes:door", "--yes")
