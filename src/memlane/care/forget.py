@@ -130,6 +130,7 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     _remove_index(bank)  # a search may have made it again meanwhile
     for piece in done.removed:
         _remove_empty(bank, piece.path)
+    _clear_trash(bank)
     still = [path for target in targets for path in _exported(bank, target, TELLING)]
     why = "has it outside of our block; take it out in an editor"
     return replace(done, left=(*(Left(os.fspath(path), why) for path in still), *done.left))
@@ -322,6 +323,15 @@ def _remove_empty(bank: Bank, path: str) -> None:
         folder = os.path.dirname(folder)
 
 
+def _clear_trash(bank: Bank) -> None:
+    """Remove the empty folders in the trash: what was restored from them has left its name there."""
+    for home in (os.path.join(root, trash.TRASH) for root in _roots(bank)):
+        if not os.path.islink(home):
+            for folder, _, _ in os.walk(home, topdown=False):
+                with suppress(OSError):  # it is not empty
+                    os.rmdir(folder)
+
+
 # -- what we do not reach
 
 
@@ -392,7 +402,7 @@ def _in_state(target: _Target) -> Iterator[Left]:
     state = os.fspath(config.user_state())
     for path in _walk(state) if needles else ():
         folder = os.path.relpath(path, state).split(os.sep)[0]
-        if folder in (scratch.FOLDER, *_LOGS):
+        if folder in (scratch.NAME, *_LOGS):
             continue  # removed as a whole, or line by line
         with suppress(OSError):
             data = Path(path).read_bytes()
