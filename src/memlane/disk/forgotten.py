@@ -187,7 +187,8 @@ class ForgottenTexts:
             is_short = len(words) <= SHORT
             lines |= set(sorted(self._lines(text, 4 if is_short else LINE))[:MOST])
             if is_short:
-                for part in (words, *map(_words, text.splitlines())):  # a line alone: labels may stand around it
+                lines_of_words = [part for part in map(_words, text.splitlines()) if len(set(part)) >= FEWEST]
+                for part in (words, *lines_of_words):  # a line also alone: labels may stand around it
                     passages |= dict.fromkeys(self._passages(part))
             else:
                 shingles |= set(sorted(self._shingles(words))[:MOST])
