@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -31,7 +31,7 @@ from typing import Any
 from memlane.core.dates import utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
-from memlane.disk import files
+from memlane.disk import files, rooted
 
 FOLDER = "forgotten"
 TELLING = 12  # characters; a shorter line does not tell whose it is
@@ -323,7 +323,7 @@ class ForgottenTexts:
             return
         try:
             with (
-                files.opened(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd,
+                rooted.opened(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd,
                 open(fd, "rb", closefd=False) as file,
             ):
                 data = file.read()
