@@ -1,19 +1,34 @@
-"""Characters that a model reads and nobody sees."""
+"""Characters that a model reads and nobody sees, and those that steer a terminal."""
 
 from __future__ import annotations
 
 import re
 
-# Stripped everywhere: terminal colour codes, control characters, zero-width spaces, bidirectional overrides, and the
-# Unicode tag block, in which text can hide. NUL is left alone, so that files.encoded refuses it.
-_ALWAYS = re.compile(
-    "\x1b\\[[0-9;?]{0,32}[ -/]{0,8}[@-~]"
-    "|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0001-\U000e01ef]"
+# No text needs these: zero-width spaces, bidirectional overrides, fillers, format characters of rare scripts, and the
+# Unicode tag block, in which text can hide.
+_HIDDEN = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff"
+    "\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# Variation selectors choose between text and emoji, after a symbol or inside a keycap; elsewhere they only hide things.
+_SYMBOL = "\xa9\xae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_SELECTOR = f"[\ufe0e\ufe0f](?<![{_SYMBOL}][\ufe0e\ufe0f])(?<![0-9#*]\ufe0f(?=\u20e3))"
 # Some scripts and emoji need joiners and direction marks; between ASCII characters they only hide things.
-_NEEDLESS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])|([\u200c-\u200f])[\u200c-\u200f]+")
+_JOINER = "(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])"
+
+# Stripped everywhere, with terminal colour codes and control characters. NUL is left alone, so that files.encoded
+# refuses it.
+_STRIPPED = re.compile(
+    f"\x1b\\[[0-9;?]{{0,32}}[ -/]{{0,8}}[@-~]|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f{_HIDDEN}]|{_SELECTOR}"
+)
+_NEEDLESS = re.compile(f"{_JOINER}|([\u200c-\u200f])[\u200c-\u200f]+")
 _LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
+
+# Shown as escapes. A carriage return is layout at the end of a line alone: elsewhere it overwrites what stands there.
+_ESCAPED = re.compile(
+    f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\ud800-\udfff{_HIDDEN}]|\r(?!\n)|{_SELECTOR}"
+    f"|{_JOINER}|(?<=[\u200c\u200d])[\u200c\u200d]"
+)
 
 
 def visible(text: str) -> str:
@@ -21,4 +36,21 @@ def visible(text: str) -> str:
     if text.isascii() and text.translate(_LAYOUT).isprintable():
         return text
     bom = "\ufeff" * text.startswith("\ufeff")  # harmless at the very start
-    return bom + _NEEDLESS.sub(r"\1", _ALWAYS.sub("", text[len(bom) :]))
+    return bom + _NEEDLESS.sub(r"\1", _STRIPPED.sub("", text[len(bom) :]))
+
+
+def escaped(text: str) -> str:
+    r"""The text for a terminal or a log: what is invisible, or could steer a terminal, as `\u001b`.
+
+    Line ends and tabs stay. In a JSON text the escapes mean the same characters.
+    """
+    if text.isascii() and "\r" not in text and text.translate(_LAYOUT).isprintable():
+        return text
+    return _ESCAPED.sub(lambda match: "".join(map(_escape, match[0])), text)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + (code - 0x10000 >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -62,7 +62,7 @@ def _section(memory: Memory) -> str:
     day = iso(memory.created_at or memory.updated_at)
     facts = [f"`{memory.id}`", (day or "")[:10], memory.type, memory.scope, ", ".join(memory.tags)]
     title = " ".join(memory.title.split())
-    head = f"### {title}\n\n{' · '.join(fact for fact in facts if fact)}"
+    head = f"### {title}\n\n{' · '.join(' '.join(fact.split()) for fact in facts if fact)}"
     body = _lowered(memory.text, title).strip("\r\n")
     return f"{head}\n\n{body}" if body.strip() else head
 

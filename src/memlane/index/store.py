@@ -48,7 +48,8 @@ def progress_line(done: int, total: int) -> None:
     """A progress bar on a terminal, nothing elsewhere."""
     if sys.stderr.isatty() and total >= BATCH:
         end = "\n" if done >= total else ""
-        print(f"\rindexing {done:,} of {total:,} files", end=end, file=sys.stderr, flush=True)
+        stream = getattr(sys.stderr, "plain", sys.stderr)  # the command line escapes control characters in the other
+        print(f"\rindexing {done:,} of {total:,} files", end=end, file=stream, flush=True)
 
 
 class Index:

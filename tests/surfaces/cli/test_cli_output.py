@@ -79,7 +79,7 @@ def test_what_others_wrote_cannot_steer_the_terminal(bank: Bank, tmp_path: Path,
 
 def test_a_row_is_one_line_of_visible_characters(run: Run, bank: Bank) -> None:
     (bank.root / "odd.md").write_text('---\ntitle: "a\\n\\tb\\e]0;x"\n---\n')
-    assert run("list").out == "notes:odd\t\ta b]0;x\n"
+    assert run("list").out == "notes:odd\t\ta b\\u001b]0;x\n"
 
 
 def test_wide_characters_stand_in_their_columns(bank: Bank, tmp_path: Path) -> None:

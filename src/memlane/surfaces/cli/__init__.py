@@ -16,6 +16,7 @@ import click
 from memlane import __version__
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.gate import redacted
+from memlane.surfaces.cli.output import complain, safe_streams, to_json
 
 COMMANDS = {  # the module of each command, which is imported only when the command is used
     "init": "init",
@@ -133,6 +134,11 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """Run the `memlane` command and end the process with its exit code."""
+    with safe_streams():
+        _run()
+
+
+def _run() -> NoReturn:
     try:
         if "_MEMLANE_COMPLETE" in os.environ:
             import_module("memlane.surfaces.cli.completion")  # registers our completion for bash
@@ -152,6 +158,10 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or else Python complains when it flushes
         sys.exit(1)
+    except ValueError as error:
+        if "null" not in str(error):
+            raise
+        _fail(InvalidInput("A path has a NUL character.", hint="Check the arguments, and the paths in memlane.toml."))
     except OSError as error:  # the last resort: a sentence instead of a traceback
         where = f"{error.filename}: " if error.filename else ""
         _fail(StorageError(f"{where}{error.strerror or error}.", hint="Check the path, its permissions and the disk."))
@@ -159,12 +169,8 @@ def main() -> None:
 
 def _fail(error: MemlaneError) -> NoReturn:
     """Print what went wrong, as JSON if that was asked for, and end the process with the error's exit code."""
-    from memlane.surfaces.cli.output import complain
-
     if "--json" in sys.argv[1:]:
-        import json
-
-        click.echo(json.dumps({"error": error.to_dict()}, ensure_ascii=False), err=True)
+        click.echo(to_json({"error": error.to_dict()}), err=True)
     else:
         complain(error)
     sys.exit(error.exit_code)

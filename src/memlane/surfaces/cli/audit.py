@@ -13,7 +13,7 @@ from memlane.core.errors import NotEnabled, StorageError
 from memlane.gate import DEFAULT
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import as_json, open_bank
-from memlane.surfaces.cli.output import print_json, progress, say
+from memlane.surfaces.cli.output import print_json, print_line, progress, say
 
 
 @click.command()
@@ -60,7 +60,7 @@ def audit(ctx: click.Context, path: Path | None, history: bool, as_json: bool) -
         print_json(leaks)
     else:
         for leak in leaks:
-            click.echo(str(leak))
+            print_line(str(leak))
         say(f"{len(leaks)} findings" if leaks else "nothing found")
     if leaks or unread:
         ctx.exit(4 if leaks else 1)

@@ -15,7 +15,7 @@ from memlane.capture.messages import capture as capture_one
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import MemlaneError
 from memlane.surfaces.cli.options import with_bank
-from memlane.surfaces.cli.output import print_result, say
+from memlane.surfaces.cli.output import byte_progress, print_result, say
 
 _LONG = 20_000_000  # bytes; a transcript of this size gets a progress bar
 
@@ -66,5 +66,5 @@ def _progress(transcript: str) -> Iterator[Callable[[int], object] | None]:
     if size < _LONG or not sys.stderr.isatty():
         yield None
         return
-    with click.progressbar(length=size, label=os.path.basename(transcript), file=sys.stderr) as bar:
-        yield bar.update
+    with byte_progress(size, os.path.basename(transcript)) as advance:
+        yield advance

@@ -18,6 +18,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 from memlane import config, lanes
 from memlane.bank import Bank
 from memlane.core.errors import MemlaneError, StorageError
+from memlane.core.invisible import escaped
 from memlane.core.model import Memory
 from memlane.lanes.layers.entries import id_of
 from memlane.surfaces.cli.options import as_json
@@ -80,15 +81,20 @@ def ids(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
             matches = known
         else:
             matches = [id for id in _file_ids(bank, [lane] if lane else lanes.NAMES) if _begins(id, incomplete)]
-    return [CompletionItem(id) for id in islice(matches, MOST)]
+    return _items(islice(matches, MOST))
 
 
 def tags(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
     """The tags that begin like this, the most used first."""
     query = "SELECT tag FROM tags WHERE substr(tag, 1, :n) = :text GROUP BY tag ORDER BY count(*) DESC, tag LIMIT :most"
     with suppress(MemlaneError, OSError):
-        return [CompletionItem(tag) for tag in _query(_bank(ctx), query, incomplete) or ()]
+        return _items(_query(_bank(ctx), query, incomplete) or ())
     return []
+
+
+def _items(words: Iterable[str]) -> list[CompletionItem[str]]:
+    """What the shell may show: nothing that would steer the terminal, or that nobody could type."""
+    return [CompletionItem(word) for word in words if escaped(word) == word and word.splitlines() == [word]]
 
 
 def commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

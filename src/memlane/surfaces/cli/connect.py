@@ -12,7 +12,7 @@ import click
 from memlane.core.errors import NotFound, StorageError
 from memlane.surfaces import clients
 from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import print_json, print_rows, say, say_notes
+from memlane.surfaces.cli.output import print_json, print_line, print_rows, say, say_notes
 
 _client = click.Choice(list(clients.CLIENTS))
 _user = click.option("--user", "scope", flag_value="user", help="For all of your projects (the default).")
@@ -60,7 +60,7 @@ def connect(
         return
     say(f"connected {done.client.title}; `memlane disconnect {client}` undoes it")
     for change in done.changes:
-        click.echo(f"{change.path}\t{change.what}")
+        print_line(f"{change.path}\t{change.what}")
     say_notes(done.notes)
     if "/.cache/" in _command():
         say("note: This memlane lies in a cache; install it for good (`pipx install .`) and connect again.")
@@ -95,7 +95,7 @@ def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, a
     for plan in done:
         for change in plan.changes:
             if change.how != "unchanged":
-                click.echo(f"{change.path}\t{'removed' if change.after is None else 'restored'}")
+                print_line(f"{change.path}\t{'removed' if change.after is None else 'restored'}")
         say_notes(plan.notes)
 
 

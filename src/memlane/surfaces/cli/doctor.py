@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import colour, one_line, print_json, progress, say
+from memlane.surfaces.cli.output import Styled, echo, one_line, print_json, progress, say
 
 if TYPE_CHECKING:
     from memlane.care.doctor import Report
@@ -53,9 +53,9 @@ def _print(report: Report) -> None:
         shown[finding.check] += 1
         if shown[finding.check] > SHOWN:
             continue
-        mark = click.style(f"{finding.severity}:", fg=_COLOURS[finding.severity])
+        mark = Styled(f"{finding.severity}:", _COLOURS[finding.severity])
         where = f"{_near(finding.where)}: " if finding.where else ""
-        click.echo(f"{mark} {where}{one_line(finding.why)} [{finding.check}]", color=colour())
+        echo(mark, f" {where}{one_line(finding.why)} [{finding.check}]")
         if finding.fix:
             click.echo(f"  {one_line(finding.fix)}")
     for check, count in shown.items():

@@ -12,7 +12,7 @@ from memlane.core.instructions import suspicious
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.add import field_option, fields_of
 from memlane.surfaces.cli.options import text_argument, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, say, say_notes, take_text
+from memlane.surfaces.cli.output import print_json, print_line, print_result, say, say_notes, take_text
 
 
 @click.group()
@@ -71,7 +71,7 @@ def test(
             print_json({"accepted": False, **refusal.to_dict()})
         else:
             say(f"{lane} would refuse it at the check {refusal.check!r}.")
-            click.echo(str(refusal))
+            print_line(str(refusal))
             say(f"next: {refusal.hint}")
         ctx.exit(4)
     marks = list(suspicious(draft.text))

@@ -10,7 +10,7 @@ from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.disk import files
 from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, with_bank
-from memlane.surfaces.cli.output import one_line, print_json, print_result, print_rows, print_text, say
+from memlane.surfaces.cli.output import one_line, print_bytes, print_json, print_result, print_rows, print_text, say
 
 
 @click.command()
@@ -26,7 +26,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     """
     memory = bank.get(id)
     if raw and not as_json:
-        click.echo(files.read_bytes(memory.file, files.MAX_LOG_BYTES), nl=False)
+        print_bytes(files.read_bytes(memory.file, files.MAX_LOG_BYTES))
         return
     memory = bank.original(memory)
     if as_json:

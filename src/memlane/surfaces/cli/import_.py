@@ -13,7 +13,7 @@ import click
 from memlane.bank import Bank
 from memlane.exchange.importers import KINDS
 from memlane.surfaces.cli.options import with_bank
-from memlane.surfaces.cli.output import print_result, say
+from memlane.surfaces.cli.output import overwrite, print_result, say
 
 T = TypeVar("T")
 
@@ -63,8 +63,8 @@ def _with_progress(outcomes: Iterator[T]) -> Iterator[T]:
     try:
         for number, outcome in enumerate(outcomes, 1):
             if on_terminal and number % 20 == 0:
-                click.echo(f"\r{number} items", err=True, nl=False)
+                overwrite(f"{number} items")
             yield outcome
     finally:
         if on_terminal and number >= 20:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            overwrite("")

@@ -16,7 +16,7 @@ from memlane.disk import log
 from memlane.exchange import adopt
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import print_json, print_rows, say
+from memlane.surfaces.cli.output import print_json, print_line, print_rows, say
 
 
 def welcome(folder: str | None, flags: dict[str, Any]) -> None:
@@ -32,7 +32,8 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
         ]
     else:
         counts = [f"{count:,} {noun}{'s'[: count != 1]}" for noun, count in _counts(bank).items() if count]
-        click.echo(f"Bank {bank.root}: {', '.join(counts) or 'nothing remembered yet'}.\n")
+        print_line(f"Bank {bank.root}: {', '.join(counts) or 'nothing remembered yet'}.")
+        click.echo()
         steps = [
             ('memlane add "…" --tag x', "remember something"),
             ('memlane search "…"', "find it again"),
@@ -84,7 +85,7 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json
     say(f"memory is enabled by {file}")
     if joined:
         _say_joined(joined)
-    click.echo(settings.root)
+    print_line(str(settings.root))
 
 
 def _say_joined(joined: dict[str, Any]) -> None:

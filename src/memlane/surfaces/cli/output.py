@@ -1,26 +1,113 @@
 """How commands print results and take text.
 
-stdout carries data, stderr carries talk. What somebody else wrote never reaches a terminal unfiltered.
+stdout carries data, stderr carries talk. What somebody else wrote never steers a terminal: `main` runs a command inside
+`safe_streams`, where everything that reaches a terminal, and all talk, shows control and invisible characters as
+escapes, whoever prints it. Data in a pipe stays as it is. Colours and progress, which need control characters of our
+own, pass by that filter through `echo` and `overwrite`.
 """
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 import click
 
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.core.invisible import visible
+from memlane.core.invisible import escaped
 from memlane.core.model import Memory, Plan, Problem
 
 T = TypeVar("T")
 MANY = 200  # items that are worth a progress bar
+
+
+# -- what reaches a terminal
+
+
+class SafeStream(io.TextIOWrapper):
+    """Standard output or error with control and invisible characters as escapes. `plain` is the same without them.
+
+    What cannot be encoded, such as half a character, is escaped, too, instead of ending the command.
+    """
+
+    def __init__(self, stream: TextIO, *, always: bool) -> None:
+        # click would replace a stream of ASCII by one of its own, without our filter
+        encoding = "utf-8" if codecs.lookup(stream.encoding).name == "ascii" else stream.encoding
+        super().__init__(stream.buffer, encoding, "backslashreplace", write_through=True)
+        self.plain = io.TextIOWrapper(stream.buffer, encoding, "backslashreplace", write_through=True)
+        self.filters = always or stream.isatty()
+
+    def write(self, text: str) -> int:
+        super().write(escaped(text) if self.filters else text)
+        return len(text)
+
+
+@contextmanager
+def safe_streams() -> Iterator[None]:
+    """Filter what the body prints: always on stderr, on stdout when it is a terminal.
+
+    The streams stay as they are after an unexpected error, whose traceback is still to be printed.
+    """
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        with suppress(AttributeError, OSError, ValueError):  # None or closed
+            stream.flush()
+    sys.stdout, sys.stderr = (
+        SafeStream(stream, always=stream is before[1]) if hasattr(stream, "buffer") else stream for stream in before
+    )
+    try:
+        yield
+    except (SystemExit, KeyboardInterrupt):
+        _restore(before)
+        raise
+    else:
+        _restore(before)
+
+
+def _restore(streams: tuple[TextIO, TextIO]) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, SafeStream):
+            with suppress(OSError, ValueError):
+                stream.plain.detach()
+                stream.detach()
+    sys.stdout, sys.stderr = streams
+
+
+def _plain(stream: TextIO) -> TextIO:
+    """The stream without its filter, for text that was filtered piece by piece."""
+    return stream.plain if isinstance(stream, SafeStream) else stream
+
+
+class Styled(NamedTuple):
+    """A piece of a line in colour."""
+
+    text: str
+    fg: str
+    bold: bool = False
+
+
+def echo(*pieces: str | Styled, err: bool = False) -> None:
+    """Print a line of pieces, of which some are coloured on a terminal."""
+    line = "".join(
+        click.style(escaped(piece.text), fg=piece.fg, bold=piece.bold or None)
+        if isinstance(piece, Styled)
+        else escaped(piece)
+        for piece in pieces
+    )
+    click.echo(line, file=_plain(sys.stderr if err else sys.stdout), color=colour())
+
+
+def overwrite(text: str) -> None:
+    """Print a text over the last line of stderr, which is a terminal; "" clears it."""
+    click.echo(f"\r{escaped(text)}\x1b[K", file=_plain(sys.stderr), nl=False, color=True)
 
 
 def colour() -> bool | None:
@@ -34,7 +121,12 @@ def colour() -> bool | None:
 
 def print_json(value: Any) -> None:
     """Print plain values, and others by their `to_dict()`, as JSON."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=lambda other: other.to_dict()))
+    click.echo(to_json(value, indent=2))
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """The value as JSON that is safe on a terminal: what is invisible is escaped, and means the same."""
+    return escaped(json.dumps(value, ensure_ascii=False, indent=indent, default=lambda other: other.to_dict()))
 
 
 def print_result(
@@ -51,8 +143,12 @@ def print_result(
 
 
 def say(text: str) -> None:
-    """Print a line to stderr, so that stdout stays data."""
-    click.echo(text, err=True, color=colour())
+    """Print a line to stderr, so that stdout stays data. A line end inside it is escaped: it may be forged."""
+    echo(_line(text), err=True)
+
+
+def _line(text: str) -> str:
+    return text.replace("\n", "\\u000a")
 
 
 def say_notes(notes: Iterable[str]) -> None:
@@ -62,9 +158,9 @@ def say_notes(notes: Iterable[str]) -> None:
 
 def complain(error: MemlaneError) -> None:
     """Print an error and its next step to stderr."""
-    say(f"{click.style('error:', fg='red', bold=True)} {error}")
+    echo(Styled("error:", "red", bold=True), f" {_line(str(error))}", err=True)
     if error.hint:
-        say(f"{click.style('next:', fg='cyan', bold=True)} {error.hint}")
+        echo(Styled("next:", "cyan", bold=True), f" {_line(error.hint)}", err=True)
 
 
 def progress(items: Sequence[T], label: str) -> Iterator[T]:
@@ -72,8 +168,15 @@ def progress(items: Sequence[T], label: str) -> Iterator[T]:
     if not sys.stderr.isatty() or len(items) < MANY:
         yield from items
     else:
-        with click.progressbar(items, label=label, file=sys.stderr) as bar:
+        with click.progressbar(items, label=escaped(label), file=_plain(sys.stderr)) as bar:
             yield from bar
+
+
+@contextmanager
+def byte_progress(size: int, label: str) -> Iterator[Callable[[int], object]]:
+    """A progress bar on stderr, which is a terminal; yields what to call with the bytes that are done."""
+    with click.progressbar(length=size, label=one_line(label), file=_plain(sys.stderr)) as bar:
+        yield bar.update
 
 
 def width(text: str) -> int:
@@ -87,8 +190,8 @@ def width(text: str) -> int:
 
 
 def one_line(text: str) -> str:
-    """A title, file name or the like on one line, without characters that could steer a terminal."""
-    return " ".join(visible(text).split())
+    """A title, file name or the like on one line, with escapes for characters that could steer a terminal."""
+    return escaped(" ".join(text.split()))
 
 
 def print_rows(rows: Iterable[Sequence[str]]) -> None:
@@ -102,8 +205,9 @@ def print_rows(rows: Iterable[Sequence[str]]) -> None:
     for row in table:
         cells = [cell + " " * (widths[column] - width(cell)) for column, cell in enumerate(row)]
         if len(cells) > 1:
-            cells[0] = click.style(cells[0], fg="cyan")
-        click.echo("  ".join(cells).rstrip(), color=colour())
+            echo(Styled(cells[0], "cyan"), "  ", "  ".join(cells[1:]).rstrip())
+        else:
+            echo("".join(cells).rstrip())
 
 
 def print_problems(problems: Sequence[Problem], as_json: bool) -> None:
@@ -126,7 +230,7 @@ def print_stored(value: Any, as_json: bool, id: str, *talk: str) -> None:
         return
     for line in talk:
         say(line)
-    click.echo(id)
+    print_line(id)
 
 
 def print_written(memory: Memory, as_json: bool, verb: str) -> None:
@@ -135,10 +239,19 @@ def print_written(memory: Memory, as_json: bool, verb: str) -> None:
     print_stored(memory, as_json, memory.id, f"{verb} {memory.path}")
 
 
+def print_line(text: str) -> None:
+    """Print an id or a path: unchanged in a pipe; on a terminal in one line."""
+    click.echo(_line(text) if sys.stdout.isatty() else text)
+
+
 def print_text(text: str) -> None:
-    """Print a memory's own text: unchanged in a pipe; on a terminal without characters that could steer it."""
-    shown = visible(text) if sys.stdout.isatty() else text
-    click.echo(shown, nl=not shown.endswith("\n"))
+    """Print a memory's own text: unchanged in a pipe; on a terminal with escapes for characters that could steer it."""
+    click.echo(text, nl=not text.endswith("\n"), color=True)  # or else click takes colours out of it in a pipe
+
+
+def print_bytes(data: bytes) -> None:
+    """Print a file: unchanged in a pipe; on a terminal as text, with escapes for what is not."""
+    click.echo(data.decode(errors="backslashreplace") if sys.stdout.isatty() else data, nl=False)
 
 
 # -- text that is given

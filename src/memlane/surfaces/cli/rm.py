@@ -7,7 +7,7 @@ import click
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.surfaces.cli.options import id_argument, ids_argument, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_written, say
+from memlane.surfaces.cli.output import print_json, print_line, print_result, print_written, say
 
 
 @click.command()
@@ -29,7 +29,7 @@ def rm(bank: Bank, ids: tuple[str, ...], as_json: bool) -> None:
         else:
             for item in removed:
                 say(f"moved to {item.path}" if item.how == "trash" else f"marked as deleted in {item.path}")
-                click.echo(item.id)
+                print_line(item.id)
 
 
 @click.command()

@@ -8,7 +8,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.surfaces.cli.options import with_bank
-from memlane.surfaces.cli.output import print_json, print_result, say
+from memlane.surfaces.cli.output import print_json, print_line, print_result, say
 
 if TYPE_CHECKING:
     from memlane.history.undo import Applied
@@ -44,7 +44,7 @@ def undo(bank: Bank, id: str | None, list_: bool, as_json: bool) -> None:
         print_json(done)
     else:
         for path in done.restored:
-            click.echo(path)
+            print_line(path)
         for path, why in done.conflicts:
             say(f"left as it is: {path} {why}")
         say(f"{'partly undone' if done.conflicts else 'undone'}: {done.what} {done.of}")

@@ -1,0 +1,34 @@
+"""What nobody sees is stripped from memories and shown as escapes on terminals; what writing needs is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from memlane.core.invisible import escaped, visible
+
+HIDDEN = [
+    "\x1b", "\x7f", "\x9b", "\u200b", "\u202e", "\u2066", "\ufe00", "\ufe0d", "\ufe0e", "\ufe0f", "\ufff9",
+    "\U00013430", "\U0001bca0", "\U0001d173", "\U000e0000", "\U000e0041", "\U000e0100", "\U000e01f0", "\U000e0fff",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_what_hides_text_is_stripped_or_shown(hidden: str) -> None:
+    assert visible(f"a{hidden}{hidden}b") == "ab"
+    shown = escaped(f"a{hidden}b")
+    assert (hidden in shown, shown.startswith("a\\u"), shown.endswith("b")) == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["❤️", "❤︎", "1️⃣ #️⃣", "©️", "👁️‍🗨️", "👩‍👩‍👧", "✍🏽", "می‌خواهم", "क्‍ष", "naïve", "a\n\tb\r\n", "☠️ x"]
+)
+def test_emoji_and_scripts_survive(text: str) -> None:
+    assert visible(text) == escaped(text) == text
+
+
+def test_a_second_selector_hides_nothing() -> None:
+    assert visible("❤️\ufe0f\ufe0e\ufe00") == "❤️"
+
+
+def test_a_carriage_return_is_layout_at_the_end_of_a_line_alone() -> None:
+    assert escaped("a\rb\r\n\x85\u2028\0\ud800") == "a\\u000db\r\n\\u0085\\u2028\\u0000\\ud800"
