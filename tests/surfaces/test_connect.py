@@ -465,8 +465,12 @@ def test_folders_behind_a_link_go_again(machine: Machine, command: str, tmp_path
 
 def test_backups_are_the_users_alone(machine: Machine, command: str) -> None:
     (machine.project / ".mcp.json").write_text('{"mcpServers": {"x": {"env": {"KEY": "value"}}}}')
+    machine.state.parent.mkdir(parents=True, exist_ok=True)
+    machine.state.parent.chmod(0o755)  # as an older memlane left it
     connect("claude-code", "project", machine, command)
-    assert stat.S_IMODE(machine.state.stat().st_mode) == 0o700
+    folders = [machine.state.parent, machine.state]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700, 0o700]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in machine.state.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize(

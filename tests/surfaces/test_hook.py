@@ -22,6 +22,7 @@ from memlane import Bank
 from memlane.recall.blocks import FENCE
 from memlane.surfaces import hook
 from samples import transcript
+from terminals import steering
 
 Ask = Callable[..., str]
 
@@ -370,9 +371,35 @@ def test_the_log_does_not_grow_for_ever(ask: Ask, home: Path) -> None:
 
 
 def test_the_state_folder_is_for_the_user_alone(ask: Ask, home: Path) -> None:
-    ask("claude-code", "session-start")
-    folders = [home / ".local/state/memlane", home / ".local/state/memlane/sessions"]
-    assert [oct(folder.stat().st_mode & 0o777) for folder in folders] == ["0o700", "0o700"]
+    state = home / ".local/state/memlane"
+    state.mkdir(parents=True, exist_ok=True)
+    state.chmod(0o755)  # as an older memlane left it
+    (state / "hook.log").touch(0o644)
+    ask("claude-code", "session-start", session_id="s")
+    ask("claude-code", "prompt", b"no json")
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (state, *state.rglob("*"))}
+    expected = {"memlane": "0o700", "sessions": "0o700", "hook.log": "0o600"}
+    assert {name: modes.pop(name) for name in expected} == expected
+    assert set(modes.values()) == {"0o600"}
+
+
+def test_the_log_has_nothing_that_steers_a_terminal(ask: Ask, home: Path) -> None:
+    ask("c\x1b[5m\x9b5m\nd", "\x1b]0;x\x07", b"{}")
+    ask("claude-code", "stop", transcript_path="/no/\x1b[5m\u202e\nforged")
+    logged = (home / ".local/state/memlane/hook.log").read_text()
+    assert steering(logged) == set()
+    assert "There is no transcript \\u001b[5m\\u202e forged." in logged
+
+
+def test_the_log_is_not_written_through_a_link(ask: Ask, home: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("x")
+    state = home / ".local/state/memlane"
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "hook.log").unlink(missing_ok=True)
+    (state / "hook.log").symlink_to(target)
+    ask("claude-code", "prompt", b"no json")
+    assert target.read_text() == "x"
 
 
 def test_only_the_latest_sessions_are_remembered(ask: Ask, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

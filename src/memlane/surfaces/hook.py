@@ -270,8 +270,8 @@ def _shown(payload: Payload) -> list[str]:
     """The ids of the memories that this session was shown."""
     path = _session_file(payload)
     try:
-        ids = json.loads(path.read_bytes()) if path else []
-    except (OSError, ValueError, RecursionError):
+        ids = json.loads(files.read_bytes(os.fspath(path))) if path else []  # which bounds how much is read
+    except (OSError, MemlaneError, ValueError, RecursionError):
         return []
     return [id for id in ids if isinstance(id, str)] if isinstance(ids, list) else []
 
@@ -283,6 +283,7 @@ def _save_shown(payload: Payload, ids: Sequence[str]) -> None:
         return
     _make_private(path.parent)
     files.replace(os.fspath(path), json.dumps(ids[-1000:]).encode())
+    path.chmod(0o600)
     with os.scandir(path.parent) as listing:
         old = sorted((entry.stat().st_mtime, entry.path) for entry in listing)[:-KEPT_SESSIONS]
     for _, name in old:
@@ -322,23 +323,29 @@ def _deadline() -> Iterator[Callable[[float], None]]:
 def _log(client: str, event: str, what: str) -> None:
     """Add a line to the log, without anything that was said in the session. Does nothing when it cannot be written."""
     from memlane.core.dates import iso, utc_now
+    from memlane.core.invisible import escaped
     from memlane.gate import redacted
 
     when = iso(utc_now().replace(microsecond=0))
-    line = f"{when} {redacted(client)[:40] or '-'} {event or '-'}: {redacted(' '.join(what.split()))[:500]}\n"
+    names = f"{redacted(' '.join(client.split()))[:40] or '-'} {event or '-'}"
+    line = escaped(f"{when} {names}: {redacted(' '.join(what.split()))[:500]}") + "\n"
     with suppress(OSError, MemlaneError):
         path = config.user_state() / "hook.log"
         _make_private(path.parent)
         if path.exists() and path.stat().st_size > MAX_LOG:
             os.replace(path, path.with_suffix(".log.1"))
-        with open(path, "a", encoding="utf-8") as log:
-            log.write(line)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(path, flags, 0o600), "ab") as log:
+            os.fchmod(log.fileno(), 0o600)  # an older memlane left it open to others
+            log.write(line.encode())
 
 
 def _make_private(folder: Path) -> None:
     """Make a folder in the state folder that only the user can read."""
     for path in (config.user_state(), folder):
         os.makedirs(path, mode=0o700, exist_ok=True)
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o700)  # an older memlane left it open to others
 
 
 def _where(error: Exception) -> str:

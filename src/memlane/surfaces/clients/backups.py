@@ -76,12 +76,13 @@ def original(folder: Path, file: FileBackup | None) -> bytes | None:
 
 def save(folder: Path, name: str, backups: Backups, copies: dict[str, bytes]) -> None:
     """Write the copies, then the record that names them."""
-    files.make_folder(os.fspath(folder.parent))
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    for copy_name, data in copies.items():
-        files.replace(os.fspath(folder / copy_name), data)
-    files.replace(os.fspath(folder / f"{name}.json"), json.dumps(asdict(backups), indent=2).encode())
+    for private in (folder.parent, folder):
+        files.make_folder(os.fspath(private), private=True)
+        private.chmod(0o700)  # an older memlane left it open to others
+    record = json.dumps(asdict(backups), indent=2).encode()
+    for file_name, data in (*copies.items(), (f"{name}.json", record)):
+        files.replace(os.fspath(folder / file_name), data)
+        (folder / file_name).chmod(0o600)
 
 
 def delete(folder: Path, name: str, backups: Backups) -> None:
