@@ -6,9 +6,9 @@ Appending is files.append_lines, without a lock. `rewrite` is for compaction alo
     → copy the lines that reached the old file meanwhile → delete `<name>.old`
 
 After each write, files.append_lines checks whether the name still means the same file, and appends again if not. So a
-line is either in the old file before the copying, or its writer sees the new file. A kill between the rename and the
-copying leaves `<name>.old`, which readers read too and the next rewrite takes in. A line may arrive twice; that is
-harmless, because reading a line twice changes nothing.
+line is either in the old file before the copying, or its writer sees the new file. A kill, Ctrl-C or a deadline between
+the rename and the copying leaves `<name>.old`, which readers read too and the next rewrite takes in. A line may arrive
+twice; that is harmless, because reading a line twice changes nothing.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
             if rejected:
                 files.append_lines(path + REJECTED, rejected)
             temp = files.write_temp(at, kept, stat.S_IMODE(os.fstat(source).st_mode))
-            with _locked_in_place(at, temp, name):
+            with _locked_in_place(at, temp, name, source):
                 os.fsync(at)
                 late = _read(source, whole)
                 end = late.rfind(b"\n") + 1
@@ -143,8 +143,12 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
 
 
 @contextmanager
-def _locked_in_place(at: int, temp: str, name: str) -> Iterator[None]:
-    """Rename the new file to its name, and lock it: the next rewriter must wait until the late lines are copied."""
+def _locked_in_place(at: int, temp: str, name: str, source: int) -> Iterator[None]:
+    """Rename the new file to its name, and lock it: the next rewriter must wait until the late lines are copied.
+
+    An error or a signal may come just after the rename. From then on the late lines may stand in the old file alone, so
+    its link goes only while the name still means the old file, which `source` is open on.
+    """
     try:
         successor = os.open(temp, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     except BaseException:
@@ -157,7 +161,8 @@ def _locked_in_place(at: int, temp: str, name: str) -> Iterator[None]:
             os.rename(temp, name, src_dir_fd=at, dst_dir_fd=at)
         except BaseException:
             files.unlink(at, temp)
-            files.unlink(at, name + OLD)
+            if os.path.samestat(os.stat(name, dir_fd=at, follow_symlinks=False), os.fstat(source)):
+                files.unlink(at, name + OLD)
             raise
         yield
     finally:
