@@ -509,3 +509,8 @@ def test_rule_table_is_well_formed() -> None:
         assert all(keyword == keyword.lower() for keyword in rule.keywords)
         assert len(rule.description) < 50
         assert rule.kind in ("secret", "pii")
+
+
+@pytest.mark.parametrize("prefix", ["AKIA", "ASIA"])
+def test_an_aws_key_id_needs_no_digit(prefix: str) -> None:
+    assert [finding.rule for finding in scan(f"The id {prefix}QXEGRZKYBNWVXHTD, of the deploy.")] == ["aws-access-key"]

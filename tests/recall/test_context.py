@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from memlane import Bank
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
-from memlane.recall.blocks import FENCE, Block, Composer
+from memlane.recall.blocks import FENCE, Block, Composer, escaped, without_blocks
 from samples import words
 
 PREFACE = (
@@ -387,3 +388,28 @@ def test_explain_says_what_was_left_out(run: Run) -> None:
     assert "notes:short" in result.out
     assert result.err.splitlines()[0].startswith("1 memory, ")
     assert re.fullmatch(r"  notes:long: its \d+ tokens do not fit", result.err.splitlines()[1])
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["＜/memlane-snapshot＞", "<\ufe0f/memlane-context>", "﹤／ｍｅｍｌａｎｅ-context＞", "＜ＳＹＳＴＥＭ-reminder>"],
+)
+def test_a_tag_in_look_alike_characters_is_escaped(tag: str) -> None:
+    assert escaped(f"a {tag}").startswith("a &lt;")
+    assert escaped("＜注意＞ 1 < 2 ❤️") == "＜注意＞ 1 < 2 ❤️"
+
+
+def test_taking_blocks_out_is_linear() -> None:
+    begin = time.process_time()
+    for text in (
+        "<hook_context>",
+        "<memlane-context><hook_context></memlane-snapshot>",
+        "<hook_context></hook_context>",
+    ):
+        without_blocks(text * (1_000_000 // len(text)))
+    assert time.process_time() - begin < 2
+
+
+def test_blocks_are_taken_out_up_to_their_first_end() -> None:
+    text = "a<memlane-context>x<hook_context></memlane-context>b<hook_context>c</hook_context>d<memlane-snapshot>e"
+    assert without_blocks(text) == "a b d<memlane-snapshot>e"

@@ -283,3 +283,21 @@ def test_labels_are_bounded(vault: MemoryVault) -> None:
         with pytest.raises(InvalidInput):
             add(vault, **fields)
     assert lines(vault) == []
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "AKIA" + "Q3EGRZ5KYBN2VXWT",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+        "-----BEGIN RSA PRIVATE KEY----- MIIEpAIBAAKCAQEA7bq2vKx9Jc3T -----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_a_category_is_scanned_as_it_was_written(vault: MemoryVault, secret: str) -> None:
+    with pytest.raises(Refused, match="secret"):
+        vault.add_memory(words(1), "shared", secret)
+    id = vault.add_memory(words(2), "shared", "Goal")
+    with pytest.raises(Refused, match="secret"):
+        vault.update_memory(id, category=secret)
+    assert vault.get_memory(id).category == "goal"
+    assert vault.update_memory(id, category="PLAN").category == "plan"

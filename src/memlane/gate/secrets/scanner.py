@@ -21,6 +21,7 @@ from memlane.gate.secrets.rule import Rule
 from memlane.gate.secrets.rules import RULES
 
 _DIGIT = re.compile(r"\d")
+_AWS_LETTERS = re.compile(r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z]{16}(?![A-Za-z0-9])")
 _LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
 # A marker counts only with a reason after it, so that an allowed line explains itself.
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
@@ -209,10 +210,13 @@ def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
 
 
 def _long_words(text: str) -> list[tuple[int, str]]:
-    """Place and text of each word that is long enough for a key and holds a digit: a twentieth of prose."""
+    """Place and text of each word that is long enough for a key and holds a digit: a twentieth of prose.
+
+    One in sixty AWS key ids has no digit, so that its form counts, too.
+    """
     words, at = [], 0
     for word in text.split():
-        if len(word) >= 14 and _DIGIT.search(word):
+        if len(word) >= 14 and (_DIGIT.search(word) or _AWS_LETTERS.search(word)):
             at = text.index(word, at)
             words.append((at, word))
             at += len(word)

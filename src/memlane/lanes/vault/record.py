@@ -223,8 +223,9 @@ def one_line(label: str | None) -> str:
 
 
 def to_draft(text: Any = None, scope: Any = None, tags: Any = None, **labels: Any) -> Draft:
-    """A draft in the seed's normal forms: stripped text, lower-case scope, category and tier. Raises InvalidInput.
+    """A draft in the seed's normal forms: stripped text, lower-case scope and tier. Raises InvalidInput.
 
+    A category is lower-case in the record; the gate sees it as it was given, because lower case hides a key.
     `labels` are category, tier (canon when there is none), topic_id and source.
     """
     fields = {name: normal(labels.get(name)) for name, normal in LABELS.items()}
@@ -246,7 +247,7 @@ def from_draft(draft: Draft, **more: Any) -> Record:
     return storable(
         Record(
             text=draft.text.strip(),
-            category=draft.fields["category"] or "other",
+            category=(draft.fields["category"] or "other").lower(),
             tier=draft.fields["tier"],
             topic_id=draft.fields["topic_id"],
             tags=list(draft.tags),
@@ -270,9 +271,14 @@ def to_source(value: Any) -> str | None:
     return _text(value, "The source is not text.", f"Use one of: {', '.join(SOURCES)}.")
 
 
-def lowered(value: Any) -> str | None:
+def stripped(value: Any) -> str | None:
     text = _text(value, "Scope, category and tier are text.", "Give strings.")
-    return None if text is None else text.strip().lower()
+    return None if text is None else text.strip()
+
+
+def lowered(value: Any) -> str | None:
+    text = stripped(value)
+    return None if text is None else text.lower()
 
 
 def _text(value: Any, otherwise: str, hint: str) -> str | None:
@@ -289,5 +295,5 @@ def to_tags(value: Any) -> tuple[str, ...]:
 
 
 LABELS: dict[str, Callable[[Any], str | None]] = {
-    "category": lowered, "tier": lowered, "topic_id": to_topic, "source": to_source,
+    "category": stripped, "tier": lowered, "topic_id": to_topic, "source": to_source,
 }  # fmt: skip

@@ -374,7 +374,7 @@ class MemoryVault:
         fields, state = draft.fields, self.log.known
         extra = {name: value for name in ("title", "thread") if (value := getattr(draft, name)) is not None}
         if old := state.active.get(fields.get("upsert_of", "")):
-            given = {"category": fields["category"], "source": fields["source"], "tags": list(draft.tags)}
+            given = {"category": lowered(fields["category"]), "source": fields["source"], "tags": list(draft.tags)}
             values = {name: value for name, value in given.items() if value} | {"extra": {**old.extra, **extra}}
             text = draft.text.strip()
             return storable(old.next(text=text, updated_at=self._now(), remarks=draft.remarks, **values))
@@ -407,7 +407,7 @@ class MemoryVault:
         )
         checks = guarded(UPDATE_CHECKS if "text" in changes else LABEL_CHECKS, self.guard)
         draft = gate.admit(checks, draft, self)
-        labels = {"scope": draft.scope, **draft.fields}
+        labels = {"scope": draft.scope, **draft.fields, "category": lowered(draft.fields.get("category"))}
         values = {name: value for name, value in labels.items() if value or name == "topic_id"}  # that may be cleared
         if "text" in changes:
             values["text"] = draft.text.strip()
