@@ -9,9 +9,11 @@ import socket
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from commands import CANARY
 from memlane import Bank, InvalidInput
+from memlane.disk import files
 from memlane.surfaces.mcp import http
 from memlane.surfaces.mcp.server import INSTRUCTIONS
 from memlane.surfaces.mcp.toolsets import DEFAULT
@@ -224,6 +228,55 @@ def test_http_refuses_foreign_hosts_and_origins(folder: Path) -> None:
         assert status(url, host="evil.example") == 421
         assert status(url, origin="http://evil.example") == 403
         assert status(url, origin="http://localhost:3000") == 200
+
+
+def _sent(url: str, body: bytes) -> tuple[int, str]:
+    head = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=30) as answer:
+            return int(answer.status), answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_http_repeats_nothing_of_an_invalid_message(folder: Path) -> None:
+    messages = (
+        {"jsonrpc": "2.0", "id": 1, "method": {"a": CANARY}},
+        {"jsonrpc": "2.0", "id": CANARY, "params": CANARY},
+        {CANARY: CANARY},
+        [{"jsonrpc": "1.0", "id": 1, "method": CANARY}],
+        CANARY,
+    )
+    with running("--http", "--port", "0", folder=folder) as process:
+        url = url_of(process)
+        answers = [_sent(url, json.dumps(message).encode()) for message in messages]
+        answers.append(_sent(url, b"{" + CANARY.encode()))
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        assert process.stderr
+        said = process.stderr.read()
+    assert [status for status, _ in answers] == [400] * 6
+    assert CANARY not in "".join(body for _, body in answers) + said
+
+
+def test_http_takes_a_text_as_long_as_is_promised(folder: Path) -> None:
+    text = "é" * (files.MAX_BYTES // 2 - 1000)  # two bytes each in a file, six in this JSON
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": {"text": text}}}
+    with running("--http", "--port", "0", folder=folder) as process:
+        url = url_of(process)
+        assert _sent(url, json.dumps(body).encode())[0] != 413
+        with closing(HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=30)) as connection:
+            head = {"content-type": "application/json", "content-length": str(http.MAX_BODY + 1)}
+            connection.request("POST", http.PATH, headers={**head, "accept": "application/json, text/event-stream"})
+            assert connection.getresponse().status == 413
+
+
+def test_http_has_only_so_many_sessions(folder: Path) -> None:
+    with running("--http", "--port", "0", folder=folder) as process:
+        url = url_of(process)
+        statuses = [status(url) for _ in range(http.MAX_SESSIONS + 1)]
+    assert (set(statuses[:-1]), statuses[-1]) == ({200}, 503)
 
 
 def test_http_with_a_token_answers_only_who_has_it(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import json
 import logging
 import signal
 import socket
@@ -19,7 +20,7 @@ from typing import Any
 import uvicorn
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memlane.core.errors import InvalidInput
 
@@ -27,6 +28,10 @@ PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MIN_TOKEN = 16  # characters
 _SHUTDOWN = 3  # seconds for open streams to finish when the server ends
+MAX_BODY = 32 * 1024 * 1024  # bytes: a text of 10 MB, with every character escaped as JSON allows
+SESSION_IDLE = 900.0  # seconds after which a session that nobody uses ends
+MAX_SESSIONS = 256
+_INVALID = "The message is not valid JSON-RPC."
 _REFUSED = b'{"error":"invalid_token","error_description":"A bearer token is required."}'
 
 
@@ -71,7 +76,14 @@ def application(server: Server[Any], hosts: Iterable[str], token: str | None) ->
         allowed_hosts=[pattern for name in names for pattern in (name, f"{name}:*")],
         allowed_origins=[pattern for name in names for pattern in (f"http://{name}", f"http://{name}:*")],
     )
-    app: ASGIApp = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    app: ASGIApp = server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=security,
+        max_request_body_size=MAX_BODY,
+        session_idle_timeout=SESSION_IDLE,
+        max_sessions=MAX_SESSIONS,
+    )
+    app = _without_echo(app)
     return app if token is None else _with_token(app, token)
 
 
@@ -87,6 +99,43 @@ def is_loopback(host: str) -> bool:
 def _in_url(host: str) -> str:
     """A host as a URL writes it: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _without_echo(app: ASGIApp) -> ASGIApp:
+    """The application with a sentence of ours in place of the SDK's validation errors, which repeat what was sent."""
+
+    async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
+        start: Message | None = None
+        body = b""
+
+        async def checked(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start" and message["status"] == 400:
+                start = message
+            elif start is not None and message["type"] == "http.response.body":
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    data = _quiet(body)
+                    headers = [item for item in start["headers"] if item[0].lower() != b"content-length"]
+                    await send({**start, "headers": [*headers, (b"content-length", str(len(data)).encode())]})
+                    await send({**message, "body": data})
+            else:
+                await send(message)
+
+        await app(scope, receive, checked)
+
+    return quiet
+
+
+def _quiet(body: bytes) -> bytes:
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        return body
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict) or "validation error" not in str(error.get("message")).lower():
+        return body
+    return json.dumps({**answer, "error": {"code": error.get("code"), "message": _INVALID}}).encode()
 
 
 def _with_token(app: ASGIApp, token: str) -> ASGIApp:
