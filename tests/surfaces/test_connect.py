@@ -897,3 +897,16 @@ def test_dropping_what_is_not_there_changes_nothing() -> None:
 def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
     text = '{"m": {"x": 1}, "m": {"y": 2}}'
     assert jsonc.put(text, ("m", "z"), 3) == '{"m": {"x": 1}, "m": {"y": 2, "z": 3}}'
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_an_entry_that_the_user_had_before_comes_back(machine: Machine, command: str, edited: bool) -> None:
+    path = machine.home / ".codex/config.toml"
+    path.parent.mkdir()
+    before = 'model = "x"\n\n[mcp_servers.memlane]\ncommand = "/opt/mine/memlane"\nargs = ["--bank", "/notes", "mcp"]\n'
+    path.write_text(before)
+    connect("codex", "user", machine, command)
+    if edited:
+        path.write_text(f"# mine\n{path.read_text()}")
+    disconnect("codex", "user", machine)
+    assert path.read_text() == ("# mine\n" if edited else "") + before

@@ -137,7 +137,9 @@ def connect(plan: Plan) -> Plan:
     changed, copies = [], {}
     for change in plan.changes:
         earlier = saved.of(change.path)
-        base = _without(change.path, change.before, client, earlier, backups.original(state, earlier))
+        base = change.before  # at the first connection even an entry of our name is the user's own
+        if earlier:
+            base = _without(change.path, change.before, client, earlier, backups.original(state, earlier))
         copy = None
         if base is not None:
             copy = f"{name}-{digest(bytes(change.path))[:8]}-{change.path.name}.bak"
