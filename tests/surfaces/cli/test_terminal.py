@@ -152,3 +152,12 @@ def test_output_works_with_a_stream_of_ascii(bank: Bank, tmp_path: Path) -> None
     assert "é" in result.stdout.decode()
     result = subprocess.run([MEMLANE, "get", "\x9b5m"], cwd=tmp_path, env=env, capture_output=True, check=False)
     assert b"\xc2\x9b" not in result.stderr
+
+
+def test_half_a_character_in_an_id_ends_no_import(run: Run, bank: Bank, tmp_path: Path) -> None:
+    line = {"id": "notes:a\ud800", "lane": "notes", "text": "zebra", "title": "a\ud800"}
+    (tmp_path / "in.jsonl").write_text(json.dumps(line) + "\n")
+    command = [MEMLANE, "import", "in.jsonl", "--json"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert b"Traceback" not in result.stderr
+    assert [item["status"] for item in json.loads(result.stdout)["items"]] == ["refused"]
