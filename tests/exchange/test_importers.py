@@ -17,7 +17,7 @@ from memlane.core.model import Draft
 from memlane.disk import files
 from memlane.disk.names import safe_parts
 from memlane.exchange import importers
-from memlane.exchange.importers import Found, Item, Skipped
+from memlane.exchange.importers import Found, Item, Skipped, json_lines
 from memlane.exchange.importers.folder import safe_name
 from memlane.exchange.importers.obsidian import inline_tags
 
@@ -345,3 +345,19 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
     before = tree(tmp_path)
     read("obsidian", tmp_path)
     assert tree(tmp_path) == before
+
+
+def test_a_line_without_end_is_a_problem_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "MAX_LINE", 100)
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + b"x" * 1000 + b'\n{"a": 2}\n' + b"y" * 1000)
+    found = list(json_lines.parsed(path, lambda item: item["a"]))
+    why = "is longer than 100 bytes and is not read"
+    assert found == [1, Problem(path, why, 2), 2, Problem(path, why, 4)]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    [problem] = json_lines.parsed(tmp_path / "pipe.jsonl", dict)
+    assert isinstance(problem, Problem)
+    assert json_lines.first(tmp_path / "pipe.jsonl") == {}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,20 +15,21 @@ from memlane.disk import files
 
 T = TypeVar("T")
 
+MAX_LINE = 64 * 1024 * 1024  # bytes: a memory of 10 MB, with every character escaped
+
 
 def parsed(path: Path, parse: Callable[[dict[str, Any]], T]) -> Iterator[T | Problem]:
     """What `parse` makes of the object on each line. A line that is no object is a Problem, and so is one for which
     `parse` raises ValueError: its message says what is wrong."""
     try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    result: T | Problem = parse(_object(line))
-                except ValueError as error:
-                    result = Problem(path, str(error), number)
-                yield result
+        for number, line in enumerate(_lines(path), 1):
+            if not line.strip():
+                continue
+            try:
+                result: T | Problem = parse(_object(line))
+            except ValueError as error:
+                result = Problem(path, str(error), number)
+            yield result
     except OSError as error:
         yield files.unreadable(str(path), error)
 
@@ -33,13 +37,27 @@ def parsed(path: Path, parse: Callable[[dict[str, Any]], T]) -> Iterator[T | Pro
 def first(path: Path) -> dict[str, Any]:
     """The object on the first line that is not blank; {} when there is none. Tells what kind of file this is."""
     try:
-        with open(path, "rb") as file:
-            return _object(next((line for line in file if line.strip(b" \t\r\n\xef\xbb\xbf")), b""))
+        return _object(next((line for line in _lines(path) if line.strip(b" \t\r\n\xef\xbb\xbf")), b""))
     except (OSError, ValueError):
         return {}
 
 
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file, of each at most a little more than MAX_LINE bytes. A pipe is refused, not waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EISDIR, "not a regular file", str(path))
+        while line := file.readline(MAX_LINE + 1):
+            rest = line
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(MAX_LINE)
+            yield line
+
+
 def _object(line: bytes) -> dict[str, Any]:
+    if len(line) > MAX_LINE:
+        raise ValueError(f"is longer than {MAX_LINE:,} bytes and is not read")
     try:
         value = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):
