@@ -575,19 +575,7 @@ class Bank(_Opened):
 
         It is in no list, search or prompt until somebody says what is wanted.
         """
-        deleted = self.tombstones.held(memory)
-        if deleted is None:
-            return None
-        id = gate.shown(memory.id)
-        if day := self.tombstones.forgotten(memory.text, memory.id, memory.title):
-            return (
-                f"{id} says what was forgotten on {day}; it is held back: `memlane restore {id}` keeps it, "
-                f"`memlane forget {id}` removes it again"
-            )
-        return (
-            f"{id} was deleted on {deleted} and came back unchanged; it is held back: `memlane restore {id}` keeps it, "
-            f"`memlane rm {id}` deletes it again"
-        )
+        return self.tombstones.why(memory, gate.shown(memory.id))
 
     def _indexed(self, memory: Memory) -> Memory:
         self.wrote(memory.lane, memory.file)

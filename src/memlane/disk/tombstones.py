@@ -105,6 +105,20 @@ class Tombstones:
             return None
         return _day([stone for stone in self._standing(memory.text) if stone.id in ids]) if ids else None
 
+    def why(self, memory: Memory, id: str) -> str | None:
+        """Why a memory is held back, and the two commands that decide; None nearly always. `id` is as it is shown."""
+        if day := self.forgotten(memory.text, memory.id, memory.title):
+            return (
+                f"{id} says what was forgotten on {day}; it is held back: `memlane restore {id}` keeps it, "
+                f"`memlane forget {id}` removes it again"
+            )
+        if day := self.held(memory):
+            return (
+                f"{id} was deleted on {day} and came back unchanged; it is held back: `memlane restore {id}` keeps it, "
+                f"`memlane rm {id}` deletes it again"
+            )
+        return None
+
     def knows(self, id: str) -> bool:
         """Whether a memory of this id was deleted or forgotten and not kept since."""
         with suppress(StorageError):
