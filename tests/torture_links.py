@@ -19,6 +19,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,7 +44,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("init",), ("init", "--git"), ("check-config",), ("add", "A new fact of the day.", "--title", "new"),
     ("get", "notes:first"), ("list",), ("search", "deploy"), ("links", "src/app.py"), ("graph",), ("context", "deploy"),
     ("snapshot",), ("update", "notes:first", "Changed text."), ("append", "notes:first", "One more line."),
-    ("history", "notes:first"), ("log",), ("list", "--as-of", "2020-01-01"), ("rm", "notes:first"),
+    ("history", "notes:first"), ("log",), ("list", "--as-of", "2024-06-01"), ("rm", "notes:first"),
     ("restore", "notes:gone"), ("forget", "notes:first", "--yes"), ("trash",),
     ("merge", "notes:first", "notes:second", "--into", "both", "--text", "Both."), ("suggest-merges",), ("upkeep",),
     ("upkeep", "--apply"), ("undo",), ("prune",), ("prune", "--apply"), ("stale",), ("validate",), ("stats",),
@@ -131,8 +132,17 @@ def make_project(project: Path) -> None:
     run(project, ("records", "create", "A message.", "--subject", "one", "-k", "word"))
     layer = ("--lane", "layers", "--field", "project=app", "--field", "file_type=common_patterns")
     run(project, ("add", "A pattern of the code.", *layer))
+    (project / ".memories/empty.md").write_text("")  # upkeep takes it away, and undo brings it back
     for command in (("upkeep", "--apply"), ("fresh",), ("search", "deploy")):
         run(project, command)
+
+
+def commit(project: Path) -> None:
+    """A history for the commands that ask git."""
+    when = {"GIT_AUTHOR_DATE": "2024-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2024-01-01T12:00:00Z"}
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    for words in (("init", "-q", "--template="), ("add", "-A"), (*who, "commit", "-qm", "All of it")):
+        subprocess.run(["git", *words], cwd=project, env={**os.environ, **when}, check=True, capture_output=True)
 
 
 def every_name(project: Path) -> list[str]:
@@ -256,6 +266,7 @@ class Matrix:
         self.project.mkdir(parents=True)
         run(self.project, ("init",), 60)
         make_project(self.project)
+        commit(self.project)
         self.names = every_name(self.project)
         shutil.copytree(self.project, self.template)
         shutil.copytree(place / "home", place / "home.template")
