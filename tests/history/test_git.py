@@ -521,3 +521,13 @@ def test_the_history_of_a_bank_with_a_submodule_is_audited(repo: Path, run: Run)
     git(repo, "commit", "-q", "-a", "-m", "Away with it")
     found = run("--bank", repo, "audit", "--history")
     assert (found.code, found.out.partition(": ")[0]) == (4, f"{commit[:12]}:.memories/key.md:1:7")
+
+
+def test_a_bank_that_is_a_link_out_of_the_repository_has_no_past(repo: Path, run: Run) -> None:
+    (repo / ".memories").rename(repo.parent / "elsewhere")
+    (repo / ".memories").symlink_to(repo.parent / "gone")
+    result = run("--bank", repo, "list", "--as-of", "HEAD")
+    assert (result.code, result.err.splitlines()[0]) == (
+        1,
+        "error: The bank's folder is not in the bank's git repository.",
+    )

@@ -134,9 +134,10 @@ def _places(settings: Config, top: Path) -> dict[str, str]:
         place = git.relative(top, root)
         if place is not None:
             found[name] = place
-        elif os.path.exists(root):
+        elif os.path.exists(root) or not name:
+            what = f"The {name} lane" if name else "The bank's folder"
             raise MemlaneError(
-                f"The {name} lane is not in the bank's git repository.",
+                f"{what} is not in the bank's git repository.",
                 hint=f"git knows nothing of {root} here; use git there.",
                 code="not_git",
             )
