@@ -396,19 +396,6 @@ def test_no_folder_keeps_the_name_of_a_layer(kept: Bank) -> None:
     assert [path for path in kept.root.rglob("*") if "secret-name" in path.name] == []
 
 
-def test_a_copy_of_the_past_goes_as_a_whole(kept: Bank) -> None:
-    memory = add(kept, "notes")
-    past = config.user_state() / "past"
-    for name, text in (("one", TEXT), ("two", OTHER)):
-        (past / name).mkdir(parents=True)
-        (past / name / "door.md").write_text(text)
-        (past / name / "index.db").write_text("words")
-    assert ("copy", str(past / "one")) in [(piece.what, piece.path) for piece in plan(kept, [memory.id]).removed]
-    done = forget(kept, [memory.id])
-    assert [path.name for path in past.iterdir()] == ["two"]
-    assert [left.where for left in done.left] == ["backups"]
-
-
 # -- the command line
 
 

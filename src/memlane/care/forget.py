@@ -106,8 +106,10 @@ def plan(bank: Bank, ids: Sequence[str]) -> Forgotten:
 def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     """Remove memories for good, there or deleted, with all that is derived from them. There is no way back.
 
-    Remembers it in the user's state folder. Raises NotFound before anything is changed, StorageError; call again then.
+    Remembers it in the user's state folder. Raises NotTrusted and NotFound before anything is changed, StorageError;
+    call again then.
     """
+    config.require_trust(bank.config)
     targets = _targets(bank, ids)
     done = _planned(bank, targets)
     own = {target.id for target in targets}

@@ -31,7 +31,7 @@ from typing import Any
 from memlane.core.dates import utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
-from memlane.disk import files, rooted
+from memlane.disk import files
 
 FOLDER = "forgotten"
 TELLING = 12  # characters; a shorter line does not tell whose it is
@@ -322,10 +322,8 @@ class ForgottenTexts:
         if seen == self._seen:
             return
         try:
-            with (
-                rooted.opened(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd,
-                open(fd, "rb", closefd=False) as file,
-            ):
+            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(fd, "rb") as file:
                 data = file.read()
         except OSError as error:
             raise self._unreadable(error) from error

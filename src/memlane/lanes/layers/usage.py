@@ -184,4 +184,5 @@ def remove_key(path: str, key: str) -> None:
         lines = [text] if path.endswith(".json") else text.splitlines()
         records = [record for line in lines if isinstance(record := json_of(line), dict)]
         kept = [{name: record[name] for name in record if name != key} for record in records]
-        files.replace(path, "".join(json.dumps(record) + "\n" for record in kept if record).encode())
+        data = "".join(json.dumps(record) + "\n" for record in kept if record).encode()
+        files.replace(path, data) if data else files.remove(path)  # an empty one would keep its folder, and so a name
