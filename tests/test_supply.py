@@ -68,7 +68,7 @@ def test_the_lock_names_no_index_and_no_machine() -> None:
     line = re.compile(r"# [^:]*[.:].*|[a-z0-9][a-z0-9._-]*==[\w.]+( ; [^\\]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
     lines = LOCK.read_text().splitlines()
     assert [text for text in lines if not line.fullmatch(text)] == []
-    assert re.search(r"://|index-url|find-links|@ |/\w", LOCK.read_text()) is None
+    assert re.search(r"://|index.url|find.links|@ |/\w", LOCK.read_text()) is None
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place['python_version']} {place['sys_platform']}")

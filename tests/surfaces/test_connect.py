@@ -903,7 +903,7 @@ def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
 def test_an_entry_that_the_user_had_before_comes_back(machine: Machine, command: str, edited: bool) -> None:
     path = machine.home / ".codex/config.toml"
     path.parent.mkdir()
-    before = 'model = "x"\n\n[mcp_servers.memlane]\ncommand = "/opt/mine/memlane"\nargs = ["--bank", "/notes", "mcp"]\n'
+    before = 'model = "x"\n\n[mcp_servers.memlane]\ncommand = "/mine/memlane"\nargs = ["--bank", "/notes", "mcp"]\n'
     path.write_text(before)
     connect("codex", "user", machine, command)
     if edited:
