@@ -159,6 +159,20 @@ def test_a_configuration_that_is_a_pipe_is_not_waited_for(cloned: Path) -> None:
         Bank.open(cloned)
 
 
+@pytest.mark.parametrize(
+    "command", [("trust", "--show"), ("trust", "--yes"), ("list",), ("check-config",), ("doctor",)]
+)
+def test_a_configuration_that_is_a_link_shows_nothing_of_what_it_names(
+    cloned: Path, run: Run, home: Path, command: tuple[str, ...]
+) -> None:
+    (home / "private").write_text("[memory]\nenabled = true\n# a line of my own\n")
+    (cloned / "memlane.toml").unlink()
+    (cloned / "memlane.toml").symlink_to(home / "private")
+    result = run("--bank", cloned, *command)
+    assert "line of my own" not in result.out + result.err
+    assert load(cloned)["memory.enabled"] is False
+
+
 # -- trusting it
 
 

@@ -387,7 +387,7 @@ def _allowed(entries: Any, path: Path) -> list[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = trust.read(path).decode()
+        text = trust.read(path, follow=path == user_file()).decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
     try:

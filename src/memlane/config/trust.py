@@ -23,10 +23,12 @@ MAX_BYTES = 1024 * 1024  # of a configuration file; anything longer is no config
 NAME = "trust.json"
 
 
-def read(path: str | Path) -> bytes:
-    """A configuration file. Raises ConfigError for what is no plain file of reasonable size."""
+def read(path: str | Path, *, follow: bool = False) -> bytes:
+    """A configuration file. Raises ConfigError for what is no plain file of reasonable size, and for a link unless
+    they are followed: a project's may lead to any file of yours, and would be shown.
+    """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
         with os.fdopen(fd, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
