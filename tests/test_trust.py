@@ -100,20 +100,42 @@ WRITERS = [
     ("export", "--to", "CLAUDE.md"),
     ("doctor", "--fix"),
     ("undo",),
+    ("vault", "compact"),
+    ("topics", "reindex"),
 ]
 
 
-@pytest.mark.parametrize("command", WRITERS, ids=lambda words: words[0])
+@pytest.mark.parametrize("command", WRITERS, ids=" ".join)
 def test_no_writer_writes(cloned: Path, run: Run, home: Path, command: tuple[str, ...]) -> None:
     (cloned / "other").mkdir()
     (cloned / "other/note.md").write_text("A note from elsewhere.\n")
     (cloned / ".memories/.memlane-1-x.tmp").write_text("left over")
     os.utime(cloned / ".memories/.memlane-1-x.tmp", (1, 1))
-    before, at_home = tree(cloned), tree(home)
+    at_home = tree(home)
+    (cloned / ".memories/topics/auth").mkdir(parents=True)
+    (cloned / ".memories/topics/auth/x.md").write_text("# X\n\n## 2025-01-01: Title\n**Problem:** y\n---\n")
+    record = {
+        "id": "3f9a1c0b7d2e",
+        "text": "Keep it stable.",
+        "scope": "shared",
+        "category": "mission",
+        "tier": "canon",
+    }
+    versions = [json.dumps({**record, "version": number}) + "\n" for number in (1, 2, 3)]
+    (cloned / ".memories/vault.jsonl").write_text("".join(versions))
+    before = tree(cloned)
     words = [str(cloned / word) if word in ("other", "CLAUDE.md") else word for word in command]
     result = run("--bank", cloned, *words)
     assert result.code != 0
     assert (tree(cloned), tree(home)) == (before, at_home)
+
+
+def test_no_writer_writes_through_a_link_on_the_way_to_the_project(cloned: Path, run: Run) -> None:
+    (cloned.parent / "way").symlink_to(cloned)
+    before = tree(cloned)
+    for command in (("add", "A new note."), ("rm", "deploys"), ("undo",)):
+        assert run("--bank", cloned.parent / "way", *command).code != 0
+    assert tree(cloned) == before
 
 
 def test_python_raises_not_trusted(cloned: Path) -> None:

@@ -136,13 +136,15 @@ _read_only: dict[str, MemlaneError] = {}  # folders that nothing may be written 
 
 def set_read_only(folder: str | Path, why: MemlaneError | None) -> None:
     """Refuse every write below a folder with this error, in this process; with None, allow them again."""
-    if why is None:
-        _read_only.pop(os.fspath(folder), None)
-    else:
-        _read_only[os.fspath(folder)] = why
+    for path in {os.fspath(folder), os.path.realpath(folder)}:  # some callers work on real paths
+        if why is None:
+            _read_only.pop(path, None)
+        else:
+            _read_only[path] = why
 
 
-def _refuse_read_only(path: str) -> None:
+def refuse_read_only(path: str) -> None:
+    """Raise what `set_read_only` was given for a folder that this path is in."""
     for folder, why in _read_only.items():
         if path == folder or path.startswith(folder + os.sep):
             raise why
@@ -154,7 +156,7 @@ def create(path: str, data: bytes) -> None:
     A hard link gives the finished file its name, in one step that fails when the name is taken. Where the system can
     write a file without a name, a killed writer leaves nothing behind.
     """
-    _refuse_read_only(path)
+    refuse_read_only(path)
     if (told := witness.get()) and not os.path.lexists(path):
         told.changing(path, data)
     with storage(path), rooted.parent(path, make=True) as (at, name):
@@ -218,7 +220,7 @@ def _take_name(at: int, name: str) -> None:
 
 def replace(path: str, data: bytes) -> None:
     """Write a file's whole content: temporary file in the same folder, fsync, rename, fsync of the folder."""
-    _refuse_read_only(path)
+    refuse_read_only(path)
     with storage(path):
         path = rooted.real(path)  # a link stays a link; the file it names is replaced
         if told := witness.get():
@@ -240,7 +242,7 @@ def append_lines(path: str, data: bytes) -> None:
     When the file was replaced meanwhile (compaction), the lines are appended to the new file as well. Raises
     StorageError when the file would get larger than MAX_LOG_BYTES, which nobody could read any more.
     """
-    _refuse_read_only(path)
+    refuse_read_only(path)
     if told := witness.get():
         told.appending(path, data)
     with storage(path):
@@ -322,8 +324,8 @@ def move(source: str, target: str) -> None:
 
     What is moved is whatever has the name at that moment: a save in between is moved too, and not lost.
     """
-    _refuse_read_only(source)
-    _refuse_read_only(target)
+    refuse_read_only(source)
+    refuse_read_only(target)
     if told := witness.get():
         told.moving(source, target)
     with (
@@ -359,7 +361,7 @@ def _gone(path: str) -> NotFound:
 
 def remove(path: str) -> None:
     """Delete a file whose content is safe elsewhere; of a link, the link itself. No error when it is already gone."""
-    _refuse_read_only(path)
+    refuse_read_only(path)
     if told := witness.get():
         told.changing(path, None)
     with storage(path), suppress(FileNotFoundError), rooted.parent(path) as (at, name):
@@ -395,7 +397,7 @@ def change_mode(path: str, add: int, take: int) -> None:
 
 def make_folder(path: str, *, private: bool = False) -> None:
     """mkdir -p, on stable storage when it returns. With `private`, only its owner may open a new folder."""
-    _refuse_read_only(path)
+    refuse_read_only(path)
     with storage(path), rooted.folder(path, 0o700 if private else 0o777):
         pass
 

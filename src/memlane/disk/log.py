@@ -118,6 +118,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
     `is_whole` tells whether a last line without a line end is complete: editors leave such lines.
     Rejected lines are appended to `<name>.rejected`. Raises NotFound when there is no such file, StorageError.
     """
+    files.refuse_read_only(path)
     path = files.real(path)
     name = os.path.basename(path)
     with files.locked(path), files.storage(path), rooted.folder(os.path.dirname(path)) as at:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from difflib import unified_diff
+from pathlib import Path
 
 import click
 
@@ -37,12 +38,12 @@ def trust(ctx: click.Context, yes: bool, show: bool, revoke: bool, as_json: bool
     state = config.user_state()
     if revoke:
         trusting.revoke(state, file)
-    elif not show:
-        _show(file, as_json)
-        if yes or (not as_json and sys.stdin.isatty() and click.confirm("Trust this project?", err=True)):
+    else:
+        if not as_json:
+            _show(file)
+        asked = not as_json and sys.stdin.isatty()
+        if not show and (yes or (asked and click.confirm("Trust this project?", err=True))):
             trusting.record(state, file)
-    elif not as_json:
-        _show(file, as_json)
     why = trusting.distrust(state, file)
     if as_json:
         print_json({"file": str(file), "trusted": not why, "why": why})
@@ -53,19 +54,14 @@ def trust(ctx: click.Context, yes: bool, show: bool, revoke: bool, as_json: bool
     ctx.exit(1 if why and not (show or revoke) else 0)
 
 
-def _show(file: object, as_json: bool) -> None:
+def _show(file: Path) -> None:
     """Print the configuration, or what changed in it since it was trusted."""
-    from pathlib import Path
-
-    if as_json:
-        return
-    path = Path(str(file))
-    text = trusting.read(path).decode(errors="replace")
-    before = trusting.trusted_text(config.user_state(), path)
+    text = trusting.read(file).decode(errors="replace")
+    before = trusting.trusted_text(config.user_state(), file)
     if before is None or before == text:
         lines = text.splitlines()
     else:
         lines = list(unified_diff(before.splitlines(), text.splitlines(), "trusted", "now", lineterm=""))
-    say(f"{path}:")
+    say(f"{file}:")
     for line in lines:
         say(f"  {line}")
