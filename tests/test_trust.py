@@ -81,6 +81,14 @@ def test_its_memories_are_read(cloned: Path, run: Run) -> None:
     assert tree(cloned) == before
 
 
+def test_a_topic_is_loaded_without_counting_it(cloned: Path, run: Run) -> None:
+    (cloned / ".memories/topics/auth").mkdir(parents=True)
+    (cloned / ".memories/topics/auth/x.md").write_text("# X\n\n## 2025-01-01: Title\n**Problem:** y\n---\n")
+    before = tree(cloned)
+    result = run("--bank", cloned, "topics", "load", "auth/x")
+    assert (result.code, "Title" in result.out, tree(cloned) == before) == (0, True, True)
+
+
 def test_commands_say_once_that_it_is_not_trusted(cloned: Path, run: Run) -> None:
     assert run("--bank", cloned, "list").err == (
         f"The memory of {cloned} is not trusted yet: it may be somebody else's. Nothing is written here, and its "

@@ -459,6 +459,8 @@ def report(bank: Bank, ids: Sequence[str] | None = None) -> Report:
     watch = bank.watch
     if watch is None:
         why = "this bank belongs to no one project, so there is no code that it could be compared with"
+        if bank.config.distrust:
+            why = "in a project that is not trusted, nothing is compared with its code"
         return Report((), 0, 0, (why,))
     return watch.report(bank, ids)
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from memlane.core.dates import iso
-from memlane.core.errors import AlreadyExists, StorageError
+from memlane.core.errors import AlreadyExists, NotTrusted, StorageError
 from memlane.disk import files
 from memlane.disk.log import json_of
 from memlane.lanes import read_file
@@ -37,7 +37,7 @@ def uses(stats: Mapping[str, Any], name: str) -> int:
 
 def count(path: str, name: str, clock: Callable[[], datetime]) -> None:
     """Count one more access to "topic/subtopic". Where that cannot be written, nothing happens."""
-    with suppress(StorageError):  # what lies on a read-only disk can still be read
+    with suppress(StorageError, NotTrusted):  # what may not be written can still be read
         if not os.path.lexists(path):
             with suppress(AlreadyExists):
                 files.create(path, b"{}\n")
