@@ -21,7 +21,7 @@ from memlane.config import Profile
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
-from memlane.disk import files, tombstones
+from memlane.disk import files, tombstones, written
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
 from memlane.recall.address import locate, split
@@ -65,6 +65,7 @@ class _Opened:
         settings.take_root()
         for folder in filter(None, (settings.project, settings.root)):
             files.set_read_only(folder, config.distrusted(settings))
+            written.keep(folder, config.written())
         self._opening = RLock()  # two threads must not open the same thing twice
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
@@ -431,6 +432,12 @@ class Bank(_Opened):
         """
         with suppress(MemlaneError):
             self._anchored(self.get(id))
+
+    def origins(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """Where those of these memories came from, by id, that somebody else wrote and nobody here has reviewed."""
+        from memlane.history import origin
+
+        return origin.origins(self, memories)
 
     def outdated(self, memory: Memory) -> str:
         """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""

@@ -29,6 +29,7 @@ from memlane.lanes import LANES, NAMES
 
 if TYPE_CHECKING:
     from memlane.disk.forgotten import ForgottenTexts
+    from memlane.disk.written import Written
 
 PROJECT_FILE = "memlane.toml"
 SEED_FILE = "config.toml"  # seed 003's name for it; read where it has a [memory] table
@@ -518,6 +519,21 @@ def forgotten_texts(bank: Path) -> ForgottenTexts:
     except ConfigError:
         return ForgottenTexts()
     return ForgottenTexts(folder / f"{sha256(os.fsencode(place)).hexdigest()[:32]}.jsonl", bank=place)
+
+
+def written() -> Written | None:
+    """Which memories were written here: in `user_state`. None without a home folder."""
+    from memlane.disk.written import FOLDER, Written
+
+    try:
+        return Written(user_state() / FOLDER)
+    except ConfigError:
+        return None
+
+
+def trusts_everyone(config: Config) -> bool:
+    """Whether the user takes what anybody commits to this project for reviewed."""
+    return config.file is not None and trust.trusts_everyone(user_state(), config.file)
 
 
 def user_file() -> Path | None:

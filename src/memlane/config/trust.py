@@ -1,6 +1,7 @@
 """Which projects the user has agreed to: `trust.json` in the user's state folder, readable by the user alone.
 
-    {"/home/ann/api": {"owner": 1000, "file": "memlane.toml", "hash": "9f…", "text": "[memory]\\nenabled = true\\n"}}
+    {"/home/ann/api": {"owner": 1000, "file": "memlane.toml", "hash": "9f…", "text": "[memory]\\nenabled = true\\n",
+                       "everyone": false}}
 
 A repository that somebody merely cloned may bring a memlane.toml and memories of its own. Until the user says `memlane
 init` or `memlane trust` there, its configuration does not count, nothing is written, and hooks and the server do
@@ -69,9 +70,14 @@ def distrust(state: Path, file: Path) -> str:
     return ""
 
 
-def record(state: Path, file: Path) -> None:
-    """Trust a project with the configuration that it has now. Writes trust.json. Raises ConfigError, StorageError."""
+def record(state: Path, file: Path, everyone: bool | None = None) -> None:
+    """Trust a project with the configuration that it has now. Writes trust.json. Raises ConfigError, StorageError.
+
+    `everyone` says whether memories count as the user's own whoever commits them; None leaves that as it is.
+    """
     data = read(file)
+    if everyone is None:
+        everyone = trusts_everyone(state, file)
     folder = os.path.realpath(file.parent)
     _change(
         state,
@@ -81,6 +87,7 @@ def record(state: Path, file: Path) -> None:
             "file": file.name,
             "hash": hashlib.sha256(data).hexdigest(),
             "text": data.decode(errors="replace"),
+            "everyone": everyone,
         },
     )
 
@@ -88,6 +95,12 @@ def record(state: Path, file: Path) -> None:
 def revoke(state: Path, file: Path) -> None:
     """Trust a project no longer."""
     _change(state, os.path.realpath(file.parent), None)
+
+
+def trusts_everyone(state: Path, file: Path) -> bool:
+    """Whether the user trusts everybody who can commit to this project."""
+    entry = _load(state).get(os.path.realpath(file.parent))
+    return entry is not None and entry.get("everyone") is True
 
 
 def trusted_text(state: Path, file: Path) -> str | None:

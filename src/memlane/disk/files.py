@@ -18,7 +18,7 @@ from typing import Protocol
 
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Problem
-from memlane.disk import locks, renaming, rooted
+from memlane.disk import locks, renaming, rooted, written
 from memlane.disk.names import STRAY, is_stray
 from memlane.disk.rooted import Stray, opened, sync_folder
 from memlane.disk.rooted import real as real
@@ -163,6 +163,8 @@ def create(path: str, data: bytes) -> None:
         if not _create_from_nameless(at, name, data):
             _create_from_temp(at, name, data)
             os.fsync(at)
+    if written.notes(path):
+        written.note_file(path, data, None)
 
 
 def _create_from_nameless(at: int, name: str, data: bytes) -> bool:
@@ -227,6 +229,8 @@ def replace(path: str, data: bytes) -> None:
             told.changing(path, data)
         with rooted.parent(path, make=True) as (at, name):
             before = rooted.refuse_foreign(at, name, path)
+            noted = written.notes(path)
+            content = _content(path) if noted and before else None
             temp = write_temp(at, data, stat.S_IMODE(before.st_mode) if before else None)
             try:
                 os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
@@ -234,6 +238,15 @@ def replace(path: str, data: bytes) -> None:
                 unlink(at, temp)  # gone when Ctrl-C came just after the rename
                 raise
             os.fsync(at)
+        if noted:
+            written.note_file(path, data, content)
+
+
+def _content(path: str) -> bytes:
+    try:
+        return read_bytes(path)
+    except (OSError, StorageError):  # whatever it is, nobody here wrote it
+        return b""
 
 
 def append_lines(path: str, data: bytes) -> None:
@@ -258,15 +271,16 @@ def append_lines(path: str, data: bytes) -> None:
                     )
                 torn = before.st_size > 0 and os.pread(fd, 1, before.st_size - 1) != b"\n"
                 line = b"\n" + data if torn else data
-                written = os.write(fd, line)
-                if written != len(line):
-                    _blank(path, fd, written)
+                taken = os.write(fd, line)
+                if taken != len(line):
+                    _blank(path, fd, taken)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
                 _sync(fd)
                 if before.st_size == 0:
                     sync_folder(os.path.dirname(path))
                 if is_at(fd, path):
-                    return
+                    break
+    written.note_lines(path, data)
 
 
 def _blank(path: str, fd: int, count: int) -> None:

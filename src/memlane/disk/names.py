@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memlane.core.errors import InvalidInput, StorageError
 
+TRASH = ".trash"  # the folder of what was deleted, in each lane
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 STRAY = "is a link out of the bank and not followed"
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from memlane.core.errors import AlreadyExists
 from memlane.disk import files
+from memlane.disk.names import TRASH as TRASH
 from memlane.disk.names import inside
 
-TRASH = ".trash"
 _FORMAT = "_%Y%m%d_%H%M%S"
 _STAMP = re.compile(r"(_\d{8}_\d{6})(?:-(\d+))?$")
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from memlane import config
 from memlane.core.errors import ConfigError, InvalidInput
+from memlane.core.model import Memory
 from memlane.core.text import newline_of
 from memlane.core.toml import load_toml
 from memlane.disk import anchors, files, tombstones
-from memlane.lanes import NAMES, open_lane
+from memlane.lanes import NAMES, open_lane, scan
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
 _CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
@@ -83,10 +84,22 @@ def init(folder: Path, *, user: bool = False) -> Path:
     if text.encode() != before:
         files.replace(os.fspath(path), text.encode())
     if not user:
+        found = bool(before) and bool(config.trust.distrust(config.user_state(), path))
         config.trust.record(config.user_state(), path)
+        if found:
+            note_memories(config.load(folder))
     root = config.user_bank() if user else config.load(folder).root
     files.make_folder(os.fspath(root), private=user)
     return path
+
+
+def note_memories(settings: config.Config) -> int:
+    """Note that the memories of a project were there before the user trusted it; return how many nobody here wrote."""
+    from memlane.history import origin
+
+    opened = {name: open_lane(name, settings.lane_root(name)) for name in NAMES}
+    items = (item for lane in opened.values() if os.path.exists(lane.root) for item in scan(lane))
+    return origin.note_as_found(opened.__getitem__, (item for item in items if isinstance(item, Memory)))
 
 
 def join_git(settings: config.Config) -> dict[str, Any]:

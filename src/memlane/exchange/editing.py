@@ -17,6 +17,7 @@ from memlane import gate
 from memlane.core.errors import Conflict, InvalidInput, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem
 from memlane.disk import files
+from memlane.history.origin import review
 from memlane.lanes import open_lane, readable
 from memlane.recall.address import Place, find
 
@@ -67,6 +68,7 @@ def save(bank: Bank, opened: Opened, text: str) -> Memory:
     bank.wrote(lane.name, path)
     bank.anchor(opened.id)
     memory = bank.get(opened.id)
+    review(bank.lane, [memory])
     return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text)))
 
 

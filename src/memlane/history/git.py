@@ -97,7 +97,14 @@ class Touched:
 # -- calling it
 
 
-def run(folder: str | Path, *args: str, input: bytes = b"", ok: Sequence[int] = (0,), most: int = MAX_OUTPUT) -> bytes:
+def run(
+    folder: str | Path,
+    *args: str,
+    input: bytes = b"",
+    ok: Sequence[int] = (0,),
+    most: int = MAX_OUTPUT,
+    seconds: float | None = None,
+) -> bytes:
     """What git prints. Raises MemlaneError when it is not there or says no; its words may be in the hint."""
     folder = os.path.realpath(folder)
     _refuse_bare(folder)
@@ -111,17 +118,19 @@ def run(folder: str | Path, *args: str, input: bytes = b"", ok: Sequence[int] = 
         [git, *_SAFE, *args], cwd=folder, env=environment,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    out, words, late = _conversation(process, input, most)
+    out, words, late = _conversation(process, input, most, seconds or SECONDS)
     if late or len(out) > most:
         raise _endless(
-            f"git took longer than {SECONDS:.0f} seconds." if late else f"git lists more than {most:,} bytes."
+            f"git took longer than {seconds or SECONDS:g} seconds." if late else f"git lists more than {most:,} bytes."
         )
     if process.returncode not in ok:
         raise _refused(words.decode(errors="replace").strip().splitlines())
     return out
 
 
-def _conversation(process: subprocess.Popen[bytes], input: bytes, most: int) -> tuple[bytes, bytes, bool]:
+def _conversation(
+    process: subprocess.Popen[bytes], input: bytes, most: int, seconds: float
+) -> tuple[bytes, bytes, bool]:
     """What a process prints, up to one byte more than `most`; what it says on stderr; whether it took too long."""
     words: list[bytes] = []
     late = threading.Event()
@@ -144,7 +153,7 @@ def _conversation(process: subprocess.Popen[bytes], input: bytes, most: int) -> 
         threading.Thread(target=feed, args=(stdin,), daemon=True),
         threading.Thread(target=listen, args=(stderr,), daemon=True),
     ]
-    timer = threading.Timer(SECONDS, stop)
+    timer = threading.Timer(seconds, stop)
     timer.daemon = True
     if hasattr(resource, "prlimit"):  # Linux; elsewhere time alone is limited
         with suppress(OSError, ValueError):

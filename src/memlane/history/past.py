@@ -39,18 +39,21 @@ _READS = frozenset(
         "get", "list", "find", "index", "validate",  # records
         "read", "get_project_profile", "get_shared_project_memory", "get_skill_memory", "get_command_memory",
         "get_agent_memory", "get_by_project", "get_staleness_report",  # layers
+        "written_keys",  # of a lane's answers
     }
 )  # fmt: skip
 
 
 class ReadOnly:
-    """A lane of the past: what reads works as ever, everything else is refused."""
+    """A lane of the past, or its answers: what reads works as ever, everything else is refused."""
 
-    def __init__(self, lane: Lane, when: str) -> None:
+    def __init__(self, lane: Any, when: str) -> None:
         self._lane = lane
         self._when = when
 
     def __getattr__(self, name: str) -> Any:
+        if name == "answers":
+            return ReadOnly(self._lane.answers, self._when)
         if name not in _READS:
             raise MemlaneError(
                 f"This is the bank as it was at {self._when}: it cannot be changed.",

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory
-from memlane.disk import files
+from memlane.disk import files, written
 from memlane.disk.log import json_of
 from memlane.disk.names import inside
 from memlane.disk.trash import TRASH
@@ -377,7 +377,8 @@ class _Group:
                     if "path" in entry and self._paths(entry)[0] in self.derived:
                         self._apply_derived(entry)
                     elif "path" in entry or "move" in entry:
-                        restored += self._apply(entry)
+                        with written.copying():
+                            restored += self._apply(entry)
                     elif _LOG in entry:
                         ids, reasons = self._apply_log(entry)
                         restored += ids

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from memlane.core.dates import iso
+from memlane.core.errors import StorageError
 from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.model import Draft, Memory, Plan, Problem, Step
-from memlane.disk import files, names, trash
+from memlane.disk import files, names, trash, written
 from memlane.lanes import merging, read_file
 
 if TYPE_CHECKING:
@@ -135,6 +136,13 @@ class Answers:
 
     def _inside(self, relative: str) -> str:
         return names.inside(self.lane.root, *relative.split("/"))
+
+    def written_keys(self, memory: Memory) -> tuple[str, ...]:
+        """What `memlane.disk.written` knows a memory by; the first stands for exactly what it says now."""
+        try:
+            return (written.key_of(files.read_bytes(memory.file)),)
+        except (OSError, StorageError):  # it vanished, and nobody noted what is not there
+            return (written.key_of(b""),)
 
     # -- removing for good
 

@@ -54,7 +54,8 @@ _BRACKETS = re.compile("[<\uff1c\ufe64]")
 _LONGEST_TAG = 64  # characters
 SHARE = 0.5  # of the best hit's score: a hit with less is not shown beside it
 _ALIKE = 0.8  # least sequence ratio of two memories that say the same
-_GROUPS = ("Canon", "Active Registers", "Pinned notes", "Newest", "Related")  # the headings, in their order
+_OTHERS = "From others, not reviewed"
+_GROUPS = ("Canon", "Active Registers", "Pinned notes", "Newest", "Related", _OTHERS)  # the headings, in their order
 
 
 class LeftOut(NamedTuple):
@@ -91,13 +92,15 @@ class Block(str):
 class Composer:
     """Writes blocks. Paths are shown relative to `root`; `count` is how many tokens a text has.
 
-    `outdated` says, by memory id, what has changed in the code that the memory speaks of.
+    `outdated` says, by memory id, what has changed in the code that the memory speaks of; `foreign`, where it came from
+    if somebody else wrote it and nobody here has reviewed it. Such memories come last, below a heading of their own.
     """
 
     root: Path
     today: date
     count: Callable[[str], int] = estimate
     outdated: Mapping[str, str] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
 
     # -- blocks
 
@@ -114,11 +117,11 @@ class Composer:
         Of a new memory that is too long, its first chunk is shown.
         """
         groups = (("Canon", canon), ("Active Registers", registers), ("Pinned notes", pinned))
-        items = [_Item(title, memory) for title, group in groups for memory in group]
+        items = [_Item(self._group(memory, title), memory) for title, group in groups for memory in group]
         for memory in newest:
             header, text = chunks(memory.text)[0]
-            items.append(_Item("Newest", memory, Hit(memory, 1.0, text.strip(), header)))
-        return self._block("snapshot", items, budget)
+            items.append(_Item(self._group(memory, "Newest"), memory, Hit(memory, 1.0, text.strip(), header)))
+        return self._block("snapshot", _ordered(items), budget)
 
     def context(self, hits: Sequence[Hit], budget: int | None = BUDGET, most: int | None = None) -> Block:
         """The block of the hits that fit, at most `most`, each whole if possible: else the chunk that was found.
@@ -126,7 +129,7 @@ class Composer:
         Chosen best first; canon and registers stand on top.
         """
         least = SHARE * max((hit.score for hit in hits), default=0.0)
-        items = [_Item(_group(hit.memory), hit.memory, hit) for hit in hits if hit.score >= least]
+        items = [_Item(self._group(hit.memory), hit.memory, hit) for hit in hits if hit.score >= least]
         weak = [LeftOut(hit.memory.id, "fits the query far less than the best") for hit in hits if hit.score < least]
         return self._block("context", items, budget, most, weak)
 
@@ -196,6 +199,10 @@ class Composer:
 
     # -- one memory
 
+    def _group(self, memory: Memory, title: str = "") -> str:
+        """The heading that a memory stands below: `title`, or the one of its kind."""
+        return _OTHERS if memory.id in self.foreign else title or _group(memory)
+
     def _written(self, item: _Item) -> _Item:
         """The item with its `entry`: a line of facts about the memory and its text below."""
         memory = item.memory
@@ -228,6 +235,8 @@ class Composer:
             updated = memory.updated_at.date() if memory.updated_at else None
             if aging.staleness(updated, self.today) == "stale":
                 yield "stale"
+        if memory.id in self.foreign:
+            yield one_line(self.foreign[memory.id])
         if memory.id in self.outdated:
             yield one_line(self.outdated[memory.id])
         if memory.suspicious:

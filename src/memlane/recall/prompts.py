@@ -91,4 +91,4 @@ def _scopes(bank: Bank, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _composer(bank: Bank, count: Count | None, memories: Sequence[Memory]) -> Composer:
     root = bank.config.project or bank.root
-    return Composer(root, utc_now().date(), count or estimate, bank.changed_code(memories))
+    return Composer(root, utc_now().date(), count or estimate, bank.changed_code(memories), bank.origins(memories))

@@ -17,7 +17,7 @@ from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput
 from memlane.core.model import Memory, Plan, Problem, Step
 from memlane.core.text import first_line
-from memlane.disk import files, log
+from memlane.disk import files, log, written
 from memlane.gate import admit, shown
 from memlane.lanes.answers import (
     Age,
@@ -99,6 +99,9 @@ class VaultAnswers(Answers):
 
     def path_of(self, native: str) -> str:
         return os.fspath(self.lane.path)
+
+    def written_keys(self, memory: Memory) -> tuple[str, ...]:
+        return written.record_keys(render_lines([self.lane.get_memory(memory.native_id)]))[0]
 
     def files_beside(self) -> list[Path]:
         return [self.lane.path.with_name(self.lane.path.name + suffix) for suffix in (log.OLD, log.REJECTED)]

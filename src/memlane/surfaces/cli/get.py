@@ -28,6 +28,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     if raw and not as_json:
         print_bytes(files.read_bytes(memory.file, files.MAX_LOG_BYTES))
         return
+    where = "" if as_json else bank.origins([memory]).get(memory.id)
     memory = bank.original(memory)
     if as_json:
         print_json(memory)
@@ -38,6 +39,8 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
         say(f"note: {why}")
     if outdated := bank.outdated(memory):
         say(f"⚠ {outdated}")
+    if where:
+        say(f"⚠ {where}")
     print_text(memory.text)
 
 

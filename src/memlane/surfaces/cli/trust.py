@@ -9,49 +9,89 @@ from pathlib import Path
 import click
 
 from memlane import config
+from memlane.bank import Bank
 from memlane.config import trust as trusting
 from memlane.core.errors import NotEnabled
+from memlane.core.text import first_line
+from memlane.exchange import adopt
+from memlane.history import origin
 from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import print_json, say
+from memlane.surfaces.cli.output import print_json, print_rows, say
 
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Trust it without asking.")
 @click.option("--show", is_flag=True, help="Only show what would be trusted.")
 @click.option("--revoke", is_flag=True, help="Trust this project no longer.")
+@click.option("--memories", is_flag=True, help="Accept the memories that others wrote and nobody here has reviewed.")
+@click.option("--everyone/--not-everyone", default=None, help="Accept whatever anybody commits here, now and later.")
 @click.pass_context
 @as_json
-def trust(ctx: click.Context, yes: bool, show: bool, revoke: bool, as_json: bool) -> None:
+def trust(
+    ctx: click.Context, yes: bool, show: bool, revoke: bool, memories: bool, everyone: bool | None, as_json: bool
+) -> None:
     """Let memlane act in this project: show its configuration, ask, and remember your answer.
 
     A project that somebody else may have written is only read until you trust it: its settings do not count, nothing
     is written, hooks and the MCP server do nothing. A configuration that changes has to be trusted again.
 
+    Memories that came with a project, or that a pull brings, are marked in every prompt with where they came from until
+    you accept them with --memories.
+
     \b
     $ memlane trust
+    $ memlane trust --memories
     $ memlane trust --revoke
     """
-    folder, _ = ctx.find_root().obj
+    folder, flags = ctx.find_root().obj
+    if memories:
+        _accept(Bank(config.load(folder, flags)), yes=yes, show=show, as_json=as_json)
+        return
     file = config.find_project(folder)
     if file is None:
         raise NotEnabled("There is no memlane.toml here to trust.", hint="`memlane init` makes one.")
     state = config.user_state()
+    found = 0
     if revoke:
         trusting.revoke(state, file)
     else:
         if not as_json:
             _show(file)
         asked = not as_json and sys.stdin.isatty()
+        first = trusting.trusted_text(state, file) is None
         if not show and (yes or (asked and click.confirm("Trust this project?", err=True))):
-            trusting.record(state, file)
+            trusting.record(state, file, everyone)
+            found = adopt.note_memories(config.load(folder, flags)) if first else 0
     why = trusting.distrust(state, file)
     if as_json:
         print_json({"file": str(file), "trusted": not why, "why": why})
     else:
         say(f"{file} {why or 'is trusted'}")
+        if found:
+            say(f"{found} memories came with it; prompts say so until you have read them: `memlane trust --memories`")
         if why and not (show or revoke):
             say("nothing was changed; `memlane trust --yes` trusts it without asking")
     ctx.exit(1 if why and not (show or revoke) else 0)
+
+
+def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
+    """Show the memories that others wrote, and accept them if the user says so."""
+    config.require_trust(bank.config)
+    found = list(origin.foreign(bank))
+    if as_json:
+        rows = [{"id": memory.id, "origin": where, "text": memory.text} for memory, where in found]
+    else:
+        print_rows((memory.id, where, first_line(memory.text)) for memory, where in found)
+    asked = found and not as_json and sys.stdin.isatty() and not (show or yes)
+    accepted = bool(found) and not show and (yes or (asked and click.confirm("Accept them?", err=True)))
+    if accepted:
+        origin.review(bank.lane, (memory for memory, _ in found))
+    if as_json:
+        print_json({"accepted": accepted, "memories": rows})
+    elif not found:
+        say("there is no memory of somebody else that you have not reviewed")
+    elif not show:
+        say(f"{len(found)} accepted" if accepted else "nothing was changed; `memlane trust --memories --yes` accepts")
 
 
 def _show(file: Path) -> None:
