@@ -1,4 +1,4 @@
-"""Slugs, first lines and keywords."""
+"""Slugs, first lines, keywords, and the texts in a value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlane.core.text import first_line, keywords, slug
+from memlane.core.text import first_line, keywords, slug, strings_in
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,8 @@ def test_the_first_line_skips_marks_and_blanks() -> None:
 )
 def test_keywords_are_the_words_said_most(text: str, words: list[str]) -> None:
     assert keywords(text) == words
+
+
+def test_the_strings_of_a_value_are_found_at_any_depth_with_the_keys() -> None:
+    value = {"a": ["b", {"c": ("d", 1, None)}], "e": True}
+    assert list(strings_in(value)) == ["a", "b", "c", "d", "e"]

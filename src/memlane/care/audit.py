@@ -16,6 +16,7 @@ from typing import Any
 
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
+from memlane.core.text import strings_in
 from memlane.disk import files
 from memlane.gate import DEFAULT, Guard, secrets
 from memlane.history import git
@@ -113,16 +114,4 @@ def _strings(text: str, path: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines, 1):
         if "\\" in line and line.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
-                yield number, "\n".join(_strings_in(json.loads(line)))
-
-
-def _strings_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _strings_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings_in(item)
+                yield number, "\n".join(strings_in(json.loads(line)))

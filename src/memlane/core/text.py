@@ -1,10 +1,12 @@
-"""Plain text: its line ends, first line, slug, keywords, and size in tokens. Pure functions."""
+"""Plain text: its line ends, first line, slug, keywords, size in tokens, and the texts in a value. Pure functions."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
 
 def newline_of(text: str) -> str:
@@ -77,3 +79,16 @@ def estimate(text: str) -> int:
 @cache
 def _wide() -> re.Pattern[str]:
     return re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string in a value of lists and mappings, such as parsed JSON, with the mappings' keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from strings_in(key)
+            yield from strings_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings_in(item)

@@ -17,6 +17,7 @@ from typing import Any
 from memlane.core.errors import InvalidInput, Refused
 from memlane.core.invisible import visible
 from memlane.core.model import Draft
+from memlane.core.text import strings_in
 from memlane.disk import files
 
 Check = Callable[[Draft, Any], Draft]
@@ -124,7 +125,7 @@ def strings(draft: Draft) -> Iterator[tuple[str, str]]:
         yield "tags", tag
     for name, value in draft.fields.items():
         yield FIELD_NAME, name
-        for string in _strings_in(value):
+        for string in strings_in(value):
             yield "a field", string
 
 
@@ -153,18 +154,6 @@ def _storable(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_storable, value))
     return value is None or isinstance(value, str | int | float | bool | date)
-
-
-def _strings_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _strings_in(key)
-            yield from _strings_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings_in(item)
 
 
 def _map_strings(draft: Draft, change: Callable[[str], str]) -> Draft:
