@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -92,6 +94,42 @@ def test_a_write_syncs_the_file_and_its_folder(tmp_path: Path, call: object, mon
     monkeypatch.setattr(os, "fsync", record)
     call(str(tmp_path / "new.md"), b"text\n")  # type: ignore[operator]
     assert synced == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("call", "done", "after"),
+    [
+        (lambda at: files.create(f"{at}/new.md", b"a\n"), "new.md was written", {"new.md": b"a\n", "old.md": b"old\n"}),
+        (lambda at: files.replace(f"{at}/old.md", b"new\n"), "old.md was written", {"old.md": b"new\n"}),
+        (lambda at: files.append_lines(f"{at}/b.md", b"a\n"), "b.md was written", {"b.md": b"a\n", "old.md": b"old\n"}),
+        (lambda at: files.append_lines(f"{at}/old.md", b"a\n"), "old.md was written", {"old.md": b"old\na\n"}),
+        (lambda at: files.move(f"{at}/old.md", f"{at}/new.md"), "old.md was moved", {"new.md": b"old\n"}),
+        (lambda at: files.remove(f"{at}/old.md"), "old.md was deleted", {}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("why", [errno.EIO, errno.ENOSPC])
+def test_where_only_the_last_sync_failed_the_error_does_not_ask_for_a_second_try(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[Path], None],
+    done: str,
+    after: dict[str, bytes],
+    why: int,
+) -> None:
+    (tmp_path / "old.md").write_bytes(b"old\n")
+    fsync = os.fsync
+
+    def fail(fd: int) -> None:
+        if tree(tmp_path) == after:  # the change is made
+            raise OSError(why, os.strerror(why))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StorageError) as caught:
+        call(tmp_path)
+    assert str(caught.value) == f"{done}, but that may not survive a loss of power: {os.strerror(why)}."
+    assert caught.value.code == "not_durable"
+    assert tree(tmp_path) == after
 
 
 def test_new_folders_are_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,7 @@ def create(path: str, data: bytes) -> None:
     with storage(path), rooted.parent(path, make=True) as (at, name):
         if not _create_from_nameless(at, name, data):
             _create_from_temp(at, name, data)
+        with in_place(path):
             os.fsync(at)
     if written.notes(path):
         written.note_file(path, data, None)
@@ -189,7 +190,6 @@ def _create_from_nameless(at: int, name: str, data: bytes) -> bool:
         raise
     finally:
         os.close(fd)
-    os.fsync(at)
     return True
 
 
@@ -237,7 +237,8 @@ def replace(path: str, data: bytes) -> None:
             except BaseException:
                 unlink(at, temp)  # gone when Ctrl-C came just after the rename
                 raise
-            os.fsync(at)
+            with in_place(path):
+                os.fsync(at)
         if noted:
             written.note_file(path, data, content)
 
@@ -275,9 +276,10 @@ def append_lines(path: str, data: bytes) -> None:
                 if taken != len(line):
                     _blank(path, fd, taken)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-                _sync(fd)
-                if before.st_size == 0:
-                    sync_folder(os.path.dirname(path))
+                with in_place(path):
+                    _sync(fd)
+                    if before.st_size == 0:
+                        sync_folder(os.path.dirname(path))
                 if is_at(fd, path):
                     break
     written.note_lines(path, data)
@@ -353,8 +355,9 @@ def move(source: str, target: str) -> None:
             raise _taken(new, "Rename or delete the one that is there first.") from None
         except FileNotFoundError:
             raise _gone(old) from None
-        os.fsync(there)
-        os.fsync(here)
+        with in_place(source, "moved"):
+            os.fsync(there)
+            os.fsync(here)
 
 
 @contextmanager
@@ -380,7 +383,8 @@ def remove(path: str) -> None:
         told.changing(path, None)
     with storage(path), suppress(FileNotFoundError), rooted.parent(path) as (at, name):
         os.unlink(name, dir_fd=at)
-        os.fsync(at)
+        with in_place(path, "deleted"):
+            os.fsync(at)
 
 
 def remove_folder(path: str) -> bool:
@@ -536,6 +540,20 @@ def storage(path: str) -> Iterator[None]:
         if error.errno == errno.ENAMETOOLONG:
             raise InvalidInput("The name is too long for this file system.", hint="Choose a shorter name.") from error
         raise StorageError(f"{name}: {error.strerror or error}.", hint="Check the disk.") from error
+
+
+@contextmanager
+def in_place(path: str, done: str = "written") -> Iterator[None]:
+    """The change is made and has yet to reach the disk: an OSError must not make anybody do it once more."""
+    try:
+        yield
+    except OSError as error:
+        name, why = os.path.basename(path), error.strerror or error
+        raise StorageError(
+            f"{name} was {done}, but that may not survive a loss of power: {why}.",
+            hint="Check the disk. Do not do it again: it is done.",
+            code="not_durable",
+        ) from error
 
 
 def write_temp(at: int, data: bytes, mode: int | None = None) -> str:

@@ -133,7 +133,8 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
                 files.append_lines(path + REJECTED, rejected)
             temp = files.write_temp(at, kept, stat.S_IMODE(os.fstat(source).st_mode))
             with _locked_in_place(at, temp, name, source):
-                os.fsync(at)
+                with files.in_place(path):
+                    os.fsync(at)
                 late = _read(source, whole)
                 end = late.rfind(b"\n") + 1
                 if late[:end].strip():
