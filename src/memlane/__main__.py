@@ -16,10 +16,10 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
             gc.disable()  # the process lives for a moment only
-            from memlane.surfaces.hook import main as hook
+            from memlane.surfaces.hook import run as hook
 
             hook(sys.argv[2:])
-            os._exit(0)  # everything is written; tearing down the interpreter would only take time
+            os._exit(0)  # everything is printed; tearing down the interpreter would only take time
         else:
             from memlane.surfaces.cli import main as run
 

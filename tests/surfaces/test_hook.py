@@ -487,6 +487,33 @@ def test_the_deadline_leaves_an_answer_that_the_client_accepts(
     assert "gemini session-start: the time was up" in log(home)
 
 
+HALF = "[os.write(n, b'{') for n in range(3, 9) if pathlib.Path(f'/dev/fd/{n}').is_fifo()]"  # of its answer
+
+
+@pytest.mark.parametrize(
+    "end", ["sum(range(10**13))", "os.kill(os.getpid(), 9)", f"({HALF}, os.kill(os.getpid(), 11))"]
+)
+@pytest.mark.parametrize(("client", "answer"), [("claude-code", ""), ("gemini", "{}\n")])
+def test_a_hook_that_hangs_or_dies_in_c_leaves_an_answer_and_exits_with_zero(
+    bank: Bank, tmp_path: Path, home: Path, end: str, client: str, answer: str
+) -> None:
+    configure(tmp_path / "project", "[memory]\nenabled = true\n[hook]\ndeadline = 0.2\n")
+    code = (
+        "import os, pathlib, sys; from memlane import Bank; from memlane.surfaces import hook; "
+        f"Bank.snapshot = lambda *_, **__: {end}; hook.run(sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, client, "session-start"],
+        stdin=subprocess.DEVNULL,
+        cwd=tmp_path / "project",
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, answer, "")
+    assert f"{client} -: it hung or crashed, and was ended by force" in log(home)
+
+
 def test_as_a_process_it_exits_with_zero_and_imports_little(bank: Bank, tmp_path: Path) -> None:
     bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day", tags=["pinned"])
     bank.search("deploys")

@@ -5,7 +5,8 @@
     stop, pre-compact, session-end   captures what the assistant said
 
 A hook never blocks and never fails: it has a deadline, and whatever happens, it prints an answer that the client
-accepts and exits with 0. Only a hook that hangs in C is ended by force, soon after the deadline: see `_deadline`.
+accepts and exits with 0. The work is done in a child process, so that this also holds for one that hangs or crashes in
+C and is ended by force (`run`, `_deadline`).
 Errors go to `hook.log` in the state folder. It also imports little: `memlane hook` does not load the rest of the
 command line, and NumPy is loaded only for a search.
 
@@ -25,7 +26,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from memlane import config
 from memlane.core.errors import InvalidInput, MemlaneError
@@ -60,7 +61,33 @@ class _TimeIsUp(BaseException):
     """Raised by the timer at the deadline. Not an Exception, so that no handler on the way catches it."""
 
 
-def main(arguments: Sequence[str]) -> None:
+def run(arguments: Sequence[str]) -> None:
+    """`main` in a process of its own: its whole answer on stdout, or when it was ended by force, an empty one."""
+    reading, writing = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:  # there are too many processes
+        main(arguments)
+        return
+    if child == 0:
+        try:
+            os.close(reading)
+            with open(writing, "w", encoding="ascii") as out:
+                main(arguments, out)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with open(reading, encoding="ascii") as pipe:
+        answer = pipe.read()
+    if os.waitpid(child, 0)[1]:
+        client = next((word for word in arguments if not word.startswith("-")), "")
+        answer = _reply(client, "", "")
+        _log(client, "", "it hung or crashed, and was ended by force")
+    _print(answer, sys.stdout)
+
+
+def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
     """Answer one event on stdout. Never raises, and never makes the process exit with anything but 0."""
     client = event = answer = note = ""
     try:
@@ -79,9 +106,13 @@ def main(arguments: Sequence[str]) -> None:
         _log(client, event, str(error))
     except Exception as error:  # even a bug must not get in the user's way
         _log(client, event, f"{type(error).__name__} in {_where(error)}")
+    _print(_reply(client, event, answer, note), out or sys.stdout)
+
+
+def _print(answer: str, out: TextIO) -> None:
     with suppress(OSError, ValueError, AttributeError):  # the client has closed the pipe
-        sys.stdout.write(_reply(client, event, answer, note))
-        sys.stdout.flush()
+        out.write(answer)
+        out.flush()
 
 
 # -- the request
@@ -299,7 +330,8 @@ def _deadline() -> Iterator[Callable[[float], None]]:
     """Raise _TimeIsUp in the body at the deadline. Yields a function that sets the seconds until then anew.
 
     Python raises it between two of its own steps. Code in C that does not come back is ended from outside: a thread
-    that needs nothing of Python's ends the process _GRACE seconds later, with nothing on stdout and exit code 1.
+    that needs nothing of Python's ends the process _GRACE seconds later, with nothing on stdout. Its exit code is 1,
+    which `run` keeps from the client.
     """
 
     def ring(*_: object) -> None:
