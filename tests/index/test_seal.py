@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ import pytest
 from commands import Run
 from conftest import trusted
 from memlane import Bank, config
+from memlane.disk import locks
 
 NOTE = "---\ntags: [pinned]\ncreated_at: 2025-01-01\n---\n"
 ENDLESS = (
@@ -342,3 +343,21 @@ def test_the_deadline_cuts_a_query() -> None:
     )
     done = subprocess.run([sys.executable, "-c", HANG.format(query)], capture_output=True, text=True, timeout=30)
     assert done.stderr.splitlines()[-1] == "sqlite3.OperationalError: interrupted"
+
+
+def test_where_another_process_hangs_while_it_writes_the_index_what_is_there_is_found(
+    bank: Bank,
+) -> None:
+    told: list[str] = []
+    assert len(bank.search("tuna")) == 1
+    bank.close()
+    (bank.root / "b.md").write_text(f"{NOTE}More tuna.\n")
+    with closing(sqlite3.connect(bank.root / "indices/index.db", isolation_level=None)) as other, ExitStack() as vars:
+        other.execute("BEGIN IMMEDIATE")
+        for variable, value in ((locks.patience, 0.05), (locks.on_wait, lambda: told.append("waits"))):
+            vars.callback(variable.reset, variable.set(value))
+        with Bank(bank.config) as late:
+            assert ([hit.memory.id for hit in late.search("tuna")], late.index.complete) == (["notes:a"], False)
+            other.execute("ROLLBACK")
+            assert (len(late.search("tuna")), late.index.complete) == (2, True)
+    assert "waits" in told

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -895,3 +897,50 @@ def test_the_reference_is_what_the_code_says() -> None:
     script = ROOT / "scripts/mcp_reference.py"
     result = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+# -- a lock that somebody else holds
+
+
+@pytest.mark.parametrize(
+    ("held", "write", "arguments"),
+    [
+        ("first.md", "append_memory", {"filename": "first.md", "content": "More."}),
+        ("vault.jsonl", "vault_compact", {}),
+        ("topics", "topics_store", {"topic": "a/b", "title": "Two", "problem": "Why?", "solution": "So."}),
+    ],
+)
+def test_a_write_that_waits_for_a_lock_keeps_no_other_call_waiting(
+    folder: Path, held: str, write: str, arguments: dict[str, Any]
+) -> None:
+    with Bank.open(folder) as bank:
+        bank.add("Ochre lanterns hum.", title="First")
+        bank.add("Granite ferries wait.", lane="vault", type="goal")
+        bank.add("Velvet compasses drift.", lane="topics", topic="a/b", title="One")
+        bank.add("Copper meadows listen.", lane="records", title="One", tags=["word"])
+    reads: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("read_memory", {"filename": "first.md"}), ("search_memories", {"query": "lanterns"}), ("get_memory_stats", {}),
+        ("vault_search_memories", {"query": "granite"}), ("topics_load", {"topic": "a/b"}), ("records_list", {}),
+        ("append_memory", {"filename": "second.md", "content": "More."}),
+    )  # fmt: skip
+    (folder / ".memories/second.md").write_text("Amber glaciers sing.\n")
+    order: list[str] = []
+
+    async def run(client: Client) -> None:
+        async def ask(name: str, given: dict[str, Any]) -> None:
+            result = await client.call_tool(name, given)
+            order.append(f"{name} failed" if result.is_error or "error" in text_of(result) else name)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, write, arguments)
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(3):
+                for name, given in reads:
+                    await ask(name, given)
+            await client.read_resource("memory://memory/notes:first")
+            os.close(lock)
+
+    lock = os.open(folder / ".memories" / held, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with_client(folder, run, more=toolsets.NAMES)
+    assert order == [*(name for name, _ in reads * 3), write]

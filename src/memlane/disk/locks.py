@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from memlane.core.errors import Busy
@@ -17,6 +18,7 @@ PATIENCE = 10.0  # seconds a writer waits for a lock
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 
 patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)  # of this thread; a hook has less
+on_wait: ContextVar[Callable[[], None] | None] = ContextVar("on_wait", default=None)  # called when a lock is not free
 
 
 def deadline(wait: float | None = None) -> float:
@@ -39,8 +41,16 @@ def take(fd: int, path: str, until: float) -> None:
                 f"{os.path.basename(path)} is being written by {holder or 'another program'}.",
                 hint="Try again. If that program hangs, end it." if holder else "Try again.",
             )
+        if pause == _FIRST_PAUSE:
+            tell_waiting()
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def tell_waiting() -> None:
+    """We are about to wait for somebody: whoever need not wait for us may go on."""
+    if tell := on_wait.get():
+        tell()
 
 
 def _holder(info: os.stat_result) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import StorageError
-from memlane.disk import derived
+from memlane.disk import derived, locks
 from memlane.index import seal
 from memlane.index.seal import SCHEMA, Identity, IndexFile
 
@@ -69,7 +69,9 @@ def open_in_memory() -> sqlite3.Connection:
 def _opened(file: IndexFile) -> tuple[sqlite3.Connection, Identity] | None:
     """The index as it is; None when it has to be made. Raises sqlite3.Error, OSError."""
     try:
-        seal.reading(file, timeout=60).close()  # refuses what is not ours, before anything could be written
+        seal.reading(
+            file, timeout=locks.patience.get()
+        ).close()  # refuses what is not ours, before anything could be written
         known = seal.identity(file.path)
     except (sqlite3.Error, FileNotFoundError, UnicodeDecodeError) as error:
         if not is_damage(error):
@@ -82,7 +84,7 @@ def _opened(file: IndexFile) -> tuple[sqlite3.Connection, Identity] | None:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    db = seal.connected(path, "rw", timeout=60)
+    db = seal.connected(path, "rw", timeout=locks.patience.get())
     try:
         db.execute("PRAGMA journal_mode = DELETE")
         db.execute("PRAGMA synchronous = NORMAL")
@@ -131,6 +133,35 @@ def give_up(file: IndexFile, known: Identity | None) -> None:
         if seal.identity(file.path) == known:
             print("memlane: the index is damaged and is made anew", file=sys.stderr)
             seal.remove(file.path)
+
+
+# -- waiting for other processes
+
+
+@contextmanager
+def waiting(db: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    """Wait for others only so long inside."""
+    before = db.execute("PRAGMA busy_timeout").fetchone()[0]
+    db.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+    try:
+        yield
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {before}")
+
+
+def tell_busy(db: sqlite3.Connection) -> None:
+    """Say that we are about to wait, if another process is writing."""
+    if locks.on_wait.get() is None or db.in_transaction:
+        return
+    try:
+        with waiting(db, 0), transaction(db):
+            pass
+    except sqlite3.Error:
+        locks.tell_waiting()
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    return _error_name(error) == "SQLITE_BUSY"
 
 
 # -- errors

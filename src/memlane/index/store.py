@@ -22,6 +22,7 @@ import numpy as np
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.disk import locks
 from memlane.index import database, seal, writing
 from memlane.index.columns import POSTING, Array, Columns, extend_columns, read_columns, read_vectors
 from memlane.index.database import BLOCK, get_meta, set_meta
@@ -90,10 +91,11 @@ class Index:
         """Open the index again if the file at its place, or what is in it, is not what was opened."""
         if self._identity is None:
             return
+        database.tell_busy(self._db)
         try:
             same = seal.identity(self.file.path) == self._identity
             if same and os.path.lexists(f"{self.file.path}-journal"):  # of a writer, dead or alive, or put there
-                seal.reading(self.file, timeout=60).close()
+                seal.reading(self.file, timeout=locks.patience.get()).close()
             same = same and seal.mark(self._db) == self._mark
         except OSError:
             same = False
@@ -105,14 +107,25 @@ class Index:
     # -- transactions
 
     @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time."""
+        if not self._lock.acquire(blocking=False):
+            locks.tell_waiting()  # whoever has it may be waiting for another process
+            self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, database.transaction(self._db):
+        with self._alone(), database.transaction(self._db):
             yield self._db
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Everything read inside is from one moment, whatever others write meanwhile. One thread at a time."""
-        with self._lock:
+        with self._alone():
             _ = self.encoder  # may have to write
             self._db.execute("BEGIN")
             try:
@@ -127,7 +140,12 @@ class Index:
         """
         for attempt in range(2):
             try:
-                self.refresh(wait=wait, force=force)
+                try:
+                    self.refresh(wait=wait, force=force)
+                except sqlite3.OperationalError as error:
+                    if not database.is_busy(error):
+                        raise
+                    self.complete, self._checked = False, _LONG_AGO  # what is there can be read, perhaps
                 with self.snapshot():
                     return question()
             except MemlaneError:
@@ -135,7 +153,7 @@ class Index:
             except (sqlite3.Error, *_WRONG_ROWS) as error:
                 if attempt or not database.is_damage(error):
                     raise database.unusable(error) from error
-                with self._lock:
+                with self._alone():
                     database.give_up(self.file, self._identity)
                     self._open_again()
         raise AssertionError("unreachable")
@@ -156,13 +174,13 @@ class Index:
         Called before every search. In a large bank the comparison itself takes time, so it is skipped when the last
         one was a moment ago: it never takes more than a twentieth of the time. `force` compares in any case.
         """
-        with self._lock:
+        with self._alone():
             self._follow_file()
         last, cost = self._checked
         now = time.monotonic()
         if not force and cost > 0.005 and now - last < 20 * cost:
             return
-        with self._lock:
+        with self._alone():
             self._apply_difference(now, wait, progress)
 
     def _apply_difference(self, now: float, wait: float | None, progress: Callable[[int, int], None]) -> None:
@@ -194,7 +212,7 @@ class Index:
 
     def note(self, lane: Lane, path: str) -> None:
         """Index one file that was just written or removed. Never fails: the next `refresh` mends what goes wrong."""
-        with self._lock:
+        with self._alone():
             try:
                 self._note(lane, path)
             except (sqlite3.Error, OSError, MemlaneError, *_WRONG_ROWS):
@@ -202,8 +220,7 @@ class Index:
 
     def _note(self, lane: Lane, path: str) -> None:
         self._follow_file()
-        self._db.execute("PRAGMA busy_timeout = 1000")
-        try:
+        with database.waiting(self._db, 1.0):
             if os.path.exists(path):
                 self._index_files([(lane, path, os.stat(path))])
             else:
@@ -213,8 +230,6 @@ class Index:
             if self._noted % 100 == 0:
                 self._tune_encoder()
                 self._pack()
-        finally:
-            self._db.execute("PRAGMA busy_timeout = 60000")
 
     def _index_files(self, changed: Changed) -> None:
         files: list[ReadFile] = []

@@ -120,7 +120,7 @@ class VaultLog:
         All of the file is compared with what was read: a version that is based on a line which somebody has edited
         in place would take the edit back.
         """
-        with self._lock, self.locked():
+        with self.locked(), self._lock:  # in this order: whoever waits for another process lets other threads read
             self._update(verify=True)
             yield self.known
 

@@ -1,7 +1,9 @@
 """The bank that all calls of a server share.
 
 One call at a time uses the bank, on a worker thread, so that the server can answer other requests meanwhile. Calls take
-turns in the order they came. Indexing is cut into slices of about a second, and other calls get a turn between slices.
+turns in the order they came. A call that has to wait for the lock of a file gives its turn to the next one and goes on
+beside it, for threads may share a bank: so a writer that hangs elsewhere does not stop everybody. Indexing is cut into
+slices of about a second, and other calls get a turn between slices.
 The first call that finds a bank opens it, so a server that was started before `memlane init` works after it. A changed
 configuration takes effect with the next call.
 """
@@ -9,13 +11,15 @@ configuration takes effect with the next call.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self, TypeVar
 
-from anyio import CancelScope, CapacityLimiter, to_thread
+from anyio import CapacityLimiter, Semaphore, from_thread, to_thread
 
 from memlane import config
 from memlane.bank import Bank
@@ -23,7 +27,8 @@ from memlane.disk import locks
 from memlane.surfaces.mcp import toolsets
 
 SLICE = 1.0  # seconds of indexing before another call has its turn
-PATIENCE = 3.0  # seconds a write waits for a lock, while other calls wait for their turn
+PATIENCE = 3.0  # seconds a write waits for a lock
+THREADS = 64  # calls that wait for locks, and the one whose turn it is
 MANY = 500  # files: indexing so many ends with a report of its own
 
 T = TypeVar("T")
@@ -37,7 +42,10 @@ class SharedBank:
         self.folder = folder
         self.flags = dict(flags or {})
         self._bank: Bank | None = None
-        self._turn = CapacityLimiter(1)
+        self._users: Counter[Bank] = Counter()
+        self._opening = Lock()  # guards the two above
+        self._turn = Semaphore(1)
+        self._threads = CapacityLimiter(THREADS)
         self._outdated = True  # whether the index may have missed a write
 
     async def run(self, work: Callable[[Bank], T], *, outdates_index: bool = False) -> T:
@@ -46,14 +54,28 @@ class SharedBank:
         Raises NotEnabled, ConfigError, and whatever `work` raises. Work that has begun is finished even when the caller
         goes away: a write is never left half-done.
         """
+        has_turn = True
 
-        def turn() -> T:
+        def give_turn() -> None:
+            nonlocal has_turn
+            if has_turn:
+                has_turn = False
+                self._turn.release()
+
+        def on_thread() -> T:
             locks.patience.set(PATIENCE)
-            bank = self._open()
-            self._outdated = self._outdated or outdates_index
-            return work(bank)
+            locks.on_wait.set(lambda: from_thread.run_sync(give_turn))
+            with self._opened() as bank:
+                try:
+                    return work(bank)
+                finally:
+                    self._outdated = self._outdated or outdates_index
 
-        return await to_thread.run_sync(turn, limiter=self._turn)
+        await self._turn.acquire()
+        try:
+            return await to_thread.run_sync(on_thread, limiter=self._threads)
+        finally:
+            give_turn()
 
     async def update_index(self, report: Report) -> None:
         """Bring the index up to date, and report progress where that takes long."""
@@ -75,31 +97,45 @@ class SharedBank:
         try:
             yield self
         finally:
-            with CancelScope(shield=True):
-                await to_thread.run_sync(self._close, limiter=self._turn)
+            with self._opening:
+                self._use(None)
 
-    def _close(self) -> None:
-        if self._bank is not None:
-            self._bank.close()
-            self._bank = None
+    @contextmanager
+    def _opened(self) -> Iterator[Bank]:
+        """The bank with the settings of this moment, which nobody closes meanwhile."""
+        with self._opening:
+            settings = config.load(self.folder, self.flags)
+            config.require_trust(settings)
+            bank = self._bank
+            if bank is None or settings != bank.config:
+                toolsets.check(settings)
+                bank = Bank(settings)
+                self._use(bank)
+            self._users[bank] += 1
+        try:
+            yield bank
+        finally:
+            with self._opening:
+                self._users[bank] -= 1
+                self._close_unused(bank)
 
-    def _open(self) -> Bank:
-        settings = config.load(self.folder, self.flags)
-        config.require_trust(settings)
-        if self._bank is None or settings != self._bank.config:
-            self._close()
-            toolsets.check(settings)
-            self._bank = Bank(settings)
-        return self._bank
+    def _use(self, bank: Bank | None) -> None:
+        before, self._bank = self._bank, bank
+        self._close_unused(before)
+
+    def _close_unused(self, bank: Bank | None) -> None:
+        if bank is not None and bank is not self._bank and not self._users[bank]:
+            del self._users[bank]
+            bank.close()
 
     def _index_slice(self, bank: Bank, wait: float) -> tuple[int, int]:
         """Index for `wait` seconds. Returns how many files were indexed and how many needed it."""
         progress = [(0, 0)]
-        with suppress(sqlite3.Error, ValueError, LookupError, TypeError, AttributeError):  # the next search repairs it
-            # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
-            bank.index.refresh(
-                force=self._outdated, wait=wait, progress=lambda done, total: progress.append((done, total))
-            )
-            self._outdated = False
-            return progress[-1]
-        return 0, 0
+        # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
+        outdated, self._outdated = self._outdated, False  # before we look: a write may end meanwhile
+        try:
+            bank.index.refresh(force=outdated, wait=wait, progress=lambda done, total: progress.append((done, total)))
+        except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError):  # the next search repairs it
+            self._outdated = True
+            return 0, 0
+        return progress[-1]
