@@ -8,11 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,7 @@ def test_http_with_a_token_answers_only_who_has_it(folder: Path, tmp_path_factor
     token = "not-a-real-token-" + "0" * 8
     file = tmp_path_factory.mktemp("token") / "token"
     file.write_text(f"{token}\n")
+    file.chmod(0o600)
     with running("--http", "--port", "0", "--token-file", str(file), folder=folder) as process:
         url = url_of(process)
         assert status(url) == 401
@@ -290,6 +292,86 @@ def test_http_with_a_token_answers_only_who_has_it(folder: Path, tmp_path_factor
         assert status(url, authorization=token) == 401
         assert status(url, authorization=f"Bearer {token}") == 200
         assert status(url, authorization=f"Bearer {token}", host="evil.example") == 421
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda file: file.write_text("x" * 5000), "too long for a token"),
+        (lambda file: os.mkfifo(file), "is not a file"),
+        (lambda file: file.write_text(" \n"), "is empty"),
+        (lambda file: file.write_bytes(b"\xff" * 20), "cannot be read"),
+        (lambda file: (file.write_text("0" * 20), file.chmod(0o644)), "open to other users"),
+    ],
+)
+def test_only_a_short_private_file_is_a_token_file(
+    folder: Path, tmp_path: Path, make: Callable[[Path], None], why: str
+) -> None:
+    file = tmp_path / "token"
+    before = os.umask(0o077)
+    try:
+        make(file)
+    finally:
+        os.umask(before)
+    done = subprocess.run(
+        [MEMLANE, "mcp", "--http", "--port", "0", "--token-file", str(file)],
+        cwd=folder, env=environment(), capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert (why in done.stderr, "Traceback" in done.stderr, "0000" in done.stderr) == (True, False, False)
+
+
+HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+SLOW = "from memlane.surfaces.mcp import http; http.REQUEST_TIME, http.MAX_CONNECTIONS = {}; "
+
+
+@contextmanager
+def serving(folder: Path, seconds: float, most: int) -> Iterator[tuple[str, int]]:
+    """A server with other limits; gives its host and port."""
+    code = SLOW.format((seconds, most)) + "from memlane.__main__ import main; main()"
+    words = [sys.executable, "-c", code, "--bank", str(folder), "mcp", "--http", "--port", "0"]
+    with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            parts = urllib.parse.urlsplit(url_of(process))
+            yield str(parts.hostname), int(parts.port or 0)
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 100\r\n\r\n{", HEAD + b"Transfer-Encoding: chunked\r\n\r\n"],
+)
+def test_http_drops_a_client_that_does_not_finish_its_request(folder: Path, sent: bytes) -> None:
+    with serving(folder, 0.5, 100) as address, socket.create_connection(address, timeout=30) as client:
+        client.sendall(sent)
+        answer = b""
+        with suppress(ConnectionResetError):
+            while part := client.recv(65536):
+                answer += part
+    assert answer == b""
+
+
+def test_http_trickled_bytes_do_not_buy_time(folder: Path) -> None:
+    with serving(folder, 1.0, 100) as address, socket.create_connection(address, timeout=0.2) as client:
+        start = time.monotonic()
+        with suppress(ConnectionError):
+            client.sendall(HEAD)
+            while time.monotonic() - start < 20:
+                client.sendall(b"X: y\r\n")
+                with suppress(TimeoutError):
+                    if not client.recv(1):
+                        break
+    assert time.monotonic() - start < 10
+
+
+def test_http_answers_beside_more_half_open_connections_than_it_keeps(folder: Path) -> None:
+    with serving(folder, 60.0, 8) as address, ExitStack() as open_ones:
+        half = [open_ones.enter_context(socket.create_connection(address, timeout=30)) for _ in range(40)]
+        for each in half:
+            with suppress(ConnectionError):
+                each.sendall(HEAD)
+        assert status(f"http://{address[0]}:{address[1]}/mcp") == 200
 
 
 def test_another_host_than_loopback_needs_a_token(folder: Path) -> None:

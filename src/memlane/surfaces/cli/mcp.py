@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-from pathlib import Path
 
 import click
 
 from memlane import config
 from memlane.core.errors import ConfigError
 from memlane.surfaces.cli.output import say
+
+_MAX_TOKEN = 4096  # bytes
 
 
 @click.command()
@@ -67,9 +70,22 @@ def _token(file: str | None) -> str | None:
     if file is None:
         return config.mcp_token()
     try:
-        token = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        fd = os.open(os.path.expanduser(file), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as opened:
+            info = os.fstat(fd)
+            data = opened.read(_MAX_TOKEN + 1) if stat.S_ISREG(info.st_mode) else None
+        token = (data or b"").decode().strip()
     except (OSError, UnicodeDecodeError):
         raise ConfigError("The token file cannot be read.", hint="Check its path and permissions.") from None
+    if data is None:
+        raise ConfigError("The token file is not a file.", hint="Write the token into a plain file.")
+    if info.st_mode & 0o077 or info.st_uid not in (os.geteuid(), 0):
+        raise ConfigError(
+            "The token file is open to other users of this machine, who could use the server in your name.",
+            hint="Make a new token, and let nobody else read it: chmod 600.",
+        )
+    if len(data) > _MAX_TOKEN:
+        raise ConfigError("The token file is too long for a token.", hint="Write the token into it, and nothing else.")
     if not token:
         raise ConfigError("The token file is empty.", hint="Write the token into it.")
     return token

@@ -3,10 +3,14 @@
 By default on the loopback interface, which only programs on this machine can reach. Anywhere else it needs a token that
 every request must carry. Requests that name another host, or come from a web page of another origin, are refused:
 otherwise a page in a browser could reach the server through a name of its own that points here (DNS rebinding).
+
+A request has to arrive as a whole within REQUEST_TIME, and is bounded in size. There are at most MAX_CONNECTIONS; one
+more takes the place of the one that has been sending its request the longest.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import json
@@ -17,10 +21,12 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import h11
 import uvicorn
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memlane.core.errors import InvalidInput
 
@@ -29,6 +35,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MIN_TOKEN = 16  # characters
 _SHUTDOWN = 3  # seconds for open streams to finish when the server ends
 MAX_BODY = 32 * 1024 * 1024  # bytes: a text of 10 MB, with every character escaped as JSON allows
+REQUEST_TIME = 30.0  # seconds from the connection, or the first byte, to the last byte of a request
+MAX_CONNECTIONS = 512
 SESSION_IDLE = 900.0  # seconds after which a session that nobody uses ends
 MAX_SESSIONS = 256
 _INVALID = "The message is not valid JSON-RPC."
@@ -47,9 +55,51 @@ def serve(server: Server[Any], host: str, port: int, token: str | None, names: I
     print(f"memlane: serving {url}{' with a token' if token else ''}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
     settings = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_SHUTDOWN
+        app,
+        http=_Connection,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN,
     )
     uvicorn.Server(settings).run(sockets=[listener])
+
+
+class _Connection(H11Protocol):
+    """A connection that is dropped when its client does not finish a request: uvicorn would wait for ever."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            sending = [each for each in self.connections if isinstance(each, _Connection) and each._deadline]
+            min(sending, key=_Connection._ends, default=self).transport.abort()
+        self._expect_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._expect_request()
+        else:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_request(self) -> None:
+        if self._deadline is None and not self.transport.is_closing():
+            self._deadline = self.loop.call_later(REQUEST_TIME, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _ends(self) -> float:
+        return self._deadline.when() if self._deadline else 0.0
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:
