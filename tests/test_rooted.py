@@ -147,6 +147,33 @@ def test_no_command_follows_a_link_out_of_the_project(
         assert replaced or os.path.islink(link) or command[0] in ("forget", "doctor", "reindex", "rm", "init")
 
 
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "memlane.toml"])
+def test_no_command_follows_a_link_into_git(
+    place: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies below the project, but no clone brings it: it is the user's own, with passwords and hooks."""
+    project = _project(tmp_path / "project")
+    (project / ".git/hooks").mkdir(exist_ok=True)
+    with open(project / ".git/config", "a") as settings:
+        settings.write('[remote "origin"]\n\turl = https://me:a-very-odd-word@example.org\n')
+    link = project / place
+    is_folder = "." not in link.name.strip(".") or link.name in (".memories", ".trash")
+    if link.is_dir():
+        shutil.rmtree(link)
+    else:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+    link.symlink_to(os.path.relpath(project / ".git" / ("hooks" if is_folder else "config"), link.parent))
+    monkeypatch.chdir(project)
+    before = _canaries(project / ".git")
+    for command in COMMANDS:
+        result = run(*command)
+        assert _canaries(project / ".git") == before or command == ("init", "--git"), (command, result)
+        assert "a-very-odd-word" not in result.out + result.err, (command, result)
+        assert "Traceback" not in result.err, (command, result)
+        before = _canaries(project / ".git")
+
+
 def test_a_folder_is_opened_name_by_name_whatever_is_renamed_meanwhile(tmp_path: Path) -> None:
     """Between the look at a folder and its use it becomes a link: nothing is written behind it."""
     rooted.take_root(tmp_path / "bank")
@@ -223,3 +250,21 @@ def test_files_of_another_user_are_neither_believed_nor_written(tmp_path: Path) 
         with pytest.raises(StorageError, match="belongs to another user"):
             call()
     assert path.read_bytes() == b"planted\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_nothing_is_read_or_written_in_a_folder_of_another_user(tmp_path: Path) -> None:
+    """Whoever owns a folder may exchange all that lies in it, whoever owns that."""
+    rooted.take_root(tmp_path / "bank")
+    (tmp_path / "bank/sub").mkdir(parents=True)
+    (tmp_path / "bank/sub/a.md").write_bytes(b"mine\n")
+    os.chown(tmp_path / "bank/sub", 12345, 12345)
+    for call in (
+        lambda: files.read_bytes(str(tmp_path / "bank/sub/a.md")),
+        lambda: files.create(str(tmp_path / "bank/sub/b.md"), b"x"),
+        lambda: files.move(str(tmp_path / "bank/sub/a.md"), str(tmp_path / "bank/a.md")),
+        lambda: files.names_in(tmp_path / "bank/sub"),
+    ):
+        with pytest.raises(StorageError, match="sub belongs to another user"):
+            call()
+    assert os.listdir(tmp_path / "bank/sub") == ["a.md"]

@@ -65,12 +65,12 @@ def path_problem(path: str) -> str:
     parts = re.split(r"[/\\]", path)
     if ".." in parts or any(part in ("", ".") for part in path.split("/")):
         return "leads out of its folder"
-    if any(map(_is_git, parts)):
+    if any(map(is_git, parts)):
         return "is in a folder that some systems take for .git"
     return ""
 
 
-def _is_git(part: str) -> bool:
+def is_git(part: str) -> bool:
     """Whether some file system takes a name for .git: by case, invisible characters, short names, trailing dots."""
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", part)).casefold()
     return plain.partition(":")[0].rstrip(" .") in (".git", "git~1")

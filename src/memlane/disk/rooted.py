@@ -3,8 +3,9 @@
 A root is a folder that the user chose: a project, a bank, a configured lane. What lies below it may come from a
 stranger, by `git clone` or from another user of the machine. So a path is never handed to the system as a whole: the
 root is opened, then one name after the other below it (openat with O_NOFOLLOW), which no rename in between can mislead.
-A link that stays below its root is followed, by walking the path that it really names. What is opened must be a regular
-file or a folder (never a pipe or a device, which is not waited for) and belong to the user or to root.
+A link that stays below its root is followed, by walking the path that it really names, but never into `.git`, which no
+clone brings: it holds the user's own settings, passwords and hooks. What is opened must be a regular file or a folder
+(never a pipe or a device, which is not waited for) and belong to the user or to root.
 
 A path below no root is the user's own word (`export --to`, a client's configuration) and is opened as the system does.
 """
@@ -19,7 +20,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 
 from memlane.core.errors import StorageError
-from memlane.disk.names import STRAY
+from memlane.disk.names import STRAY, is_git
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _CAREFUL = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -65,13 +66,14 @@ def root_of(path: str) -> str | None:
 
 
 def real(path: str) -> str:
-    """The path without links. Raises Stray when it leads out of its root."""
+    """The path without links. Raises Stray when it leads out of its root, or into `.git`."""
     path = _absolute(path)
     home = root_of(path)
     found = os.path.realpath(path)
     if home is not None:
         inside = os.path.realpath(home)
-        if found != inside and not found.startswith(inside.rstrip("/") + "/"):
+        below = "" if found == inside else found.removeprefix(inside.rstrip("/") + "/")
+        if below.startswith("/") or any(map(is_git, below.split("/"))):
             raise Stray(_first_link(home, path))
         if inside not in _roots:  # of a lane by itself, or moved since
             _roots[inside] = _roots[home]
@@ -106,6 +108,15 @@ def open_folder(path: str, make: int = 0) -> int:
 
 
 def _below(home: str, path: str, make: int = 0) -> int:
+    at = _reached(home, path, make)
+    owner = os.fstat(at).st_uid
+    if owner not in (os.geteuid(), 0) and owner != os.stat(home).st_uid:  # who could exchange whatever lies in it
+        os.close(at)
+        _refuse_owner(owner, path, home)
+    return at
+
+
+def _reached(home: str, path: str, make: int) -> int:
     at = _straight(home, path)
     if at is not None:
         return at

@@ -52,7 +52,7 @@ def open_file(file: IndexFile) -> tuple[sqlite3.Connection, Identity | None]:
             return opened
         if not seal.is_anothers(file.path):
             return _made(file, file.token_file)
-    except (OSError, StorageError, sqlite3.OperationalError) as error:
+    except (OSError, StorageError, seal.Foreign, sqlite3.OperationalError) as error:
         if isinstance(error, sqlite3.OperationalError) and _error_name(error) not in _UNWRITABLE:
             raise unusable(error) from error
     print("memlane: the index cannot be written here; it is made in memory", file=sys.stderr)
@@ -100,6 +100,8 @@ def _made(file: IndexFile, token_file: Path) -> tuple[sqlite3.Connection, Identi
     with seal.making(token_file) as held:
         if opened := _opened(file):
             return opened
+        if file.path.parent.is_symlink():  # SQLite would follow it, wherever it leads by then
+            raise seal.Foreign("the folder of the index is a link")
         derived.prepare(file.path.parent)
         if os.path.lexists(file.path):
             print("memlane: the index is damaged, old or not made here, and is made anew", file=sys.stderr)
