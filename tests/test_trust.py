@@ -110,6 +110,7 @@ WRITERS = [
     ("undo",),
     ("vault", "compact"),
     ("topics", "reindex"),
+    ("connect", "claude-code", "--project"),
 ]
 
 
@@ -234,6 +235,26 @@ def test_a_changed_configuration_is_shown_and_needs_trust_again(run: Run, bank: 
     assert load(tmp_path)["gate.secrets"] == "off"
 
 
+def test_what_is_trusted_is_what_was_shown(cloned: Path) -> None:
+    """The file may change while the question waits for its answer."""
+    file = cloned / "memlane.toml"
+    trust.record(user_state(), file, b"[memory]\nenabled = true\n")
+    assert load(cloned).distrust == "has a configuration that has changed since you trusted it"
+
+
+@pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME"])
+def test_a_project_cannot_bring_the_list_of_what_is_trusted(
+    cloned: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """A relative path in these variables would name a folder of the project that one happens to be in."""
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    place = "own" if variable == "XDG_STATE_HOME" else "own/.local/state"
+    trust.record(cloned / place / "memlane", cloned / "memlane.toml")
+    monkeypatch.setenv(variable, "own")
+    monkeypatch.chdir(cloned)
+    assert load().distrust
+
+
 def test_init_does_not_accept_settings_that_somebody_else_wrote(cloned: Path, run: Run) -> None:
     before = tree(cloned)
     result = run("init", cloned)
@@ -302,6 +323,16 @@ def test_what_belongs_to_another_user_is_not_used(run: Run, bank: Bank, tmp_path
     result = run("--bank", below, "list")
     assert result.code == 1
     assert "belongs to another user (uid 12345) and is not used" in run("list").err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+def test_a_link_of_another_user_is_not_a_configuration(bank: Bank, tmp_path: Path) -> None:
+    """Even if it leads to a file of one's own: in a folder that all may write to, it would switch memory off."""
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "memlane.toml").symlink_to(tmp_path / "memlane.toml")
+    os.lchown(below / "memlane.toml", 12345, 12345)
+    assert load(below).file == tmp_path / "memlane.toml"
 
 
 def test_the_command_as_it_is_installed(cloned: Path) -> None:

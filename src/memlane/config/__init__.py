@@ -180,8 +180,8 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
     Raises ConfigError, which names the source, the key and what is allowed.
     """
     file = find_project(folder)
-    distrust = _distrust(file) if file else ""
-    sources = list(_sources(flags or {}, file, trusted=not distrust))
+    data, distrust = _looked_at(file) if file else (b"", "")
+    sources = list(_sources(flags or {}, file, data, trusted=not distrust))
     decided = {setting.key: _decide(setting, sources) for setting in SETTINGS}
     config = Config(
         file,
@@ -194,14 +194,20 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
     return config
 
 
-def _distrust(file: Path) -> str:
+def _looked_at(file: Path) -> tuple[bytes, str]:
+    """What a project's configuration says, and why that does not count ("" when it does).
+
+    It is read once: what is obeyed is what was compared, even if somebody changes the file at this moment.
+    """
+    data = b""
     try:
-        return trust.distrust(user_state(), file)
+        data = trust.read(file)
+        return data, trust.distrust(user_state(), file, data)
     except ConfigError as error:  # no home folder to remember it in, or a file that is no configuration
-        return f"cannot be trusted: {error}".rstrip(".")
+        return data, f"cannot be trusted: {error}".rstrip(".")
 
 
-def _sources(flags: Mapping[str, Any], file: Path | None, *, trusted: bool) -> Iterator[_Source]:
+def _sources(flags: Mapping[str, Any], file: Path | None, data: bytes, *, trusted: bool) -> Iterator[_Source]:
     """All sources that are obeyed, the one with the highest precedence first. Raises ConfigError.
 
     Of a project that the user does not trust, only whether it has a memory at all.
@@ -212,10 +218,10 @@ def _sources(flags: Mapping[str, Any], file: Path | None, *, trusted: bool) -> I
     yield _Source("flag", flags)
     yield from _from_environment()
     if file is not None:
-        yield _from_file(file) if trusted else _Source(str(file), {"memory.enabled": _claims_memory(file)})
+        yield _from_file(file, data) if trusted else _Source(str(file), {"memory.enabled": _claims_memory(file, data)})
     own = user_file()
     if own is not None and os.path.isfile(own):
-        yield _from_file(own)
+        yield _from_file(own, trust.read(own, follow=True))
 
 
 def _decide(setting: Setting, sources: Sequence[_Source]) -> tuple[Any, str]:
@@ -259,10 +265,10 @@ HARMLESS = frozenset({"memory.enabled", "memory.recency_boost_days", "memory.rec
 
 def refuse_foreign(file: Path) -> None:
     """Raise NotTrusted for a configuration that the user has not trusted and that says more than "remember here"."""
-    why = _distrust(file)
+    data, why = _looked_at(file)
     if not why:
         return
-    source = _from_file(file)
+    source = _from_file(file, data)
     plain = source.values.get("memory.storage_strategy", "project") == "project"
     if not plain or source.allow or not source.values.keys() <= HARMLESS | {"memory.storage_strategy"}:
         raise NotTrusted(
@@ -337,28 +343,28 @@ def is_seed_file(path: Path) -> bool:
     if not os.path.isfile(path) or path == user_file():
         return False
     try:
-        memory = _read(path).get("memory")
+        memory = _parsed(path, trust.read(path)).get("memory")
     except ConfigError:
         return False
     return isinstance(memory, dict) and any(f"memory.{key}" in _BY_KEY for key in memory)
 
 
-def _claims_memory(path: Path) -> bool:
+def _claims_memory(path: Path, data: bytes) -> bool:
     """Whether a file that is not trusted says that there is a memory. Nothing else of it is looked at."""
     try:
-        memory = _read(path).get("memory")
+        memory = _parsed(path, data).get("memory")
     except ConfigError:
         return False
     return isinstance(memory, dict) and memory.get("enabled") is True
 
 
-def _from_file(path: Path) -> _Source:
-    """The settings of a file. Unknown keys are errors, except in seed 003's config.toml, which has keys of its own.
+def _from_file(path: Path, data: bytes) -> _Source:
+    """The settings of a file with this content. Raises ConfigError.
 
-    Raises ConfigError.
+    Unknown keys are errors, except in seed 003's config.toml, which has keys of its own.
     """
     values: dict[str, Any] = {}
-    tables = _read(path)
+    tables = _parsed(path, data)
     accepted = tables.pop(_ALLOW, [])
     for name, table in tables.items():
         if name not in _TABLES or not isinstance(table, dict):
@@ -386,9 +392,9 @@ def _allowed(entries: Any, path: Path) -> list[str]:
     return fingerprints
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _parsed(path: Path, data: bytes) -> dict[str, Any]:
     try:
-        text = trust.read(path, follow=path == user_file()).decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
     try:
@@ -499,12 +505,12 @@ def home() -> Path:
 
 def user_bank() -> Path:
     """The user's own bank, for all projects without one."""
-    return _expanded(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / USER_FOLDER
+    return _own_folder("XDG_DATA_HOME", "~/.local/share") / USER_FOLDER
 
 
 def user_state() -> Path:
     """Where memlane keeps what belongs to this machine: backups of changed configurations, logs."""
-    return _expanded(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "memlane"
+    return _own_folder("XDG_STATE_HOME", "~/.local/state") / "memlane"
 
 
 def forgotten_texts(bank: Path) -> ForgottenTexts:
@@ -539,7 +545,7 @@ def trusts_everyone(config: Config) -> bool:
 def user_file() -> Path | None:
     """The user's own configuration; None when there is no home folder to look in."""
     try:
-        return _expanded(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "memlane" / "config.toml"
+        return _own_folder("XDG_CONFIG_HOME", "~/.config") / "memlane" / "config.toml"
     except ConfigError:
         return None
 
@@ -554,11 +560,21 @@ def variables(*names: str) -> dict[str, str]:
     return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 
+def _own_folder(variable: str, otherwise: str) -> Path:
+    """A folder of the user's by the XDG rules. They ignore a relative path, which would be in somebody's project."""
+    given = os.environ.get(variable, "")
+    return Path(given) if os.path.isabs(given) else _expanded(otherwise)
+
+
 def _expanded(path: str | Path) -> Path:
+    """A path with `~` as the home folder, which must not depend on the current one. Raises ConfigError."""
     try:
-        return Path(path).expanduser()
+        found = Path(path).expanduser()
     except RuntimeError:
-        raise ConfigError("There is no home folder for '~'.", hint="Set HOME, or write the path out.") from None
+        found = None
+    if found is None or (os.fspath(path).startswith("~") and not found.is_absolute()):
+        raise ConfigError("There is no home folder for '~'.", hint="Set HOME, or write the path out.")
+    return found
 
 
 def _absolute(path: str | Path) -> Path:

@@ -25,15 +25,18 @@ NAME = "trust.json"
 
 
 def read(path: str | Path, *, follow: bool = False) -> bytes:
-    """A configuration file. Raises ConfigError for what is no plain file of reasonable size, and for a link unless
-    they are followed: a project's may lead to any file of yours, and would be shown.
+    """A configuration file. Raises ConfigError for what is no plain file of reasonable size, for one of another user,
+    and for a link unless they are followed: a project's may lead to any file of yours, and would be shown.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
         with os.fdopen(fd, "rb") as file:
+            owner = os.fstat(fd).st_uid
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read.", hint="Check its permissions; it must be UTF-8.") from error
+    if not _is_ours(owner):  # it was put there since it was found
+        raise ConfigError(f"{path} belongs to another user (uid {owner}).", hint="Delete it, or work elsewhere.")
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{path} is too large for a configuration.", hint="Delete it, or make it shorter.")
     return data
@@ -42,19 +45,24 @@ def read(path: str | Path, *, follow: bool = False) -> bytes:
 def owner_problem(*paths: str | Path) -> str:
     """Why files of this owner are not used: another user may change them at any time. "" when all is well."""
     for path in paths:
-        try:
-            owner = os.stat(path).st_uid
-        except OSError:
-            continue
-        if owner not in (os.geteuid(), 0):
-            return f"{path} belongs to another user (uid {owner}) and is not used"
+        for look in (os.lstat, os.stat):  # a link, too, says what its owner wants
+            try:
+                owner = look(path).st_uid
+            except OSError:
+                continue
+            if not _is_ours(owner):
+                return f"{path} belongs to another user (uid {owner}) and is not used"
     return ""
 
 
-def distrust(state: Path, file: Path) -> str:
-    """Why the configuration of a project does not count; "" when the user trusts it."""
+def _is_ours(owner: int) -> bool:
+    return owner in (os.geteuid(), 0)
+
+
+def distrust(state: Path, file: Path, data: bytes) -> str:
+    """Why the configuration of a project, with this content, does not count; "" when the user trusts it."""
     known = _load(state)
-    digest = hashlib.sha256(read(file)).hexdigest()
+    digest = hashlib.sha256(data).hexdigest()
     folder = os.path.realpath(file.parent)
     entry = known.get(folder)
     if entry is None and (main := _main_worktree(folder)):
@@ -70,12 +78,13 @@ def distrust(state: Path, file: Path) -> str:
     return ""
 
 
-def record(state: Path, file: Path, everyone: bool | None = None) -> None:
-    """Trust a project with the configuration that it has now. Writes trust.json. Raises ConfigError, StorageError.
+def record(state: Path, file: Path, data: bytes | None = None, everyone: bool | None = None) -> None:
+    """Trust a project with a configuration of this content, by default what it has now.
 
     `everyone` says whether memories count as the user's own whoever commits them; None leaves that as it is.
+    Writes trust.json. Raises ConfigError, StorageError.
     """
-    data = read(file)
+    data = read(file) if data is None else data
     if everyone is None:
         everyone = trusts_everyone(state, file)
     folder = os.path.realpath(file.parent)

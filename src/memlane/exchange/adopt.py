@@ -75,6 +75,7 @@ def init(folder: Path, *, user: bool = False) -> Path:
         files.set_read_only(folder, None)
         files.set_read_only(folder / config.FOLDER, None)
     before = files.read_bytes(os.fspath(path)) if os.path.isfile(path) else b""
+    found = not user and before and config.trust.distrust(config.user_state(), path, before)
     present = _toml(_decoded(before, path), path)
     text = _decoded(before, path)
     for table, keys in wanted.items():
@@ -84,8 +85,7 @@ def init(folder: Path, *, user: bool = False) -> Path:
     if text.encode() != before:
         files.replace(os.fspath(path), text.encode())
     if not user:
-        found = bool(before) and bool(config.trust.distrust(config.user_state(), path))
-        config.trust.record(config.user_state(), path)
+        config.trust.record(config.user_state(), path, text.encode())
         if found:
             note_memories(config.load(folder))
     root = config.user_bank() if user else config.load(folder).root

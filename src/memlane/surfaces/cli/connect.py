@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from memlane import config
 from memlane.core.errors import NotFound, StorageError
 from memlane.surfaces import clients
 from memlane.surfaces.cli.options import as_json
@@ -49,6 +50,8 @@ def connect(
     if show:
         _print_plans([plan], as_json)
         return
+    if scope == "project":
+        config.require_trust(config.load(machine.project))
     done = clients.connect(plan)
     if as_json:
         print_json(done)

@@ -55,14 +55,15 @@ def trust(
     if revoke:
         trusting.revoke(state, file)
     else:
+        data = trusting.read(file)
         if not as_json:
-            _show(file)
+            _show(file, data)
         asked = not as_json and sys.stdin.isatty()
         first = trusting.trusted_text(state, file) is None
         if not show and (yes or (asked and click.confirm("Trust this project?", err=True))):
-            trusting.record(state, file, everyone)
+            trusting.record(state, file, data, everyone)  # what was shown, and not what it may be by now
             found = adopt.note_memories(config.load(folder, flags)) if first else 0
-    why = trusting.distrust(state, file)
+    why = trusting.distrust(state, file, trusting.read(file))
     if as_json:
         print_json({"file": str(file), "trusted": not why, "why": why})
     else:
@@ -94,9 +95,9 @@ def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
         say(f"{len(found)} accepted" if accepted else "nothing was changed; `memlane trust --memories --yes` accepts")
 
 
-def _show(file: Path) -> None:
+def _show(file: Path, data: bytes) -> None:
     """Print the configuration, or what changed in it since it was trusted."""
-    text = trusting.read(file).decode(errors="replace")
+    text = data.decode(errors="replace")
     before = trusting.trusted_text(config.user_state(), file)
     if before is None or before == text:
         lines = text.splitlines()
