@@ -41,6 +41,27 @@ def test_ids_are_completed(run: Run, bank: Bank, tmp_path: Path, indexed: bool) 
     assert completed("memlane list --tag r", tmp_path) == (["release"] if indexed else [""])
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_nothing_is_completed_that_a_shell_would_run(run: Run, bank: Bank, tmp_path: Path, indexed: bool) -> None:
+    """The name of a file may come from a stranger, and what is completed becomes part of the command line."""
+    for name in (
+        "safe-ähm",
+        "$(touch pwned)",
+        "a`touch pwned`",
+        "a;touch pwned",
+        "a&b",
+        "a>b",
+        "a\\b",
+        "a'b",
+        "~b",
+        "a*",
+    ):
+        (bank.root / f"{name}.md").write_text("Some text.\n")
+    if indexed:
+        run("reindex")
+    assert completed("memlane get notes:", tmp_path) == ["safe-ähm"]
+
+
 def test_commands_and_options_are_completed(bank: Bank, tmp_path: Path) -> None:
     assert completed("memlane vault hi", tmp_path) == ["history"]
     assert completed("memlane help vault hi", tmp_path) == ["history"]

@@ -7,6 +7,7 @@ updating it. Without an index, ids come from file names.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -18,7 +19,6 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 from memlane import config, lanes
 from memlane.bank import Bank
 from memlane.core.errors import MemlaneError, StorageError
-from memlane.core.invisible import escaped
 from memlane.core.model import Memory
 from memlane.lanes.layers.entries import id_of
 from memlane.surfaces.cli.options import as_json
@@ -26,6 +26,7 @@ from memlane.surfaces.cli.output import print_json
 
 MOST = 200  # how many completions are offered
 _LANE_OF = {"promote": "vault", "merge": "notes"}  # commands for memories of one lane
+_PLAIN = re.compile(r"[\w@%+=:,./-]+")  # means nothing but itself in every shell
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' line="${COMP_LINE:0:COMP_POINT}" type value
@@ -93,8 +94,8 @@ def tags(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
 
 
 def _items(words: Iterable[str]) -> list[CompletionItem[str]]:
-    """What the shell may show: nothing that would steer the terminal, or that nobody could type."""
-    return [CompletionItem(word) for word in words if escaped(word) == word and word.splitlines() == [word]]
+    """What the shell may put into the command line as it is: bash would run what `$(…)` names at the next Enter."""
+    return [CompletionItem(word) for word in words if _PLAIN.fullmatch(word)]
 
 
 def commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
