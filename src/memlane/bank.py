@@ -253,7 +253,13 @@ class Bank(_Opened):
         if id is not None:
             name, native = split(id)
             id = f"{name}:{native}" if name else native
-        found = past.log(self.config, lambda settings: Bank(settings).memories(), id, limit)
+
+        def memories(settings: config.Config) -> Iterator[Memory]:
+            bank = Bank(settings)
+            bank.tombstones.private = self.tombstones.private  # a title tells, too
+            return bank.memories()
+
+        found = past.log(self.config, memories, id, limit)
         if id is not None and not found:
             raise NotFound(f"No commit has a memory {gate.shown(id)}.", hint="`memlane log` shows what they have.")
         return found

@@ -314,6 +314,18 @@ def test_a_checkout_and_the_past_do_not_bring_it_back(repo: Path) -> None:
         assert_held(bank)
 
 
+@pytest.mark.parametrize("lane", NAMES)
+def test_the_log_does_not_tell_its_title(repo: Path, run: Run, lane: str) -> None:
+    """The title of a text without one is its beginning, and so is its id."""
+    with Bank.open(repo) as bank:
+        id = bank.add(TEXT, lane=lane, **{**FIELDS[lane], "title": None if lane == "notes" else "Door 4821"}).id
+        save(repo)
+        forget(bank, [id])
+        save(repo)
+    assert "4821" not in run("--bank", repo, "log").out
+    assert "4821" not in run("--bank", repo, "log", "--json").out
+
+
 # -- where it is remembered
 
 
