@@ -211,6 +211,15 @@ def test_git_is_not_looked_for_in_the_project(repo: Path, run: Run, monkeypatch:
     assert not (repo / "canary").exists()
 
 
+def test_no_library_of_the_project_is_loaded(repo: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty part in the list, which is easily left there, means the working directory."""
+    for folder in (repo, repo / ".memories"):
+        for name in ("libz.so.1", "libpcre2-8.so.0"):
+            (folder / name).write_text("not a library")
+    monkeypatch.setenv("LD_LIBRARY_PATH", ":/usr/local/lib")
+    assert run("--bank", repo, "log").code == 0
+
+
 def test_a_link_at_the_configuration_of_git_is_not_written_through(repo: Path, home: Path) -> None:
     git(repo, "config", "--remove-section", "merge.memlane-note")
     target = home / "gitconfig"

@@ -43,7 +43,7 @@ _SETTINGS = (
 )  # fmt: skip
 _SAFE = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
 LITERAL = "--literal-pathspecs"
-_INHERITED = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+_INHERITED = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "",
     "GIT_PAGER": "cat", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_SSH_COMMAND": "false",
@@ -109,9 +109,10 @@ def run(
     folder = os.path.realpath(folder)
     _refuse_bare(folder)
     # The user's and the system's configuration are read: they say which repositories are safe to look into.
-    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    environment |= {"PATH": _search_path(os.environ.get("PATH", os.defpath)), **_ENVIRONMENT}
-    git = _program(environment["PATH"])
+    inherited = {"PATH": os.defpath, **os.environ}
+    environment = {name: found for name in _INHERITED if (found := _absolute_only(inherited.get(name, "")))}
+    environment |= _ENVIRONMENT
+    git = _program(environment.get("PATH", ""))
     if git is None:
         raise MemlaneError("git is not installed.", hint="Install git, or leave this option out.", code="git")
     process = subprocess.Popen(  # noqa: S603 - the user's git, without a shell
@@ -178,8 +179,8 @@ def _conversation(
     return out, b"".join(words), late.is_set()
 
 
-def _search_path(given: str) -> str:
-    """PATH without what is relative to the working directory, which is somebody's repository here."""
+def _absolute_only(given: str) -> str:
+    """A folder, or a list of them, without what is relative to the working directory: here, somebody's repository."""
     return os.pathsep.join(folder for folder in given.split(os.pathsep) if os.path.isabs(folder))
 
 
