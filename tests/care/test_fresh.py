@@ -418,6 +418,26 @@ def lines(project: Path) -> list[bytes]:
     return (project / ".memories/anchors.jsonl").read_bytes().splitlines(keepends=True)
 
 
+@pytest.mark.parametrize("kind", ["pipe", "huge", "folder"])
+def test_anchors_that_cannot_be_read_hide_no_memory(run: Run, bank: Bank, project: Path, kind: str) -> None:
+    """A cloned file must not switch off what sessions are told; what is wrong with it is said."""
+    bank.add("The deploys of `src/auth.py` go out on Tuesdays.", title="Deploys")
+    path = project / ".memories/anchors.jsonl"
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "huge":
+        with open(path, "wb") as file:
+            file.truncate(3 * 2**30)
+    else:
+        path.mkdir()
+    for command in (("search", "deploys"), ("context", "deploys"), ("get", "notes:deploys")):
+        result = run("--bank", project, *command)
+        assert (result.code, "Tuesdays" in result.out or "notes:deploys" in result.out) == (0, True), (command, result)
+    assert [problem.path for problem in bank.problems()] == [path]
+    assert "anchors.jsonl" in run("--bank", project, "doctor").err + run("--bank", project, "doctor").out
+
+
 def test_damaged_lines_hide_no_other(bank: Bank, project: Path) -> None:
     bank.add("See `src/auth.py`.", title="one")
     path = project / ".memories/anchors.jsonl"

@@ -24,7 +24,7 @@ from memlane.config import Config
 from memlane.core.errors import MemlaneError, NotEnabled, StorageError
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory, Problem
-from memlane.disk import files
+from memlane.disk import anchors, files
 from memlane.gate import Guard
 from memlane.index.links import links_in
 from memlane.index.rows import shape
@@ -134,6 +134,7 @@ def take(folder: str | None = None, flags: Mapping[str, Any] | None = None, prog
         except (MemlaneError, OSError) as error:
             problems.append(Problem(settings.lane_root(name), f"cannot be read: {error}"))
     problems += bank.tombstones.problems()
+    problems += anchors.problems(os.path.join(bank.root, anchors.NAME))
     paths = [file for place in places(bank) for file in walk(os.fspath(place))]
     found = tuple(_read(file, bank.guard) for file in progress(paths, "auditing"))
     listed = [entry.memory for entry in memories]

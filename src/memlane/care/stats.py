@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.model import Memory, Problem
-from memlane.disk import files
+from memlane.disk import anchors, files
 from memlane.lanes import NAMES, scan
 from memlane.lanes.merging import undecided
 
@@ -45,6 +45,7 @@ def stats(bank: Bank) -> dict[str, Any]:
 def problems(bank: Bank) -> list[Problem]:
     """All damage found on disk, and what a merge has left in two versions."""
     found = [item for name in NAMES for item in _scan(bank, name) if isinstance(item, Problem)]
+    found += anchors.problems(os.path.join(bank.root, anchors.NAME))
     return list(dict.fromkeys((*found, *bank.tombstones.problems(), *bank.left_out)))
 
 

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from memlane.core.dates import moment
-from memlane.core.errors import NotFound
+from memlane.core.errors import NotFound, StorageError
+from memlane.core.model import Problem
 from memlane.disk import files, log
-from memlane.disk.names import is_stray, refuse_link
+from memlane.disk.names import refuse_link
 
 NAME = "anchors.jsonl"
 Anchors = dict[str, dict[tuple[str, str], "Anchor"]]  # by id, then by target and symbol
@@ -59,15 +60,29 @@ def stamp(now: datetime, before: Anchor | None = None) -> str:
 def load(path: str, id: str | None = None) -> tuple[Anchors, int]:
     """(every anchor that counts, how many lines are damaged); with `id`, only of its lines. No file, no anchors.
 
-    A link out of the bank is not followed, and counts as one damaged line. Raises OSError.
+    A file that cannot be read counts as one damaged line: nobody should lack a memory because of it.
     """
-    if is_stray(path, os.path.dirname(path)):
+    try:
+        lines = _lines(path)
+    except (OSError, StorageError):
         return {}, 1
-    lines = log.read_lines(path)
     if id is not None:
         quoted = json.dumps(id, ensure_ascii=False).encode(errors="replace")
         lines = [line for line in lines if quoted in line]
     return _parsed(lines)
+
+
+def problems(path: str) -> Iterator[Problem]:
+    """Why the file cannot be read."""
+    try:
+        _lines(path)
+    except (OSError, StorageError) as error:
+        yield files.unreadable(path, error)
+
+
+def _lines(path: str) -> list[bytes]:
+    refuse_link(path, os.path.dirname(path))
+    return log.read_lines(path)
 
 
 def _parsed(lines: Iterable[bytes]) -> tuple[Anchors, int]:

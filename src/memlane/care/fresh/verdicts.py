@@ -117,7 +117,7 @@ class Watch:
         self._cached: tuple[int, dict[str, str]] = (0, {})  # `code.read` and `_places` when the cache was written
 
     def anchors(self) -> Anchors:
-        """The anchors that count, read again when the file has changed. Raises OSError."""
+        """The anchors that count, read again when the file has changed."""
         size = sidecar.size_of(self.path)
         if size is None or size != self._size:
             self._anchors, self._damaged = sidecar.load(self.path)
