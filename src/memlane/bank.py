@@ -24,7 +24,7 @@ from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
 from memlane.disk import files, tombstones, written
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
-from memlane.recall.address import locate, split
+from memlane.recall import address
 from memlane.recall.arguments import check_query, date_given, tags_of
 
 if TYPE_CHECKING:
@@ -251,8 +251,8 @@ class Bank(_Opened):
         from memlane.history import past
 
         if id is not None:
-            name, native = split(id)
-            id = f"{name}:{native}" if name else native
+            with suppress(NotFound):
+                id = address.find_any(self, id).id
 
         def memories(settings: config.Config) -> Iterator[Memory]:
             bank = Bank(settings)
@@ -298,9 +298,8 @@ class Bank(_Opened):
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
     def get(self, id: str) -> Memory:
-        """One memory by its id: `notes:auth-plan`, or the part after the colon where that is unambiguous."""
-        lane, native = locate(self, id)
-        return lane.fetch(native)
+        """One memory by its id, path, file name or title: see `memlane.recall.address`. Raises NotFound."""
+        return address.get(self, id)
 
     def list(
         self,
@@ -429,7 +428,7 @@ class Bank(_Opened):
         from memlane.care.fresh import verdicts
 
         left = verdicts.accept(self, [id]).verdicts
-        return left[0] if left else verdicts.Verdict(id, verdicts.FRESH, ())
+        return left[0] if left else verdicts.Verdict(self.get(id).id, verdicts.FRESH, ())
 
     def anchor(self, id: str) -> None:
         """Note what the code is that a memory names, after one of a lane's own verbs wrote it. Never fails a write.
@@ -450,12 +449,12 @@ class Bank(_Opened):
         return self.changed_code([memory]).get(memory.id, "")
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
-        """Memories that link to a target (`src/auth.py`, `memory:auth-plan`), ranked by the query, then the newest."""
+        """Memories that link to a file (`src/auth.py`) or a memory by any of its names, ranked by the query."""
         from memlane.recall.graph import linked
 
         check_query(query, limit)
         check_query(target, limit)
-        return self.index.ask(lambda: linked(self.index, target, query, limit, self.tombstones.held))
+        return linked(self, target, query, limit)
 
     def graph(self) -> dict[str, Any]:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
@@ -500,7 +499,7 @@ class Bank(_Opened):
 
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
         """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""
-        lane, native = locate(self, id)
+        lane, native = address.locate(self, id)
         if text is not None:
             changes["text"] = text
         if not changes:
@@ -516,7 +515,7 @@ class Bank(_Opened):
         """Add text to the end of a memory."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to append.", hint="Give some text.")
-        lane, native = locate(self, id)
+        lane, native = address.locate(self, id)
         return self._anchored(self._indexed(lane.extend(native, text)))
 
     def delete(self, id: str) -> Removed:
@@ -525,10 +524,9 @@ class Bank(_Opened):
         Its text stays deleted: capture and import do not bring it back, and a file that comes back is held back. See
         `memlane.disk.tombstones`; `memlane.care.forget` removes a memory for good.
         """
-        lane, native = locate(self, id)
-        file = lane.fetch(native).file
-        removed = lane.drop(native)
-        self.wrote(lane.name, file)
+        memory = self.get(id)
+        removed = self.lane(memory.lane).drop(memory.native_id)
+        self.wrote(memory.lane, memory.file)
         return removed
 
     def restore(self, id: str) -> Memory:
@@ -536,17 +534,14 @@ class Bank(_Opened):
 
         One that is there again and held back is kept from now on.
         """
-        name, native = split(id)
         with suppress(NotFound, InvalidInput):
             memory = self.get(id)
             if self.tombstones.held(memory):
                 return replace(memory, remarks=self.tombstones.keep(memory))
-        for lane in [self.lane(name)] if name else map(self.lane, NAMES):
-            if any(removed.id == f"{lane.name}:{native}" for removed in lane.removed()):
-                memory = self._indexed(lane.recover(native))
-                why = self.held(memory)  # it says what was forgotten since
-                return replace(memory, remarks=(*memory.remarks, why)) if why else memory
-        raise NotFound(f"Nothing deleted has the id {gate.shown(id)}.", hint="`memlane trash` lists what there is.")
+        place = address.in_trash(self, id)
+        memory = self._indexed(place.lane.recover(place.native))
+        why = self.held(memory)  # it says what was forgotten since
+        return replace(memory, remarks=(*memory.remarks, why)) if why else memory
 
     def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:
         """Remove memories for good, there or deleted: see `memlane.care.forget`. There is no way back.

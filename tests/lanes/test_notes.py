@@ -188,7 +188,10 @@ def test_an_existing_file_is_not_created_again(notes: NoteLane) -> None:
     """S003-13"""
     notes.create_memory("a.md", "first", [])
     before = tree(notes.root)
-    assert notes.create_memory("a.md", "second", []) == {"error": "Memory file already exists: a.md"}
+    assert notes.create_memory("a.md", "second", []) == {
+        "error": "Memory file already exists: a.md",
+        "hint": "Update it, or choose another name.",
+    }
     assert tree(notes.root) == before
 
 
@@ -206,7 +209,29 @@ def test_read_returns_the_whole_file(notes: NoteLane) -> None:
 def test_a_missing_file_is_an_error_object(notes: NoteLane, verb: str) -> None:
     """S003-15"""
     more = ("text",) if verb in ("update_memory", "append_memory") else ()
-    assert getattr(notes, verb)("gone.md", *more) == {"error": "Memory file not found: gone.md"}
+    assert getattr(notes, verb)("gone.md", *more) == {
+        "error": "Memory file not found: gone.md",
+        "hint": "`memlane list` shows the ids.",
+    }
+
+
+@pytest.mark.parametrize("verb", ["read_memory", "update_memory", "append_memory", "delete_memory"])
+@pytest.mark.parametrize("name", ["a", "a.md", "memory:a", "notes:a", "notes:a.md", "{root}/a.md"])
+def test_a_note_is_named_by_its_file_its_id_or_its_path(notes: NoteLane, verb: str, name: str) -> None:
+    notes.create_memory("a.md", "text", [])
+    more = ("text",) if verb in ("update_memory", "append_memory") else ()
+    assert getattr(notes, verb)(name.format(root=notes.root), *more)["filename"] == "a.md"
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_nearest(notes: NoteLane) -> None:
+    for name in ("deploy-day", "ops/deploy-days", "deploy-friday", "release-plan"):
+        notes.create_memory(name, "text", [])
+    near = "Did you mean deploy-day.md, ops/deploy-days.md, deploy-friday.md? `memlane list` shows the ids."
+    assert notes.read_memory("deploy-dya") == {"error": "Memory file not found: deploy-dya.md", "hint": near}
+    assert notes.merge_memories(["deploy-dya"], "b", "x") == {
+        "error": "Source file not found: deploy-dya.md",
+        "hint": near,
+    }
 
 
 def test_update_replaces_the_whole_file(notes: NoteLane) -> None:
@@ -265,7 +290,7 @@ def test_deleting_a_name_twice_keeps_both(notes: NoteLane) -> None:
 def test_names_that_leave_the_folder_are_refused(tmp_path: Path, notes: NoteLane, name: str) -> None:
     """S003-23"""
     for answer in (notes.create_memory(name, "text", []), notes.read_memory(name), notes.delete_memory(name)):
-        assert list(answer) == ["error"]
+        assert list(answer) == ["error", "hint"]
     assert tree(tmp_path) == {}
 
 
@@ -336,7 +361,7 @@ def test_a_merge_that_cannot_be_done_changes_nothing(
     for name in ("a", "b"):
         notes.create_memory(name, "text", [])
     before = tree(notes.root)
-    assert notes.merge_memories(sources, target, "both") == {"error": error}
+    assert notes.merge_memories(sources, target, "both")["error"] == error
     assert tree(notes.root) == before
 
 
@@ -375,7 +400,7 @@ def test_folders_of_other_lanes_are_neither_read_nor_written(tmp_path: Path) -> 
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics/x.md").write_text("text")
     assert notes.stats()["count"] == 0
-    assert notes.create_memory("topics/y.md", "text", []) == {"error": "That folder is not for notes."}
+    assert notes.create_memory("topics/y.md", "text", [])["error"] == "That folder is not for notes."
 
 
 def test_a_draft_without_a_name_is_named_after_its_title(notes: NoteLane) -> None:
@@ -420,9 +445,8 @@ def test_names_that_would_not_be_listed_are_refused(notes: NoteLane, name: str, 
 def test_what_is_in_the_trash_is_not_a_note(notes: NoteLane) -> None:
     notes.create_memory("a.md", "text", [])
     notes.delete_memory("a.md")
-    assert notes.read_memory(".trash/a_20250110_143022.md") == {
-        "error": "Memory file not found: .trash/a_20250110_143022.md"
-    }
+    answer = notes.read_memory(".trash/a_20250110_143022.md")
+    assert answer["error"] == "Memory file not found: .trash/a_20250110_143022.md"
 
 
 def test_folders_that_differ_only_in_case_are_refused(notes: NoteLane) -> None:
@@ -448,7 +472,7 @@ def test_a_title_that_is_a_reserved_name_still_gets_a_file(notes: NoteLane) -> N
 def test_wrong_types_are_error_objects(notes: NoteLane, answer: object) -> None:
     notes.create_memory("a.md", "text", [])
     before = tree(notes.root)
-    assert list(answer(notes)) == ["error"]  # type: ignore[operator]
+    assert list(answer(notes)) == ["error", "hint"]  # type: ignore[operator]
     assert tree(notes.root) == before
 
 

@@ -64,9 +64,34 @@ def test_a_memory_is_linked_by_any_of_its_names(bank: Bank, target: str) -> None
     assert linking(bank, target) == {"seed", "bare", "full"}
 
 
-def test_a_file_is_linked_by_its_own_name_only(bank: Bank) -> None:
-    assert linking(bank, "src/auth.py") == linking(bank, "ghost:src/auth.py") == {"file"}
-    assert linking(bank, "./src/auth.py") == linking(bank, "memory:src/auth.py") == set()
+@pytest.mark.parametrize(
+    "target",
+    ["src/auth.py", "ghost:src/auth.py", "./src/auth.py", "[[src/auth.py]]", "src/auth.py#Login", "src/auth.py:12"],
+)
+def test_a_file_is_linked_by_any_path_of_it(bank: Bank, target: str) -> None:
+    assert linking(bank, target) == {"file"}
+    assert linking(bank, f"{bank.config.project}/src/auth.py") == {"file"}
+
+
+def test_a_file_is_no_memory_of_that_name(bank: Bank) -> None:
+    assert linking(bank, "memory:src/auth.py") == linking(bank, "auth.py") == set()
+
+
+@pytest.mark.parametrize("link", ["docs/x.md#Head", "./docs/x.md", "docs/x.md:12", "docs/x", "{project}/docs/x.md"])
+@pytest.mark.parametrize("target", ["docs/x.md", "[[docs/x.md#Head|alias]]", "./docs/x.md", "{project}/docs/x.md"])
+def test_a_link_to_a_place_in_a_file_links_to_the_file(bank: Bank, link: str, target: str) -> None:
+    project = bank.config.project
+    bank.add(f"See [[{link.format(project=project)}]].", title="reader")
+    assert linking(bank, target.format(project=project)) == {"reader"}
+    assert linking(bank, "docs/x.mdx") == linking(bank, "docs") == set()
+
+
+@pytest.mark.parametrize("link", ["two", "two.md", "notes:two", "memory:two", ".memories/two.md", "two#Head"])
+@pytest.mark.parametrize("target", ["two.md", ".memories/two.md", "{bank}/two.md", "The second one", "notes:two#Head"])
+def test_a_memory_is_linked_whatever_its_title_or_path(bank: Bank, link: str, target: str) -> None:
+    bank.update("notes:two", title="The second one")
+    bank.add(f"See [[{link}]].", title="reader")
+    assert linking(bank, target.format(bank=bank.root)) == {"seed", "bare", "full", "reader"}
 
 
 def test_a_link_to_a_memory_makes_no_ghost(bank: Bank) -> None:
@@ -83,7 +108,7 @@ def test_a_link_to_a_memory_that_is_gone_is_a_ghost(bank: Bank) -> None:
     bank.delete("notes:two")
     ghosts = {node["id"] for node in bank.graph()["nodes"] if node["is_ghost"]}
     assert ghosts == {"memory:two", "ghost:two", "ghost:notes:two", "ghost:src/auth.py"}
-    assert linking(bank, "memory:two") == {"seed"}
+    assert linking(bank, "memory:two") == linking(bank, "notes:two") == {"seed", "full"}
 
 
 def test_an_archived_memory_links_no_more_but_can_be_a_target(bank: Bank) -> None:

@@ -342,19 +342,21 @@ def test_the_seeds_tools_act_on_the_notes_alone(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
+    ("name", "arguments"),
     [
-        ("read_memory", {}, "Memory file not found: none.md."),
-        ("update_memory", {"content": "x"}, "Memory file not found: none.md."),
-        ("append_memory", {"content": "x"}, "Memory file not found: none.md."),
-        ("delete_memory", {}, "Memory file not found: none.md."),
+        ("read_memory", {}),
+        ("update_memory", {"content": "x"}),
+        ("append_memory", {"content": "x"}),
+        ("delete_memory", {}),
     ],
 )
-def test_a_missing_note_is_an_answer_that_a_model_can_act_on(
-    folder: Path, name: str, arguments: dict[str, Any], expected: str
+def test_a_missing_memory_is_an_answer_that_a_model_can_act_on(
+    folder: Path, name: str, arguments: dict[str, Any]
 ) -> None:
     """S003-15."""
-    assert call(folder, name, filename="none.md", **arguments) == expected
+    Bank.open(folder).add("Deploys go out on Tuesdays.", title="Deploy day")
+    said = call(folder, name, filename="deploy-dya.md", **arguments)
+    assert said.startswith("There is no memory deploy-dya.md. Did you mean notes:deploy-day?")
 
 
 def test_what_cannot_be_written_is_an_answer_and_changes_nothing(folder: Path) -> None:
@@ -368,7 +370,7 @@ def test_what_cannot_be_written_is_an_answer_and_changes_nothing(folder: Path) -
         ("merge_memories", {"source_files": ["a.md", "b.md"], "target_file": "c.md", "summary_content": "Both."}),
         ("merge_memories", {"source_files": [], "target_file": "c.md", "summary_content": "None."}),
     )
-    assert taken == "Memory file already exists: a.md."
+    assert taken == "Memory file already exists: a.md. Update it, or choose another name."
     assert all(isinstance(answer, str) for answer in (outside, no_source, no_sources))
     assert tree(folder) == before
 

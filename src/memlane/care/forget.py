@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
-from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.core.errors import MemlaneError, StorageError
 from memlane.disk import anchors, derived, files, log, scratch, trash
 from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
@@ -29,7 +29,7 @@ from memlane.exchange import export, marked_block
 from memlane.history import git, undo
 from memlane.lanes import NAMES, Lane
 from memlane.lanes.answers import TELLING, Trace, needles
-from memlane.recall.address import named
+from memlane.recall.address import find, find_any
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -75,6 +75,7 @@ class Forgotten:
 class _Target:
     lane: Lane
     native: str
+    path: str
     traces: tuple[Trace, ...]
 
     @property
@@ -162,38 +163,15 @@ def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
 def _targets(bank: Bank, ids: Sequence[str]) -> list[_Target]:
     found = []
     for id in dict.fromkeys(ids):
-        lane, native = _located(bank, id)
+        lane, native, path = find_any(bank, id)
         own = list(lane.answers.traces(native))
         traces = [*_twins(bank, f"{lane.name}:{native}", own), *own]
         unique = {(trace.what, trace.path, trace.texts): trace for trace in reversed(traces)}
-        target = _Target(lane, native, tuple(reversed(unique.values())))
+        target = _Target(lane, native, path, tuple(reversed(unique.values())))
         if not target.traces and not bank.tombstones.knows(target.id):
-            raise NotFound(
-                f"There is no memory {gate.shown(id)}, and none was deleted.",
-                hint="`memlane list` and `memlane trash` show the ids.",
-            )
+            find(bank, id)  # or else it says which names are near
         found.append(target)
     return found
-
-
-def _located(bank: Bank, id: str) -> tuple[Lane, str]:
-    """The lane and native id of a memory that is there, damaged, deleted or half forgotten. Raises NotFound."""
-    with suppress(NotFound, InvalidInput, StorageError):
-        memory = bank.get(id)
-        return bank.lane(memory.lane), memory.native_id
-    name, _, native = id.partition(":")
-    if name in NAMES and native:
-        return bank.lane(name), native
-    gone = {removed.id for removed in bank.removed() if removed.id.partition(":")[2] == id}
-    if len(gone) > 1:
-        raise InvalidInput("That id was deleted in several lanes.", hint=f"Name one: {', '.join(sorted(gone))}.")
-    if gone:
-        name, _, native = gone.pop().partition(":")
-        return bank.lane(name), native
-    place = named(bank, id)
-    if place is None:
-        raise NotFound(f"There is no memory {gate.shown(id)}.", hint="`memlane list` and `memlane trash` show the ids.")
-    return place.lane, place.native
 
 
 def _twins(bank: Bank, id: str, own: Sequence[Trace]) -> Iterator[Trace]:
@@ -220,8 +198,8 @@ def _holding(bank: Bank, target: _Target) -> list[str]:
     Of what `undo` keeps, a run goes as a whole: its journal names what it changed.
     """
     ids = {target.id, target.native, *target.lane.answers.aliases(target.native)}
-    if not target.lane.answers.shares_files and (place := named(bank, target.id)):
-        ids.add(os.path.relpath(place.path, bank.root))
+    if not target.lane.answers.shares_files:
+        ids.add(os.path.relpath(target.path, bank.root))
     signs = target.needles() | {json.dumps(id, ensure_ascii=way).encode() for id in ids for way in (False, True)}
     runs = os.path.join(bank.root, *undo.FOLDER)
     found: dict[str, None] = {}
@@ -337,12 +315,9 @@ def _clear_trash(bank: Bank) -> None:
 
 
 def _in_git(bank: Bank, target: _Target) -> Iterator[Left]:
-    place = named(bank, target.id)
-    if place is None:
-        return
     try:
         top = git.top(bank.root)
-        path = git.relative(top, place.path) if top else None
+        path = git.relative(top, target.path) if top else None
         if top is None or path is None:
             return
         answers = target.lane.answers

@@ -22,6 +22,9 @@ A message never repeats the text that was to be stored: it may be a secret.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class MemlaneError(Exception):
     """Base of all errors. `code` is stable, `hint` says what to do next, `exit_code` is the command line's."""
@@ -39,7 +42,7 @@ class MemlaneError(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.message, "hint": self.hint}
 
 
@@ -61,8 +64,18 @@ class InvalidInput(MemlaneError, ValueError):
 
 
 class NotFound(MemlaneError, KeyError):
+    """`near` are ids that may have been meant, the likeliest first; the hint names them."""
+
     code = "not_found"
     exit_code = 3
+
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None, near: Sequence[str] = ()) -> None:
+        meant = f"Did you mean {', '.join(near)}?" if near else ""
+        super().__init__(message, hint=f"{meant} {hint}".strip(), code=code)
+        self.near = tuple(near)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), **({"near": list(self.near)} if self.near else {})}
 
 
 class AlreadyExists(MemlaneError):
@@ -85,7 +98,7 @@ class Refused(MemlaneError, ValueError):
         super().__init__(message, hint=hint, code=code)
         self.check = check
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "check": self.check}
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
+
+_ALIKE = 0.6  # difflib's ratio of names that may be meant for each other
+_TELLING = 3  # characters of a name that tell something when they are part of another
 
 
 def newline_of(text: str) -> str:
@@ -43,6 +46,26 @@ def first_line(text: str, limit: int = 200) -> str:
         if bare := line.strip().lstrip("#>*-+ \t").strip():
             return bare if len(bare) <= limit else bare[: limit - 3] + "..."
     return ""
+
+
+def nearest(wanted: str, names: Iterable[tuple[str, Iterable[str]]], limit: int = 3) -> list[str]:
+    """The keys of those names that look most like this one, the best first: (key, its names) each."""
+    from difflib import SequenceMatcher
+
+    given = slug(wanted, 200).removesuffix("-md")
+    matcher = SequenceMatcher(None, b=given, autojunk=False)
+    best: dict[str, float] = {}
+    for key, spellings in names if given else ():
+        for name in {slug(spelling, 200) for spelling in spellings}:
+            matcher.set_seq1(name)
+            likeness = 0.0
+            if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
+                likeness = matcher.ratio()
+            if min(len(given), len(name)) >= _TELLING and (given in name or name in given):
+                likeness = max(likeness, _ALIKE)
+            if likeness >= _ALIKE:
+                best[key] = max(likeness, best.get(key, 0.0))
+    return sorted(best, key=lambda key: (-best[key], key))[:limit]
 
 
 STOP_WORDS = frozenset(

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from memlane.core.errors import NotFound
 from memlane.gate import shown
 from memlane.history import git
-from memlane.lanes import NAMES
 from memlane.lanes.answers import Version
-from memlane.recall.address import Place, find, named
+from memlane.recall.address import Place, find, find_any
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
 def history(bank: Bank, id: str) -> list[Version]:
     """Every version, the newest first. Of a deleted memory, too. Raises NotFound when nothing is known of it."""
-    place = _located(bank, id)
+    place = find_any(bank, id)
     kept = place.lane.answers.versions(place.native)
-    return _commits(place.path) if kept is None else kept
+    return _commits(bank, place) if kept is None else kept
 
 
 def show(bank: Bank, id: str, version: str) -> Version:
@@ -33,9 +32,9 @@ def show(bank: Bank, id: str, version: str) -> Version:
 
     What git has is a file, so that the text of a topic's entry is all of its topic file.
     """
-    place = _located(bank, id)
+    place = find_any(bank, id)
     kept = place.lane.answers.versions(place.native)
-    for found in _commits(place.path) if kept is None else kept:
+    for found in _commits(bank, place) if kept is None else kept:
         name = found.version
         if name == version or (kept is None and len(version) >= 4 and name.startswith(version.lower())):
             return found if found.text is not None else replace(found, text=_content(place.path, found))
@@ -43,26 +42,11 @@ def show(bank: Bank, id: str, version: str) -> Version:
     raise NotFound(f"There is no version {shown(version)} of {shown(id)}.", hint=hint)
 
 
-def _located(bank: Bank, id: str) -> Place:
-    """Where a memory is, or was before it was deleted. Raises NotFound."""
-    try:
-        return find(bank, id)
-    except NotFound:
-        for lane in map(bank.lane, NAMES):
-            native = id.removeprefix(f"{lane.name}:")
-            if lane.answers.versions(native):
-                return Place(lane, native, lane.answers.path_of(native))
-        gone = next((removed.id for removed in bank.removed() if removed.id.partition(":")[2] == id), id)
-        place = named(bank, gone)
-        if place is None or not place.lane.answers.is_folder:
-            raise
-        return place  # git may have it
-
-
 # -- git
 
 
-def _commits(path: str) -> list[Version]:
+def _commits(bank: Bank, place: Place) -> list[Version]:
+    path = place.path
     top = _repository(path)
     versions = []
     if git.run(top, "rev-parse", "--quiet", "--verify", "HEAD", ok=(0, 1)):
@@ -73,8 +57,8 @@ def _commits(path: str) -> list[Version]:
             version = Version(commit.id, commit.authored, commit.author, commit.subject, paths[commit.id])
             versions.append(version)
     if not versions:
-        later = "Commit it, and it has a history from then on."
-        hint = later if os.path.exists(path) else "`memlane list` shows the ids."
+        find(bank, place.id)  # or else it says which names are near
+        hint = "Commit it, and it has a history from then on."
         raise NotFound(f"git knows no version of {shown(os.path.basename(path))}.", hint=hint)
     return versions
 

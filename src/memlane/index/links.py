@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from memlane.core.markdown import lines_with_code
 
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+PLACE = re.compile(r"(?<=.)(?:#(?P<heading>.*)|:\d+(?:[:-]\d+)?)$", re.DOTALL)  # in a file
 _BACKTICKS = re.compile(r"`+")
 CONTEXT = 100  # characters on each side
 EDGES = {  # edge types and the words that imply them, for links to a memory and to anything else; the first match wins
@@ -46,6 +47,11 @@ def links_in(text: str) -> Iterator[tuple[str, str, str]]:
         is_memory = target.startswith("memory:")
         stated = note.removeprefix("type:") if note.startswith("type:") else ""
         yield target if is_memory else f"ghost:{target}", stated or edge_type(context, is_memory), context
+
+
+def placeless(target: str) -> str:
+    """A target without the place in its file: `#heading`, `:12`."""
+    return PLACE.sub("", target)
 
 
 def _without_inline_code(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge, nlargest
 from itertools import islice
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
@@ -20,6 +20,7 @@ from memlane.index.rows import loaded, marks
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
 
+T = TypeVar("T")
 Changed = list[tuple[Lane, str, os.stat_result]]
 _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
@@ -28,6 +29,10 @@ _ROWS = (
 _TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
 _NEWEST = f"{_ROWS} WHERE m.created IS NOT NULL AND m.status IS NOT 'archived' ORDER BY m.created DESC"
 _LISTED = f"{_ROWS} ORDER BY m.created DESC, m.id"  # those without a date come last
+_NAMES = (
+    "SELECT m.file, m.lane, m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id' FROM memories m "
+    "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
+)
 _DAMAGE = (sqlite3.Error, ValueError, StorageError)  # ValueError: a value that should be text is not
 
 
@@ -108,6 +113,16 @@ class Peek:
             if isinstance(item, Memory) and item.id == memory.id
         ]
 
+    def names(self) -> list[tuple[str, str, str | None]]:
+        """(id, title, topic of a vault's register) of every memory."""
+
+        def question() -> list[tuple[str, str, str | None]]:
+            rows = self._db.execute(_NAMES) if self._db else ()
+            known = [row[2:] for row in rows if row[0] not in self._outdated and row[1] in self._lanes]
+            return known + [(memory.id, memory.title, memory.fields.get("topic_id")) for memory in self._read()]
+
+        return self._answer(question)
+
     def newest(self, limit: int) -> list[Memory]:
         """The newest memories that have a date and are not archived."""
         memories = self._answer(lambda: [*islice(self._indexed(_NEWEST), limit), *self._read()])
@@ -118,7 +133,7 @@ class Peek:
         ]
         return [memory for _, _, memory in nlargest(limit, dated, key=lambda item: item[:2])]
 
-    def _answer(self, question: Callable[[], list[Memory]]) -> list[Memory]:
+    def _answer(self, question: Callable[[], list[T]]) -> list[T]:
         """The answer to a question; where the index turns out to be damaged, from the files alone."""
         try:
             return question()

@@ -27,6 +27,7 @@ from memlane.index import database, seal, writing
 from memlane.index.columns import POSTING, Array, Columns, extend_columns, read_columns, read_vectors
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
+from memlane.index.links import placeless
 from memlane.index.peek import Changed, difference
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import Identity, IndexFile
@@ -42,6 +43,7 @@ _SHAPES = (
     "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
+_LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
 
 
@@ -399,8 +401,12 @@ class Index:
         query = f"SELECT n FROM memories WHERE {' AND '.join(clauses)}"  # noqa: S608 - fixed names and marks
         return np.array([n for (n,) in self._db.execute(query, values)], np.int64)
 
-    def links(self, target: str | None = None) -> list[tuple[int, str, str, str]]:
-        """(memory number, target, edge type, context) of all links, or of those to one target."""
-        where, values = ("", ()) if target is None else ("WHERE target = ?", (target,))
-        query = f"SELECT memory, target, edge_type, context FROM links {where} ORDER BY memory, rowid"  # noqa: S608 - fixed
-        return self._db.execute(query, values).fetchall()
+    def links(self) -> list[tuple[int, str, str, str]]:
+        """(memory number, target, edge type, context) of all links."""
+        return self._db.execute(f"{_LINKS} ORDER BY memory, rowid").fetchall()
+
+    def links_to(self, target: str) -> list[tuple[int, str, str, str]]:
+        """The links to one target, or to a place in it: `ghost:src/a.py`, `ghost:src/a.py#heading`."""
+        query = f"{_LINKS} WHERE target >= ? AND target < ? ORDER BY memory, rowid"
+        rows = self._db.execute(query, (target, f"{target};")).fetchall()  # ";" follows all that a place begins with
+        return [row for row in rows if row[1] == target or placeless(row[1]) == target]

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from memlane.core.dates import iso
 from memlane.core.errors import StorageError
 from memlane.core.front_matter import FrontMatterError, find_front, load_front
-from memlane.core.model import Draft, Memory, Plan, Problem, Step
+from memlane.core.markdown import first_heading
+from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
+from memlane.core.text import first_line
 from memlane.disk import files, names, trash, written
 from memlane.lanes import merging, read_file
 
@@ -130,6 +132,12 @@ class Answers:
         """The file that a memory of this id is in, or would be in. Raises InvalidInput for an impossible name."""
         return self._inside(f"{native.removesuffix('.md')}.md")
 
+    def native_of(self, path: str) -> str | None:
+        """The id of a memory whose own file this is, or would be; None where a file is not one memory's."""
+        relative = os.path.relpath(path, self.lane.root)
+        hidden = any(part.startswith(".") or part == "indices" for part in relative.split("/"))
+        return relative.removesuffix(".md") if relative.endswith(".md") and not hidden else None
+
     def files_beside(self) -> list[Path]:
         """Files of the lane that lie outside its root."""
         return []
@@ -170,6 +178,11 @@ class Answers:
             return []
         front = find_front(text)
         return [text[front.body :] if front else text.removeprefix("\ufeff")]
+
+    def titles_of(self, removed: Removed) -> list[str]:
+        """What a deleted memory may have been called."""
+        path = os.fspath(removed.path)
+        return [*titles_in(path), *(first_heading(text) or first_line(text, 80) for text in self.texts_in(path))]
 
     def aliases(self, native: str) -> set[str]:
         """Names by which the lane's side files know a memory, besides its id."""

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from memlane.core.model import Link, Memory
 from memlane.index.chunks import chunks
 from memlane.index.store import Index
 from memlane.index.words import query_terms, terms
+from memlane.recall.address import link_targets
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
 
 
-def linked(index: Index, target: str, query: str, limit: int, held: Callable[[Memory], object]) -> list[Link]:
-    """The memories that link to a target, the best for the query first; with equal scores the newest.
+def linked(bank: Bank, target: str, query: str, limit: int) -> list[Link]:
+    """The memories that link to what a text names. It is looked for among titles where nothing else links to it."""
+    tried: list[str] = []
+    for titles in (False, True):
+        names = link_targets(bank, target, titles=titles)
+        if names != tried and (found := bank.index.ask(partial(_links, bank, names, query, limit))):
+            return found
+        tried = names
+    return []
+
+
+def _links(bank: Bank, names: Iterable[str], query: str, limit: int) -> list[Link]:
+    """The memories that link to something by one of its names, the best for the query first; then the newest.
 
     The score is how close the memory's best chunk is to the query, by vectors and by shared words. Archived memories
-    and those that `held` names are left out.
+    and those that are held back are left out.
     """
+    index = bank.index
     contexts: dict[int, list[tuple[str, str]]] = {}
-    for node in _nodes(index, target):
-        for number, _, edge, context in index.links(node):
+    for name in names:
+        for number, _, edge, context in index.links_to(name):
             contexts.setdefault(number, []).append((edge, context))
     links = []
     for number, memory in index.memories(contexts).items():
-        if memory.status == "archived" or held(memory):
+        if memory.status == "archived" or bank.tombstones.held(memory):
             continue
         score, content = _closest(index, memory, query)
         edge, context = max(contexts[number], key=lambda pair: _shared(query, pair[1]))
@@ -35,18 +52,6 @@ def linked(index: Index, target: str, query: str, limit: int, held: Callable[[Me
 def _link_order(link: Link) -> tuple[float, float, str]:
     created = link.memory.created_at
     return -link.score, -created.timestamp() if created else 0.0, link.memory.id
-
-
-def _nodes(index: Index, target: str) -> list[str]:
-    """Every way in which a link can name a target. A note can be named without its lane."""
-    node = target if target.startswith(("memory:", "ghost:")) else f"ghost:{target}"
-    for id in _ids(node):
-        numbers = index.matching(id=id, archived=True)
-        if numbers is not None and len(numbers):
-            lane, _, native = id.partition(":")
-            names = (native, id) if lane == "notes" else (id,)
-            return [f"{kind}:{name}" for kind in ("memory", "ghost") for name in names]
-    return [node]
 
 
 def _ids(node: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from memlane.disk import files
 from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Age, Answers, Group, Trace
 from memlane.lanes.layers import aging
-from memlane.lanes.layers.entries import LAYERS, path_of, type_of
+from memlane.lanes.layers.entries import LAYERS, id_of, path_of, type_of
 from memlane.lanes.layers.folder import BEFORE_PRUNE
 from memlane.lanes.layers.store import MemoryStore
 from memlane.lanes.layers.usage import OLD_STATS, STATS, remove_key
@@ -30,6 +30,9 @@ class LayerAnswers(Answers):
 
     def path_of(self, native: str) -> str:
         return self._inside(path_of(native))
+
+    def native_of(self, path: str) -> str | None:
+        return id_of(os.path.relpath(path, self.lane.root))
 
     # -- removing for good
 

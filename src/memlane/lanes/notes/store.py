@@ -26,7 +26,7 @@ from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotEn
 from memlane.core.front_matter import FrontMatterError, find_front, load_front, render_front, with_body
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Problem, Removed
-from memlane.core.text import first_line, joined, newline_of, slug
+from memlane.core.text import first_line, joined, nearest, newline_of, slug
 from memlane.disk import files, trash
 from memlane.disk.names import folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
@@ -47,7 +47,7 @@ P = ParamSpec("P")
 def _answers(
     verb: Callable[Concatenate[NoteLane, P], dict[str, Any]],
 ) -> Callable[Concatenate[NoteLane, P], dict[str, Any]]:
-    """The seed's verbs never raise what a caller can mend: they answer {"error": text} and write nothing."""
+    """The seed's verbs never raise what a caller can mend: they answer {"error": text, "hint": next step}."""
 
     @wraps(verb)
     def answer(lane: NoteLane, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _answers(
                 raise NotEnabled("Memory system is not enabled")
             return verb(lane, *args, **kwargs)
         except MemlaneError as error:
-            return {"error": str(error)}
+            return {"error": str(error), **({"hint": error.hint} if error.hint else {})}
 
     return answer
 
@@ -101,7 +101,7 @@ class NoteLane:
     @_answers
     def read_memory(self, filename: str) -> dict[str, Any]:
         """The whole file, front matter included."""
-        path = self._existing(_suffixed(filename))
+        path = self._given(filename)
         if self.tombstones.forgotten(self._body(path), f"notes:{self._native(path)}"):
             raise NotFound("The note says what was forgotten, and is held back.", hint="`memlane problems` names it.")
         return {"filename": self._filename(path), "content": readable(path), "path": path}
@@ -109,7 +109,7 @@ class NoteLane:
     @_answers
     def update_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Replace the whole file; front matter that is not in `content` is gone."""
-        path = self._existing(_suffixed(filename))
+        path = self._given(filename)
         data = files.encoded(self._admit(Draft(content)).text)
         with files.locked(path):
             files.replace(path, data)
@@ -118,14 +118,14 @@ class NoteLane:
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
-        path = self._existing(_suffixed(filename))
+        path = self._given(filename)
         self._append(path, content)
         return self._written("appended", path)
 
     @_answers
     def delete_memory(self, filename: str) -> dict[str, Any]:
         """Move the file into `.trash/` under a stamped name."""
-        path = self._existing(_suffixed(filename))
+        path = self._given(filename)
         moved = self._trash(path).path
         return {"status": "deleted", "filename": self._filename(path), "moved_to": os.fspath(moved)}
 
@@ -136,7 +136,7 @@ class NoteLane:
         return {
             "status": "merged",
             "target_file": self._filename(merged.file),
-            "sources_merged": str(len(set(map(_suffixed, source_files)))),
+            "sources_merged": str(len(set(map(self._name, source_files)))),
             "target_path": merged.file,
         }
 
@@ -148,12 +148,7 @@ class NoteLane:
         if not sources:
             raise InvalidInput("No source files provided", hint="Name the notes that are to be merged.")
         draft = self._admit(Draft(content, fields={"filename": target}))
-        old = []
-        for name in dict.fromkeys(map(_suffixed, sources)):
-            try:
-                old.append(self._existing(name))
-            except NotFound:
-                raise NotFound(f"Source file not found: {gate.shown(name)}", hint="Nothing was changed.") from None
+        old = [self._given(name, "Source file") for name in dict.fromkeys(map(self._name, sources))]
         new = self._new(draft.fields["filename"])
         if os.path.lexists(new):
             raise AlreadyExists(f"Target file already exists: {self._filename(new)}", hint="Choose another name.")
@@ -312,11 +307,18 @@ class NoteLane:
 
     def _new(self, filename: str) -> str:
         """The path of a note to be made. Raises InvalidInput for a name that some file system or walking would miss."""
-        parts = safe_parts(_suffixed(filename))
+        parts = safe_parts(self._name(filename))
         path = inside(self.root, *parts)
         if any(part == "indices" or part.endswith(".md") for part in parts[:-1]) or self._is_skipped(path):
             raise InvalidInput("That folder is not for notes.", hint="Choose another folder.")
         return path
+
+    def _name(self, filename: Any) -> str:
+        """A file name as the seed's verbs take it: with or without `.md`, an id, or the path of a file in the lane."""
+        if not isinstance(filename, str) or not filename.strip():
+            raise InvalidInput("There is no filename.", hint="Give a name such as auth-plan.md.")
+        name = filename.removeprefix("memory:").removeprefix("notes:").removeprefix(os.path.join(self.root, ""))
+        return name if name.endswith(".md") else f"{name}.md"
 
     def _existing(self, filename: str) -> str:
         """The path of a note that is there, under whatever name people or other programs gave it. Raises NotFound."""
@@ -326,6 +328,16 @@ class NoteLane:
             if not hidden and os.path.isfile(path) and not self._is_skipped(path):
                 return path
         raise NotFound(f"Memory file not found: {gate.shown(filename)}", hint="`memlane list` shows the ids.")
+
+    def _given(self, filename: Any, what: str = "Memory file") -> str:
+        """The path of the note that one of the seed's verbs was given. Raises NotFound with the nearest names."""
+        name = self._name(filename)
+        try:
+            return self._existing(name)
+        except NotFound as error:
+            known = [self._filename(path) for path in self.files() if isinstance(path, str)]
+            near = nearest(name, ((other, (other[:-3], os.path.basename(other)[:-3])) for other in known))
+            raise NotFound(f"{what} not found: {gate.shown(name)}", hint=error.hint, near=near) from None
 
     def _located(self, native: str) -> str:
         """The path of a memory of this id; an id with `.md` at its end is understood, too."""
@@ -443,14 +455,6 @@ def _refuse_unknown(kind: Any, status: Any) -> None:
     for value, allowed, what in ((kind, TYPES, "note type"), (status, STATUSES, "status")):
         if value not in (None, *allowed):
             raise InvalidInput(f"There is no such {what}.", hint=f"Use one of: {', '.join(allowed)}.")
-
-
-def _suffixed(filename: Any) -> str:
-    """A file name as the seed's verbs take it: with or without `.md`, or a seed-003 id."""
-    if not isinstance(filename, str) or not filename.strip():
-        raise InvalidInput("There is no filename.", hint="Give a name such as auth-plan.md.")
-    name = filename.removeprefix("memory:")
-    return name if name.endswith(".md") else f"{name}.md"
 
 
 def human_size(size: int) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memlane.core.model import Draft, Memory, Plan, Problem, Step
+from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
 from memlane.disk import files, names
 from memlane.disk.tombstones import plain
 from memlane.gate import shown
@@ -44,12 +44,19 @@ class TopicAnswers(Answers):
         topic, subtopic, _ = native.split("/")
         return self._inside(f"{topic}/{subtopic}.md")
 
+    def native_of(self, path: str) -> str | None:
+        return None
+
     # -- removing for good
 
     def texts_in(self, path: str) -> list[str]:
         """What a deleted entry says, which lies in the trash as a file of its own."""
         text = read_file(path)
         return [_text(raw) for raw in text_of.split(text).raws] if isinstance(text, str) else []
+
+    def titles_of(self, removed: Removed) -> list[str]:
+        text = read_file(os.fspath(removed.path))
+        return [text_of.parse(raw).title for raw in text_of.split(text).raws] if isinstance(text, str) else []
 
     def traces(self, native: str) -> Iterator[Trace]:
         yield from self.trashed(f"{native}.md")

@@ -15,7 +15,7 @@ from typing import Any
 
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput
-from memlane.core.model import Memory, Plan, Problem, Step
+from memlane.core.model import Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
 from memlane.disk import files, log, written
 from memlane.gate import admit, shown
@@ -33,7 +33,7 @@ from memlane.lanes.answers import (
 )
 from memlane.lanes.vault.checks import MAX_TEXT
 from memlane.lanes.vault.proposals import stale_registers
-from memlane.lanes.vault.record import SOURCES, Record, from_draft, read_line, render_lines, to_draft
+from memlane.lanes.vault.record import SOURCES, Record, from_draft, read_line, render_lines, to_draft, to_memory
 from memlane.lanes.vault.store import MemoryVault
 
 FULL = 90  # percent of the records that the vault takes
@@ -103,6 +103,9 @@ class VaultAnswers(Answers):
     def written_keys(self, memory: Memory) -> tuple[str, ...]:
         return written.record_keys(render_lines([self.lane.get_memory(memory.native_id)]))[0]
 
+    def native_of(self, path: str) -> str | None:
+        return None
+
     def files_beside(self) -> list[Path]:
         return [self.lane.path.with_name(self.lane.path.name + suffix) for suffix in (log.OLD, log.REJECTED)]
 
@@ -122,6 +125,11 @@ class VaultAnswers(Answers):
     def _remove_rejected(self, path: str, is_dropped: Callable[[bytes], bool]) -> None:
         with self.lane.log.locked():  # compaction writes this file under the lock of the vault
             log.remove_lines(path, is_dropped)
+
+    def titles_of(self, removed: Removed) -> list[str]:
+        records = self.lane.history(removed.id.partition(":")[2])
+        titles = [to_memory(record, os.fspath(self.lane.path)).title for record in records]
+        return [*titles, *(record.topic_id for record in records if record.topic_id)]
 
     def git_needles(self, native: str) -> set[bytes]:
         return {f'"{native}"'.encode()}

@@ -20,7 +20,6 @@ from memlane import config, lanes
 from memlane.bank import Bank
 from memlane.core.errors import MemlaneError, StorageError
 from memlane.core.model import Memory
-from memlane.lanes.layers.entries import id_of
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json
 
@@ -147,9 +146,7 @@ def _file_ids(bank: Bank, names: Iterable[str]) -> Iterator[str]:
             yield from (item.id for item in lanes.scan(lane) if isinstance(item, Memory))
             continue
         for path in lane.files():
-            if isinstance(path, str):
-                relative = os.path.relpath(path, lane.root)
-                native = id_of(relative) if name == "layers" else relative.removesuffix(".md")
+            if isinstance(path, str) and (native := lane.answers.native_of(path)):
                 yield f"{name}:{native}"
 
 

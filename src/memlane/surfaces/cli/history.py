@@ -7,6 +7,7 @@ import click
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.history import versions as histories
+from memlane.recall.address import find_any
 from memlane.surfaces.cli.options import id_argument, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_text, say
 
@@ -34,11 +35,12 @@ def history(bank: Bank, id: str, version: str | None, as_json: bool) -> None:
         return
     versions = histories.history(bank, id)
     several = f"these are the commits of {versions[0].path}, which holds more than this entry"
+    is_entry = find_any(bank, id).lane.name == "topics"
     rows = (
         (each.version[:12], iso(each.at) or "", each.author or "", each.what, *([each.text] if each.text else []))
         for each in versions
     )
-    print_result(versions, as_json, rows, notes=[several] if id.startswith("topics:") else [])
+    print_result(versions, as_json, rows, notes=[several] if is_entry else [])
 
 
 @click.command()

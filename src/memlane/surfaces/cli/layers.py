@@ -9,6 +9,7 @@ import click
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
 from memlane.lanes.layers.entries import LAYERS, SCOPES, MemoryEntry
+from memlane.recall.address import native
 from memlane.surfaces.cli.options import Command, content_argument, id_argument, json_from_bank, with_bank
 from memlane.surfaces.cli.output import print_result, take_text
 
@@ -76,7 +77,7 @@ def update(bank: Bank, id: str, content: str | None) -> dict[str, Any]:
     \b
     $ memlane layers update shared-project/my-api/project_profile - < profile.md
     """
-    return _anchored(bank, bank.layers.update(_native(id), take_text(content)))
+    return _anchored(bank, bank.layers.update(native(bank, "layers", id), take_text(content)))
 
 
 @layers.command()
@@ -89,7 +90,7 @@ def append(bank: Bank, id: str, content: str | None) -> dict[str, Any]:
     \b
     $ memlane layers append skill-specific/review/my-api/review_history "## Review #4 - 2025-01-10"
     """
-    return _anchored(bank, bank.layers.append(_native(id), take_text(content)))
+    return _anchored(bank, bank.layers.append(native(bank, "layers", id), take_text(content)))
 
 
 @layers.command()
@@ -147,7 +148,7 @@ def validate(bank: Bank, id: str) -> dict[str, Any]:
     \b
     $ memlane layers validate shared-project/my-api/project_overview
     """
-    return bank.layers.validate(_native(id))
+    return bank.layers.validate(native(bank, "layers", id))
 
 
 @layers.command()
@@ -170,7 +171,3 @@ def _anchored(bank: Bank, done: dict[str, Any]) -> dict[str, Any]:
     """Anchor the file that was written to the code it names; returns what the lane answered."""
     bank.anchor(f"layers:{done['id']}")
     return done
-
-
-def _native(id: str) -> str:
-    return id.removeprefix("layers:")

@@ -10,6 +10,7 @@ import click
 from memlane.bank import Bank
 from memlane.history.merge import drivers
 from memlane.history.merge import merge as merge_files
+from memlane.recall.address import native
 from memlane.surfaces.cli.options import as_json, ids_argument, limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_written, say, take_text
 
@@ -29,7 +30,7 @@ def merge(bank: Bank, sources: tuple[str, ...], into: str, text: str | None, as_
     """
     from memlane.history.undo import recording
 
-    names = [source.removeprefix("notes:") for source in sources]
+    names = [native(bank, "notes", source) for source in sources]
     content = take_text(text)
     with recording(bank, "merge"):
         merged = bank.notes.merge(names, into, content)

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.core.errors import InvalidInput, NotFound
+from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft
-from memlane.gate import shown
 from memlane.lanes.vault.record import CATEGORIES, SOURCES, TIERS, Record
+from memlane.recall.address import find_any, native, split
 from memlane.surfaces.cli.options import id_argument, limit_option, tag_option, text_argument, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, say_notes, take_text
 
@@ -81,7 +81,7 @@ def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tu
     if text is None and category is None and not tags:
         raise InvalidInput("There is nothing to change.", hint="Give a text (- reads a pipe), --category or --tag.")
     given = take_text(text) if text is not None else None
-    record = bank.vault.update_memory(_native(id), given, category, list(tags) or None)
+    record = bank.vault.update_memory(native(bank, "vault", id), given, category, list(tags) or None)
     bank.anchor(f"vault:{record.id}")
     _print_written(record, as_json)
 
@@ -127,9 +127,7 @@ def history(bank: Bank, id: str, as_json: bool) -> None:
     \b
     $ memlane vault history 3f9a1c0b7d2e
     """
-    versions = bank.vault.history(_native(id))
-    if not versions:
-        raise NotFound(f"The vault has no record {shown(id)}.", hint="`memlane vault list` shows the ids.")
+    versions = bank.vault.history(find_any(bank, id if split(id)[0] else f"vault:{id}").native)
     rows = (
         (
             str(record.version),
@@ -152,7 +150,7 @@ def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_jso
     \b
     $ memlane vault promote 3f9a1c0b7d2e "We ship on Tuesdays."
     """
-    record = bank.vault.promote_to_canon(_native(id), take_text(text), list(tags) or None)
+    record = bank.vault.promote_to_canon(native(bank, "vault", id), take_text(text), list(tags) or None)
     bank.anchor(f"vault:{record.id}")
     _print_written(record, as_json)
 
@@ -229,10 +227,6 @@ def compact(bank: Bank, as_json: bool) -> None:
     done = bank.vault.compact()
     talk = f"{done['lines_before']} lines before, {done['lines_after']} after, {done['lines_removed']} removed"
     print_result(done, as_json, talk=talk)
-
-
-def _native(id: str) -> str:
-    return id.removeprefix("vault:")
 
 
 def _scopes(bank: Bank, given: tuple[str, ...]) -> list[str] | None:

@@ -1,11 +1,11 @@
-"""Seed 003's ten tools, with its names, parameters, defaults and answers. They act on the notes.
+"""Seed 003's ten tools, with its names, parameters, defaults and answers. They act on the notes; read, update, append
+and delete on memories of every lane, by any name that any tool has given.
 
 A `memory_id` is `memory:` and the file's name without `.md`.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeVar, cast
 
@@ -13,8 +13,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from memlane.bank import Bank
-from memlane.core.errors import MemlaneError
-from memlane.core.model import Hit, Link
+from memlane.core.errors import MemlaneError, NotFound
+from memlane.core.model import Hit, Link, Memory
 from memlane.history.undo import recording
 from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memlane.recall.clusters import Cluster
 
 Filename = Annotated[str, Field(description="With .md")]
+Name = Annotated[str, Field(description="Any id, file name, path or title that memory gave you")]
 T = TypeVar("T")
 _NO_LIMIT = 1_000_000  # where the notes are picked out, and the limit applied, after the bank's answer
 
@@ -107,29 +108,41 @@ def create_memory(
 
 
 @tool(READS)
-def read_memory(bank: Bank, filename: Filename) -> Read:
-    """Read a whole note, front matter included."""
-    return _answer(Read, bank.notes.read_memory(filename))
+def read_memory(bank: Bank, filename: Name) -> Read:
+    """Read a memory: a note as a whole file, front matter included; of any other, the text."""
+    memory = bank.get(filename)
+    if memory.lane == "notes":
+        return _answer(Read, bank.notes.read_memory(f"{memory.native_id}.md"))
+    if bank.tombstones.forgotten(memory.text, memory.id, memory.title):
+        raise NotFound("The memory says what was forgotten, and is held back.")
+    return {"filename": memory.id, "content": memory.text, "path": memory.file}
 
 
 @tool(CHANGES, updates_index=True)
-def update_memory(bank: Bank, filename: Filename, content: str) -> Written:
-    """Replace a note entirely. Include the front matter in the content to keep its tags and type."""
-    return _written(bank, bank.notes.update_memory(filename, content))
+def update_memory(bank: Bank, filename: Name, content: str) -> Written:
+    """Replace a memory's text; a note entirely: include its front matter to keep its tags and type."""
+    memory = bank.get(filename)
+    if memory.lane == "notes":
+        return _written(bank, bank.notes.update_memory(f"{memory.native_id}.md", content))
+    return _changed("updated", bank.update(memory.id, content))
 
 
 @tool(ADDS, updates_index=True)
-def append_memory(bank: Bank, filename: Filename, content: str) -> Written:
-    """Add content to the end of a note."""
-    return _written(bank, bank.notes.append_memory(filename, content))
+def append_memory(bank: Bank, filename: Name, content: str) -> Written:
+    """Add content to the end of a memory."""
+    memory = bank.get(filename)
+    if memory.lane == "notes":
+        return _written(bank, bank.notes.append_memory(f"{memory.native_id}.md", content))
+    return _changed("appended", bank.append(memory.id, content))
 
 
 @tool(CHANGES, updates_index=True)
-def delete_memory(bank: Bank, filename: Filename) -> Deleted:
-    """Move a note to the trash."""
-    answer = _answer(Deleted, bank.notes.delete_memory(filename))
-    bank.wrote("notes", os.path.join(bank.notes.root, answer["filename"]))
-    return answer
+def delete_memory(bank: Bank, filename: Name) -> Deleted:
+    """Move a memory to the trash."""
+    memory = bank.get(filename)
+    removed = bank.delete(memory.id)
+    name = f"{memory.native_id}.md" if memory.lane == "notes" else memory.id
+    return {"status": "deleted", "filename": name, "moved_to": str(removed.path)}
 
 
 @tool(READS, reads_index=True)
@@ -191,7 +204,7 @@ def suggest_memory_merges(
 def _answer(shape: type[T], answer: dict[str, Any]) -> T:
     """The lane's answer, which has this shape. Raises MemlaneError where it is an {"error": …}."""
     if "error" in answer:
-        raise MemlaneError(answer["error"])
+        raise MemlaneError(answer["error"], hint=answer.get("hint", ""))
     return cast("T", answer)
 
 
@@ -201,6 +214,12 @@ def _written(bank: Bank, answer: dict[str, Any]) -> Written:
     bank.wrote("notes", written["path"])
     bank.anchor(f"notes:{written['filename']}")
     return written
+
+
+def _changed(status: str, memory: Memory) -> Written:
+    """The answer to a change of a memory that is not a note."""
+    answer: Written = {"status": status, "filename": memory.id, "path": memory.file}
+    return {**answer, "remark": "; ".join(memory.remarks)} if memory.remarks else answer
 
 
 def _seed_id(id: str) -> str:
