@@ -159,7 +159,7 @@ def test_a_context_respects_scopes_and_the_profile(tmp_path: Path) -> None:
     assert len(orion.context("deploy rule").memories) == 1
     assert Bank.open(tmp_path, profile__max_items=0).context("deploy rule") == ""
     off = Bank.open(tmp_path, profile__enabled=False)
-    assert (off.context("deploy rule"), off.snapshot()) == ("", "")
+    assert (scopes(off.context("deploy rule")), off.snapshot()) == (["shared"], "")
 
 
 def test_topic_entries_come_two_or_more_newest_first_among_equals(tmp_path: Path) -> None:

@@ -344,6 +344,14 @@ def test_hooks_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None
     assert ask("claude-code", "session-start") == ""
 
 
+def test_a_profile_that_is_switched_off_keeps_memory_out_of_prompts(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    """S002-61."""
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    configure(tmp_path / "project", "[memory]\nenabled = true\n[profile]\nenabled = false\n")
+    answers = [ask("claude-code", "session-start"), ask("claude-code", "prompt", prompt="When do deploys go out?")]
+    assert [context(answer) for answer in answers] == ["", ""]
+
+
 def test_a_broken_configuration_is_a_line_in_the_log(ask: Ask, tmp_path: Path, home: Path) -> None:
     configure(tmp_path / "project", "[memory\n")
     assert ask("claude-code", "session-start") == ""

@@ -80,7 +80,7 @@ SETTINGS = (
     Setting("mcp.toolsets", list, [], what="further tools of the MCP server: vault, topics, layers, records"),
     Setting("capture.keep_days", int, 0, least=0, what="archive records older than this; 0 keeps them all"),
     Setting("capture.keep_count", int, 0, least=0, what="archive all but the newest so many records; 0 keeps them all"),
-    Setting("profile.enabled", bool, True, what="whether prompt blocks are built"),
+    Setting("profile.enabled", bool, True, what="whether prompts get memory by themselves"),
     Setting("profile.scopes", list, ["shared"], what="the vault scopes a prompt block shows"),
     Setting("profile.max_items", int, 20, least=0, what="how many memories a prompt block shows"),
     Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),

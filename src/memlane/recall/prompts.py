@@ -60,9 +60,6 @@ def context(
     """As `Bank.context`."""
     if not isinstance(budget, int) or budget < 0:
         raise InvalidInput("The budget is not a number of tokens.", hint="1000 is the default.")
-    profile = bank.profile
-    if not profile.enabled:
-        return Block.of("")
     visible = _scopes(bank, scopes)
 
     def may_show(memory: Memory) -> bool:
@@ -76,7 +73,7 @@ def context(
             break
         fetched *= 2
     shown = [hit for hit in shown[:CANDIDATES] if hit.why["relevance"] >= least]
-    return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, profile.max_items)
+    return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items)
 
 
 def _scopes(bank: Bank, scopes: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -186,6 +186,8 @@ def _session_start(bank: Bank, payload: Payload) -> str:
 def _prompt(bank: Bank, payload: Payload) -> str:
     from memlane.recall.blocks import RELEVANT, without_blocks
 
+    if not bank.profile.enabled:
+        return ""
     prompt = without_blocks(_text(payload, "prompt", "user_prompt"))
     shown = _shown(payload)
     budget, wait = bank.config["hook.prompt_budget"], bank.config["hook.deadline"] / 2
