@@ -405,7 +405,7 @@ class Bank(_Opened):
 
         Of the vault, only records of `scopes` (default: the profile's) are shown. `without` names ids that the prompt
         has already. Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody
-        asked for memories. "" when nothing is relevant, or the profile is switched off. `wait` is that of `search`.
+        asked for memories. "" when nothing is relevant. `wait` is that of `search`.
         """
         from memlane.recall.prompts import context
 
@@ -510,6 +510,12 @@ class Bank(_Opened):
             changes["created_at"] = date_given(changes["created_at"], "created_at")
         memory = self._indexed(lane.revise(native, changes))
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
+
+    def edit(self, id: str, old: str, new: str) -> Memory:
+        """Put `new` in the place of a passage that is there once, and leave the rest as it is."""
+        from memlane.exchange.editing import change
+
+        return change(self, id, old, new)
 
     def append(self, id: str, text: str) -> Memory:
         """Add text to the end of a memory."""

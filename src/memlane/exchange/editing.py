@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from memlane import gate
 from memlane.core.errors import Conflict, InvalidInput, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem
+from memlane.core.text import newline_of
 from memlane.disk import files
 from memlane.history.origin import review
 from memlane.lanes import open_lane, readable
@@ -23,6 +25,8 @@ from memlane.recall.address import Place, find
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+
+_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,28 @@ def save(bank: Bank, opened: Opened, text: str) -> Memory:
     memory = bank.get(opened.id)
     review(bank.lane, [memory])
     return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text)))
+
+
+def change(bank: Bank, id: str, old: str, new: str) -> Memory:
+    """Put `new` in the place of a passage that is there once, and leave the rest as it is; also in front matter.
+
+    Raises NotFound, InvalidInput for a passage that is not there or not once, and what `save` raises.
+    """
+    for _ in range(_ATTEMPTS):
+        with suppress(Conflict):  # somebody changed it at the same moment, perhaps another passage
+            return _change(bank, opened(bank, id), old, new)
+    return _change(bank, opened(bank, id), old, new)
+
+
+def _change(bank: Bank, page: Opened, old: str, new: str) -> Memory:
+    if old not in page.text:  # a model writes newlines; the file may have others
+        old, new = (text.replace("\n", newline_of(page.text)) for text in (old, new))
+    times = page.text.count(old) if old else 0
+    if times != 1:
+        why = f"The passage is there {times} times." if times else "The passage is not there."
+        how = "Give more of it" if times else "Give it exactly as it is written"
+        raise InvalidInput(why, hint=f"{how}: `memlane get {gate.shown(page.id)}` shows the text.")
+    return save(bank, page, page.text.replace(old, new))
 
 
 def _current(bank: Bank, place: Place) -> str:

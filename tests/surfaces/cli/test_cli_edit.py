@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,52 @@ def test_a_note_that_vanished_is_a_conflict(bank: Bank, note: str) -> None:
     bank.delete(note)
     with pytest.raises(Conflict):
         editing.save(bank, opened, "---\n---\nx")
+
+
+def test_a_passage_is_changed_without_an_editor(run: Run, bank: Bank, note: str) -> None:
+    result = run("update", note, "--old", "Tuesdays", "--new", "Fridays")
+    assert (result.code, result.out) == (0, "notes:deploy-day\n")
+    memory = bank.get(note)
+    assert (memory.text, memory.tags) == ("Deploys go out on Fridays.\n", ("release",))
+
+
+def test_a_passage_is_found_whatever_its_line_ends_are(bank: Bank) -> None:
+    path = bank.root / "crlf.md"
+    path.write_bytes(b"One.\r\nTwo.\r\nThree.\r\n")
+    bank.edit("notes:crlf", "One.\nTwo.", "1.\n2.")
+    assert path.read_bytes() == b"1.\r\n2.\r\nThree.\r\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["--old", "Mondays", "--new", "x"], "The passage is not there."),
+        (["--old", "o", "--new", "x"], "times."),
+        (["--old", "Tuesdays"], "--old and --new belong together"),
+        (["--old", "Tuesdays", "--new", "x", "--title", "y"], "--old and --new belong together"),
+        (["--old", "Tuesdays", "--new", CANARY], "Not stored"),
+    ],
+)
+def test_a_passage_that_cannot_be_changed_changes_nothing(
+    run: Run, note: str, tmp_path: Path, given: list[str], why: str
+) -> None:
+    before = tree(tmp_path)
+    result = run("update", note, *given)
+    assert result.code in (2, 4)
+    assert why in result.err
+    assert tree(tmp_path) == before
+
+
+def test_passages_are_changed_at_once_and_none_is_lost(bank: Bank, note: str) -> None:
+    bank.update(note, "a0 b0 c0")
+
+    def count(letter: str) -> None:
+        for number in range(10):
+            Bank.open(bank.root.parent).edit(note, f"{letter}{number}", f"{letter}{number + 1}")
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(count, "abc"))
+    assert bank.get(note).text == "a10 b10 c10"
 
 
 @pytest.mark.parametrize("value", ["", "'unclosed", "/no/such/editor"])

@@ -56,6 +56,8 @@ def add(bank: Bank, text: str | None, pairs: tuple[str, ...], as_json: bool, **o
 @click.command()
 @id_argument
 @text_argument
+@click.option("--old", help="A passage that is there once, exactly as it is written: --new takes its place.")
+@click.option("--new", help="What takes the place of --old; may be empty.")
 @click.option("--title")
 @tag_option
 @click.option("--type")
@@ -65,13 +67,28 @@ def add(bank: Bank, text: str | None, pairs: tuple[str, ...], as_json: bool, **o
 @field_option
 @with_bank
 def update(
-    bank: Bank, id: str, text: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], as_json: bool, **changes: Any
+    bank: Bank,
+    id: str,
+    text: str | None,
+    old: str | None,
+    new: str | None,
+    tags: tuple[str, ...],
+    pairs: tuple[str, ...],
+    as_json: bool,
+    **changes: Any,
 ) -> None:
     """Change a memory's TEXT or fields; what is not named stays as it is.
 
     \b
     $ memlane update notes:deploy-day "Deploys go out on Wednesdays." --tag release
+    $ memlane update notes:deploy-day --old Wednesdays --new Thursdays
     """
+    if old is not None or new is not None:
+        if old is None or new is None or text is not None or tags or pairs or any(changes.values()):
+            hint = "Give both; change the fields in a second call."
+            raise InvalidInput("--old and --new belong together, and stand alone.", hint=hint)
+        print_written(bank.edit(id, old, new), as_json, "updated")
+        return
     changes = {name: value for name, value in changes.items() if value is not None} | fields_of(pairs)
     if tags:
         changes["tags"] = tags
