@@ -457,7 +457,7 @@ class Mcp:
         lane, _, native = id.partition(":")
         if lane == "records":
             return self._tool("records_get", id=native)["content"]
-        return self._tool("read_memory", filename=f"{native}.md")["content"]
+        return self._tool("read_memory", filename=f"{native}.md", limit=1_000_000_000)["content"]
 
     def search(self, query: str) -> None:
         self._tool("search_memories", query=query)

@@ -41,6 +41,9 @@ DEFAULT = [
     "get_memory_stats",
     "merge_memories",
     "suggest_memory_merges",
+    "list_memories",
+    "edit_memory",
+    "restore_memory",
 ]
 
 T = TypeVar("T")
@@ -69,7 +72,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 def calls(folder: Path, *steps: tuple[str, dict[str, Any]], era: str = "auto", **options: Any) -> list[Any]:
-    """The answers to several calls in a row; for a failed call, its text."""
+    """The data of the answers to several calls in a row; for a failed call, its text."""
 
     async def run(client: Client) -> list[Any]:
         found = []
@@ -79,10 +82,9 @@ def calls(folder: Path, *steps: tuple[str, dict[str, Any]], era: str = "auto", *
                 assert result.structured_content is None
                 found.append(text_of(result))
             else:
-                shown = json.loads(text_of(result))
-                listing = isinstance(shown, list)
-                assert result.structured_content == ({"result": shown} if listing else shown)
-                found.append(shown)
+                assert result.structured_content is not None
+                assert not text_of(result).startswith(("{", "["))
+                found.append(result.structured_content.get("result", result.structured_content))
         return found
 
     return with_client(folder, run, era, **options)
@@ -103,14 +105,15 @@ def definitions(folder: Path, **options: Any) -> list[dict[str, Any]]:
     return with_client(folder, run, **options)
 
 
-def test_the_tools_are_the_seeds_ten_and_remember_and_recall_always_in_the_same_order(folder: Path) -> None:
+def test_the_tools_are_the_seeds_ten_and_five_over_all_lanes_always_in_the_same_order(folder: Path) -> None:
     assert [tool["name"] for tool in definitions(folder)] == DEFAULT
     assert definitions(folder) == definitions(folder)
 
 
 def test_the_default_tools_and_the_instructions_cost_at_most_3000_tokens(folder: Path) -> None:
-    text = json.dumps(definitions(folder), ensure_ascii=False) + INSTRUCTIONS
-    assert len(text) / 4 <= 3000
+    """What a model sees of a tool: its name, its description and what it takes."""
+    seen = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in definitions(folder)]
+    assert len(json.dumps(seen, ensure_ascii=False) + INSTRUCTIONS) / 4 <= 3000
     assert len(INSTRUCTIONS.encode()) < 2048
 
 
@@ -127,9 +130,9 @@ def test_every_tool_says_what_it_does_takes_and_gives(folder: Path, more: tuple[
 
 def test_only_tools_that_lose_something_are_destructive(folder: Path) -> None:
     destructive = {tool["name"] for tool in definitions(folder) if tool["annotations"]["destructiveHint"]}
-    assert destructive == {"update_memory", "delete_memory", "merge_memories"}
+    assert destructive == {"update_memory", "delete_memory", "merge_memories", "edit_memory"}
     reading = {tool["name"] for tool in definitions(folder) if tool["annotations"]["readOnlyHint"]}
-    assert reading == set(DEFAULT) - destructive - {"remember", "create_memory", "append_memory"}
+    assert reading == set(DEFAULT) - destructive - {"remember", "create_memory", "append_memory", "restore_memory"}
 
 
 def test_the_seeds_parameters_have_its_names_and_defaults(folder: Path) -> None:
@@ -139,8 +142,14 @@ def test_the_seeds_parameters_have_its_names_and_defaults(folder: Path) -> None:
             name: "required" if name in tool["inputSchema"].get("required", []) else value.get("default")
             for name, value in tool["inputSchema"]["properties"].items()
         }
-        for tool in definitions(folder)[2:]
+        for tool in definitions(folder)[2:12]
     }
+    ours = {
+        "read_memory": {"section": None, "offset": 0, "limit": 10_000},
+        "search_memories": {"lane": None, "scope": None, "since": None, "until": None, "archived": False},
+    }
+    for name, more in ours.items():
+        assert {key: parameters[name].pop(key) for key in more} == more
     assert parameters == {
         "create_memory": {
             "filename": "required",
@@ -231,6 +240,8 @@ def test_searches_answer_as_the_seed_says(folder: Path, era: str) -> None:
             "tags": ["refactor", "auth"],
             "file_path": path,
             "header_path": "Goals",
+            "lane": "notes",
+            "created_at": found[0]["created_at"],
         }
     ]
     assert linked == [
@@ -241,6 +252,8 @@ def test_searches_answer_as_the_seed_says(folder: Path, era: str) -> None:
             "anchor_context": linked[0]["anchor_context"],
             "edge_type": "refactors",
             "file_path": path,
+            "lane": "notes",
+            "created_at": found[0]["created_at"],
         }
     ]
     assert "[[src/auth.py]]" in linked[0]["anchor_context"]
@@ -284,6 +297,8 @@ def test_what_a_tool_has_told_the_index_need_not_be_looked_for(folder: Path) -> 
         "append_memory": {"filename": "a.md", "content": "And quicksilver."},
         "delete_memory": {"filename": "a.md"},
         "remember": {"text": "Quicksilver again.", "title": "Again"},
+        "edit_memory": {"id": "again", "old": "Quicksilver", "new": "Gold"},
+        "restore_memory": {"id": "notes:a"},
     }
     tools = {tool.name: tool for tool in toolsets.tools(toolsets.NAMES)}
     assert {name for name, tool in tools.items() if tool.updates_index} == set(given)
@@ -296,7 +311,7 @@ def test_what_a_tool_has_told_the_index_need_not_be_looked_for(folder: Path) -> 
             found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
         (folder / ".memories/hand.md").write_text("Quicksilver by hand.\n")
         found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
-    assert found == [["notes:a"], [], ["notes:a"], [], ["notes:again"], ["notes:again"]]
+    assert found == [["notes:a"], [], ["notes:a"], [], ["notes:again"], [], ["notes:a"], ["notes:a"]]
 
 
 def test_stats_and_suggestions_answer_as_the_seed_says(folder: Path) -> None:
@@ -315,6 +330,7 @@ def test_stats_and_suggestions_answer_as_the_seed_says(folder: Path) -> None:
         "tags": {"ci": 2, "cache": 1},
         "types": {"journal": 2},
         "memory_path": str(folder / ".memories"),
+        "lanes": {"notes": 2},
     }
     assert groups == [
         {
@@ -328,17 +344,6 @@ def test_stats_and_suggestions_answer_as_the_seed_says(folder: Path) -> None:
             ],
         }
     ]
-
-
-def test_the_seeds_tools_act_on_the_notes_alone(folder: Path) -> None:
-    Bank.open(folder).add("Plan: quicksilver for [[src/a.py]].", lane="vault", type="plan")
-    found, linked, stats = calls(
-        folder,
-        ("search_memories", {"query": "quicksilver"}),
-        ("search_linked_memories", {"query": "", "target_document": "src/a.py"}),
-        ("get_memory_stats", {}),
-    )
-    assert (found, linked, stats["count"]) == ([], [], 0)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +375,8 @@ def test_what_cannot_be_written_is_an_answer_and_changes_nothing(folder: Path) -
         ("merge_memories", {"source_files": ["a.md", "b.md"], "target_file": "c.md", "summary_content": "Both."}),
         ("merge_memories", {"source_files": [], "target_file": "c.md", "summary_content": "None."}),
     )
-    assert taken == "Memory file already exists: a.md. Update it, or choose another name."
+    way_out = '`update_memory(filename="a.md", content=…)` changes it; or choose another name.'
+    assert taken == f"Memory file already exists: a.md. {way_out}"
     assert all(isinstance(answer, str) for answer in (outside, no_source, no_sources))
     assert tree(folder) == before
 
@@ -438,7 +444,10 @@ def test_recall_gives_one_block_over_all_lanes_within_the_budget(folder: Path) -
     assert (0 < recalled["tokens"] <= 1000, recalled["left_out"]) == (True, 0)
     small = call(folder, "recall", query="deploys", budget=80)
     assert (len(small["ids"]), small["tokens"] <= 80, small["left_out"]) == (1, True, 1)
-    assert call(folder, "recall", query="zzzz") == {"block": "", "ids": [], "tokens": 0, "left_out": 0}
+    nothing = "Nothing is known about that. `list_memories` shows the newest."
+    assert call(folder, "recall", query="zzzz") == {
+        "block": "", "ids": [], "tokens": 0, "left_out": 0, "remark": nothing,
+    }  # fmt: skip
 
 
 # -- no bank
@@ -457,6 +466,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "get_memory_stats": {},
     "merge_memories": {"source_files": ["a.md"], "target_file": "b.md", "summary_content": "x"},
     "suggest_memory_merges": {},
+    "list_memories": {},
+    "edit_memory": {"id": "a", "old": "x", "new": "y"},
+    "restore_memory": {"id": "a"},
 }
 
 
@@ -465,7 +477,7 @@ def test_without_a_bank_every_tool_says_so_and_writes_nothing(tmp_path: Path, na
     """S003-02."""
     answer = call(tmp_path, name, **ARGUMENTS[name])
     assert answer.startswith("Memory system is not enabled")
-    assert answer.endswith("Run `memlane init` in your project's folder.")
+    assert answer.endswith("Run `memlane init` in a terminal in your project's folder.")
     assert tree(tmp_path) == {}
 
 
@@ -532,12 +544,16 @@ def test_a_refused_text_is_not_repeated_and_not_stored(folder: Path) -> None:
         ),
         ({"query": "x", "limit": 10_000}, "limit: input should be less than or equal to 100"),
         ({"query": "x", "filter_tags": {SECRET: 1}}, "filter_tags: input should be a valid list"),
-        ({"query": "x", SECRET: "y"}, "there is an argument that it does not have"),
+        ({"query": "x", SECRET: "y"}, "there is no argument [REDACTED:github-token]: leave it out"),
+        ({"query": "x", "a b": "y"}, "there is no argument of that name: leave it out"),
+        ({"query": "x", "importance": "y"}, "there is no argument importance: leave it out"),
+        ({"query": "x", "filter_tag": "y"}, "there is no argument filter_tag: use filter_tags"),
         ({}, "query: field required"),
     ],
 )
 def test_wrong_arguments_are_named_but_not_repeated(folder: Path, arguments: dict[str, Any], expected: str) -> None:
-    takes = "It takes: query, limit (optional), filter_tags (optional), filter_type (optional)."
+    more = ("limit", "filter_tags", "filter_type", "lane", "scope", "since", "until", "archived")
+    takes = f"It takes: query, {', '.join(f'{name} (optional)' for name in more)}."
     answer = calls(folder, ("search_memories", arguments))[0]
     assert answer == f"search_memories cannot be called like that; {expected}. {takes}"
 
@@ -622,9 +638,9 @@ def test_a_search_in_a_large_bank_that_is_not_indexed_says_how_far_it_is(folder:
 
     async def run(client: Client) -> Any:
         result = await client.call_tool("search_memories", {"query": words(7, 4)}, progress_callback=note)
-        return json.loads(text_of(result))
+        return result.structured_content
 
-    assert with_client(folder, run, era)[0]["memory_id"] == "memory:n0007"
+    assert with_client(folder, run, era)["result"][0]["memory_id"] == "memory:n0007"
     assert progress[-1] == (600, 600, "indexed 600 of 600 files")
     assert [done for done, _, _ in progress] == sorted({done for done, _, _ in progress})
 

@@ -42,7 +42,9 @@ class Folder:
         path = self.path(id)
         _refuse_structural(id)
         if not os.path.isfile(path):
-            raise NotFound(f"There is no memory {gate.shown(id)}.", hint="Create it, or look for its id in a list.")
+            raise NotFound(
+                f"There is no memory {gate.shown(id)}.", hint="Create it; `memlane list --lane layers` shows the ids."
+            )
         return path
 
     def below(self, path: str) -> str:

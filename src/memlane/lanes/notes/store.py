@@ -384,7 +384,8 @@ class NoteLane:
     def _create(self, path: str, front: str, content: str) -> None:
         data = files.encoded(front + content)
         filename = self._filename(path)
-        taken = AlreadyExists(f"Memory file already exists: {filename}", hint="Update it, or choose another name.")
+        hint = f"`memlane update {filename}` changes it; or choose another name."
+        taken = AlreadyExists(f"Memory file already exists: {filename}", hint=hint)
         if os.path.lexists(path):
             raise taken
         self._refuse_namesake(path)

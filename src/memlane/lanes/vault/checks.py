@@ -100,7 +100,7 @@ def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     if "upsert_of" not in draft.fields and (found := _lookalike(draft, lane)):
         id, score = found
         why = f"Duplicate of {id} (similarity {score:.2f})"
-        raise _refusal("duplicate", "duplicate", why, f"Update {id} instead, or say what is new.")
+        raise _refusal("duplicate", "duplicate", why, f"`memlane update vault:{id}` changes it; or say what is new.")
     return draft
 
 
@@ -122,7 +122,7 @@ def capacity(draft: Draft, lane: MemoryVault) -> Draft:
     with lane.log.reading() as known:
         active = len(known.active)
     if "upsert_of" not in draft.fields and active >= lane.max_active:
-        hint = "Delete or merge some first: propose_deletions and find_consolidation_candidates list them."
+        hint = "Delete or merge some first: `memlane vault proposals` and `memlane vault candidates` list them."
         why = f"the vault is full ({active} of {lane.max_active} active memories)"
         raise _refusal("capacity", "full", why, hint)
     return draft

@@ -1,22 +1,27 @@
-"""Seed 003's ten tools, with its names, parameters, defaults and answers. They act on the notes; read, update, append
-and delete on memories of every lane, by any name that any tool has given.
+"""Seed 003's ten tools, with its names, parameters, defaults and answers. The searches and counts are the whole bank's;
+read, update, append and delete take memories of every lane, by any name that any tool has given.
 
-A `memory_id` is `memory:` and the file's name without `.md`.
+A note's `memory_id` is `memory:` and the file's name without `.md`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeVar, cast
+import os
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.core.errors import MemlaneError, NotFound
-from memlane.core.model import Hit, Link, Memory
+from memlane.core.model import Draft, Hit, Link, Memory
 from memlane.history.undo import recording
-from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Words, tool
+from memlane.lanes.notes.store import human_size
+from memlane.surfaces.mcp import lines
+from memlane.surfaces.mcp.all_lanes import NEWEST, Lane, Since, Tags, facts, memory_id, nothing, refuse_unknown
+from memlane.surfaces.mcp.reading import LIMIT, part
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Remarked, Words, tool
 
 if TYPE_CHECKING:
     from memlane.recall.clusters import Cluster
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
 Filename = Annotated[str, Field(description="With .md")]
 Name = Annotated[str, Field(description="Any id, file name, path or title that memory gave you")]
 T = TypeVar("T")
-_NO_LIMIT = 1_000_000  # where the notes are picked out, and the limit applied, after the bank's answer
 
 
 class Written(TypedDict):
@@ -38,6 +42,7 @@ class Read(TypedDict):
     filename: str
     content: str
     path: str
+    remark: NotRequired[str]
 
 
 class Deleted(TypedDict):
@@ -62,6 +67,8 @@ class Found(TypedDict):
     tags: list[str]
     file_path: str
     header_path: str
+    lane: str
+    created_at: str | None
 
 
 class Linked(TypedDict):
@@ -71,6 +78,8 @@ class Linked(TypedDict):
     anchor_context: str
     edge_type: str
     file_path: str
+    lane: str
+    created_at: str | None
 
 
 class Stats(TypedDict):
@@ -79,6 +88,7 @@ class Stats(TypedDict):
     tags: dict[str, int]
     types: dict[str, int]
     memory_path: str
+    lanes: dict[str, int]
 
 
 class Member(TypedDict):
@@ -101,21 +111,33 @@ def create_memory(
     filename: Filename,
     content: Annotated[str, Field(description="Markdown; [[src/auth.py]] links to a file")],
     tags: Words,
-    memory_type: Annotated[str, Field(description="journal, plan, fact, observation or reflection")] = "journal",
+    memory_type: Literal["journal", "plan", "fact", "observation", "reflection"] = "journal",
 ) -> Written:
     """Write a new note. Fails when the file exists: then update or append."""
-    return _written(bank, bank.notes.create_memory(filename, content, tags, memory_type))
+    memory = bank.notes.put(Draft(content, tags=tuple(tags), type=memory_type, fields={"filename": filename}))
+    name = os.path.relpath(memory.file, bank.notes.root)
+    answer = {"status": "created", "filename": name, "path": memory.file}
+    return _written(bank, {**answer, "remark": "; ".join(memory.remarks)} if memory.remarks else answer)
 
 
-@tool(READS)
-def read_memory(bank: Bank, filename: Name) -> Read:
-    """Read a memory: a note as a whole file, front matter included; of any other, the text."""
+@tool(READS, lines=lambda read: lines.with_remark(read["content"], read))
+def read_memory(
+    bank: Bank,
+    filename: Name,
+    section: Annotated[str | None, Field(description="A heading: only what is below it")] = None,
+    offset: Annotated[int, Field(ge=0)] = 0,
+    limit: Annotated[int, Field(ge=1, description="Characters")] = LIMIT,
+) -> Read:
+    """Read a memory; a note with its front matter. A long one comes in parts."""
     memory = bank.get(filename)
     if memory.lane == "notes":
-        return _answer(Read, bank.notes.read_memory(f"{memory.native_id}.md"))
-    if bank.tombstones.forgotten(memory.text, memory.id, memory.title):
-        raise NotFound("The memory says what was forgotten, and is held back.")
-    return {"filename": memory.id, "content": memory.text, "path": memory.file}
+        read = _answer(Read, bank.notes.read_memory(f"{memory.native_id}.md"))
+    elif bank.tombstones.forgotten(memory.text, memory.id, memory.title):
+        raise NotFound("The memory says what was forgotten, and is held back.", hint=NEWEST)
+    else:
+        read = {"filename": memory.id, "content": memory.text, "path": memory.file}
+    content, remark = part(read["filename"], read["content"], section, offset, limit)
+    return {**read, "content": content, "remark": remark} if remark else read
 
 
 @tool(CHANGES, updates_index=True)
@@ -145,66 +167,107 @@ def delete_memory(bank: Bank, filename: Name) -> Deleted:
     return {"status": "deleted", "filename": name, "moved_to": str(removed.path)}
 
 
-@tool(READS, reads_index=True)
+def _found_lines(found: list[Found]) -> str:
+    return "\n".join(lines.entry((*facts(hit), hit["header_path"]), hit["content"]) for hit in found)
+
+
+@tool(READS, reads_index=True, lines=_found_lines)
 def search_memories(
     bank: Bank,
     query: Annotated[str, Field(description='Natural language; "exact phrase" and -without work')],
     limit: Limit = 5,
-    filter_tags: Annotated[Words | None, Field(description="Any of these")] = None,
+    filter_tags: Tags = None,
     filter_type: str | None = None,
-) -> list[Found]:
-    """Find notes by words, meaning and recency, the best first."""
-    hits = bank.search(query, limit, tags=filter_tags or (), type=filter_type, lane="notes")
-    return [_found(hit) for hit in hits]
+    lane: Lane | None = None,
+    scope: str | None = None,
+    since: Since = None,
+    until: Since = None,
+    archived: Annotated[bool, Field(description="Also what is archived")] = False,
+) -> Remarked[Found]:
+    """Find memories of all kinds by words, meaning and recency, the best passage of each, the best first."""
+    if not query.strip(" *"):
+        return Remarked(remark=f"A search needs words. {NEWEST}")
+    filters = {"lane": lane, "scope": scope, "since": since, "until": until}
+    hits = bank.search(query, limit, tags=filter_tags or (), type=filter_type, archived=archived, **filters)  # type: ignore[arg-type]
+    if not hits:
+        refuse_unknown(bank, filter_type=("type", filter_type), scope=("scope", scope))
+        return Remarked(remark=nothing({"filter_tags": filter_tags, "filter_type": filter_type, **filters}))
+    return Remarked(map(_found, hits))
 
 
-@tool(READS, reads_index=True)
+def _linked_lines(found: list[Linked]) -> str:
+    return "\n".join(lines.entry((*facts(link), link["edge_type"]), link["content"]) for link in found)
+
+
+@tool(READS, reads_index=True, lines=_linked_lines)
 def search_linked_memories(
     bank: Bank,
     query: Annotated[str, Field(description="Ranks the results")],
     target_document: Annotated[str, Field(description="Such as src/auth.py")],
     limit: Limit = 5,
-) -> list[Linked]:
-    """Find the notes that link to a document as [[path]]."""
-    links = bank.linked(target_document, query, _NO_LIMIT)
-    return [_linked(link) for link in links if link.memory.lane == "notes"][:limit]
+) -> Remarked[Linked]:
+    """Find the memories that link to a document as [[path]]: what is known about a file."""
+    links = bank.linked(target_document, query, limit)
+    remark = "" if links else "No memory links to it by that name. `search_memories(query=…)` finds what speaks of it."
+    return Remarked(map(_linked, links), remark)
 
 
 @tool(READS)
 def get_memory_stats(bank: Bank) -> Stats:
-    """Count the notes, their tags and types."""
-    return _answer(Stats, bank.notes.stats())
+    """Count the memories, their tags and types, by lane."""
+    stats = bank.stats()
+    return {
+        "count": stats["count"],
+        "total_size": human_size(sum(lane["bytes"] for lane in stats["lanes"].values())),
+        "tags": stats["tags"],
+        "types": stats["types"],
+        "memory_path": stats["root"],
+        "lanes": {name: lane["count"] for name, lane in stats["lanes"].items() if lane["count"]},
+    }
 
 
 @tool(CHANGES)
 def merge_memories(bank: Bank, source_files: Words, target_file: Filename, summary_content: str) -> Merged:
     """Replace several notes by a new one with exactly this content; the sources go to the trash."""
     with recording(bank, "merge"):
-        answer = _answer(Merged, bank.notes.merge_memories(source_files, target_file, summary_content))
-    bank.anchor(f"notes:{answer['target_file']}")
-    return answer
+        merged = bank.notes.merge(source_files, target_file, summary_content)
+    bank.anchor(merged.id)
+    return {
+        "status": "merged",
+        "target_file": os.path.relpath(merged.file, bank.notes.root),
+        "sources_merged": str(len({name.removeprefix("memory:").removesuffix(".md") for name in source_files})),
+        "target_path": merged.file,
+    }
 
 
-@tool(READS, reads_index=True)
+def _group_lines(groups: list[Group]) -> str:
+    return "\n\n".join(
+        "\n".join(
+            [f"Group of {group['memory_count']}, similarity {group['score']:.2f}:"]
+            + [lines.entry((member["id"], member["preview"])) for member in group["memories"]]
+        )
+        for group in groups
+    )
+
+
+@tool(READS, reads_index=True, lines=_group_lines)
 def suggest_memory_merges(
     bank: Bank,
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.85,
     limit: Limit = 5,
-    filter_type: str | None = "journal",
-) -> list[Group]:
-    """Suggest groups of notes that say much the same. Changes nothing."""
-    groups: list[Group] = []
-    for cluster in bank.suggest_merges(threshold, _NO_LIMIT, filter_type):
-        notes = tuple(memory for memory in cluster.memories if memory.lane == "notes")
-        if len(notes) > 1:
-            groups.append(_group(replace(cluster, cluster_id=len(groups), memories=notes)))
-    return groups[:limit]
+    filter_type: Annotated[str | None, Field(description="null: any")] = "journal",
+) -> Remarked[Group]:
+    """Suggest groups of memories that say much the same. Changes nothing."""
+    groups = bank.suggest_merges(threshold, limit, filter_type)
+    if not groups:
+        refuse_unknown(bank, filter_type=("type", filter_type))
+    return Remarked(map(_group, groups), "" if groups else "No memories are that much alike.")
 
 
 def _answer(shape: type[T], answer: dict[str, Any]) -> T:
     """The lane's answer, which has this shape. Raises MemlaneError where it is an {"error": …}."""
     if "error" in answer:
-        raise MemlaneError(answer["error"], hint=answer.get("hint", ""))
+        raise MemlaneError(answer["error"], hint=answer.get("hint", NEWEST))
     return cast("T", answer)
 
 
@@ -222,14 +285,10 @@ def _changed(status: str, memory: Memory) -> Written:
     return {**answer, "remark": "; ".join(memory.remarks)} if memory.remarks else answer
 
 
-def _seed_id(id: str) -> str:
-    return "memory:" + id.removeprefix("notes:")
-
-
 def _found(hit: Hit) -> Found:
     memory = hit.memory
     return {
-        "memory_id": _seed_id(memory.id),
+        "memory_id": memory_id(memory.id),
         "score": hit.score,
         "content": hit.content,
         "type": memory.type or "",
@@ -237,15 +296,18 @@ def _found(hit: Hit) -> Found:
         "tags": list(memory.tags),
         "file_path": memory.file,
         "header_path": hit.header_path,
+        "lane": memory.lane,
+        "created_at": iso(memory.created_at),
     }
 
 
 def _linked(link: Link) -> Linked:
     answer = link.to_dict()
-    return cast("Linked", {"memory_id": _seed_id(answer.pop("id")), **answer})
+    dated = {"lane": link.memory.lane, "created_at": iso(link.memory.created_at)}
+    return cast("Linked", {"memory_id": memory_id(answer.pop("id")), **answer, **dated})
 
 
 def _group(cluster: Cluster) -> Group:
     answer = cluster.to_dict()
-    answer["memories"] = [{**member, "id": _seed_id(member["id"])} for member in answer["memories"]]
+    answer["memories"] = [{**member, "id": memory_id(member["id"])} for member in answer["memories"]]
     return cast("Group", answer)

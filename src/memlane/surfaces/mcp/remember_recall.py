@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from memlane.bank import Bank
+from memlane.recall.blocks import CANDIDATES, Block
+from memlane.surfaces.mcp import lines
+from memlane.surfaces.mcp.all_lanes import NEWEST
 from memlane.surfaces.mcp.tools import ADDS, READS, Words, tool
 
 
@@ -24,6 +27,7 @@ class Recalled(TypedDict):
     ids: list[str]
     tokens: int
     left_out: int
+    remark: NotRequired[str]
 
 
 @tool(ADDS, updates_index=True)
@@ -38,8 +42,10 @@ def remember(
     tier: Literal["canon", "register"] | None = None,
     topic_id: Annotated[str | None, Field(description="Stable key, such as current_projects")] = None,
 ) -> Remembered:
-    """Store a text. With tier or topic_id it goes to the vault (at most 1200 characters): canon is lasting, register is
-    state that the same topic_id replaces. In lane topics, topic_id is topic/subtopic.
+    """Store a text. Use it as soon as something is settled that a later session would have to find out again: a
+    decision and why, a bug's cause and fix, a convention, a preference, what is unfinished. With tier or topic_id it
+    goes to the vault (at most 1200 characters): canon is lasting, register is state that the same topic_id replaces.
+    In lane topics, topic_id is topic/subtopic.
     """
     fields: dict[str, Any] = {}
     if lane == "topics":
@@ -57,19 +63,36 @@ def remember(
     }
 
 
-@tool(READS, reads_index=True)
+@tool(READS, reads_index=True, lines=lambda recalled: lines.with_remark(recalled["block"], recalled))
 def recall(
     bank: Bank,
     query: Annotated[str, Field(description="The task or question")],
     budget: Annotated[int, Field(ge=1, le=100_000, description="Tokens")] = 1000,
+    scopes: Annotated[Words | None, Field(description="Only these")] = None,
 ) -> Recalled:
     """Get what the whole memory knows about something: one block within the budget, the best memories whole, each with
-    its id and date.
+    its id and date. Use it first: when a task begins, and before you decide or answer what may have been settled.
     """
-    block = bank.context(query, budget=budget)
+    block = bank.context(query, budget=budget, scopes=scopes or None)
+    remarks = []
+    if not block:
+        remarks.append(f"Nothing is known about that{' within the budget' if block.left_out else ''}.")
+    if elsewhere := _elsewhere(bank, query, block) if not scopes else []:
+        names = ", ".join(f'"{scope}"' for scope in elsewhere)
+        remarks.append(f"Other scopes know something: `recall(query=…, scopes=[{names}])`.")
+    elif not block:
+        remarks.append("A higher budget shows more." if block.left_out else NEWEST)
     return {
         "block": str(block),
         "ids": [memory.id for memory in block.memories],
         "tokens": block.tokens,
         "left_out": len(block.left_out),
+        **({"remark": " ".join(remarks)} if remarks else {}),  # type: ignore[typeddict-item]
     }
+
+
+def _elsewhere(bank: Bank, query: str, block: Block) -> list[str]:
+    """The scopes of memories that a block would show if the profile had those scopes."""
+    known = {memory.id for memory in block.memories} | {item.id for item in block.left_out}
+    hits = [hit.memory for hit in bank.search(query, CANDIDATES) if hit.memory.id not in known]
+    return sorted({memory.scope for memory in hits if memory.scope and memory.scope not in bank.profile.scopes})

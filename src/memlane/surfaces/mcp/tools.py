@@ -5,21 +5,26 @@
 
 The docstring is the description that clients see. Arguments are checked before the function is called. A complaint
 about them never repeats their values, which may hold a secret.
+
+A result is sent twice, for a client shows its model either: as structured content, and as a text of a few lines.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_origin, get_type_hints
+from difflib import get_close_matches
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from mcp.types import Tool as Definition
 from mcp.types import ToolAnnotations
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError, create_model
 
+from memlane import gate
 from memlane.core.errors import InvalidInput
+from memlane.surfaces.mcp.lines import as_lines
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -27,7 +32,9 @@ CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempoten
 
 
 def _listed(value: Any) -> Any:
-    """Some clients send a list as JSON text or as words with commas: the list it stands for."""
+    """Some clients send a list as JSON text or as words with commas, or null for none: the list it stands for."""
+    if value is None:
+        return []
     if not isinstance(value, str):
         return value
     try:
@@ -40,6 +47,34 @@ def _listed(value: Any) -> Any:
 LIST = BeforeValidator(_listed)
 Words = Annotated[list[str], LIST]
 Limit = Annotated[int, Field(ge=0, le=100)]
+T = TypeVar("T")
+
+# Names that models take for one another. One that a tool does not have means the argument of its group that it has.
+_SAME = (
+    ("text", "content", "body", "memory", "fact", "summary_content"),
+    ("id", "filename", "memory_id", "path", "file", "file_path", "name", "title"),
+    ("target_document", "document", "target", "path", "file", "file_path"),
+    ("type", "memory_type", "filter_type", "category", "kind"),
+    ("tags", "tag", "filter_tags", "keywords", "labels"),
+    ("limit", "top_k", "k", "n", "count", "max_results"),
+    ("query", "q", "question", "text", "search"),
+    ("scope", "scopes"),
+    ("since", "after", "start"),
+    ("until", "before", "end"),
+    ("budget", "max_tokens", "tokens"),
+    ("topic_id", "topic", "key"),
+    ("section", "heading", "header_path"),
+    ("old", "old_str", "old_string", "old_text"),
+    ("new", "new_str", "new_string", "new_text"),
+)
+
+
+class Remarked(list[T]):
+    """A list with a sentence about it: why it is empty, or how to go on."""
+
+    def __init__(self, items: Iterable[T] = (), remark: str = "") -> None:
+        super().__init__(items)
+        self.remark = remark
 
 
 def without_lane(lane: str) -> AfterValidator:
@@ -61,6 +96,7 @@ class Tool:
     reads_index: bool
     updates_index: bool
     returns_list: bool  # structured content must be an object, so a list is sent as {"result": list}
+    lines: Callable[[Any], str]
 
     @property
     def name(self) -> str:
@@ -71,16 +107,37 @@ class Tool:
         """Whether the index may not know what the tool has written."""
         return self.definition.annotations != READS and not self.updates_index
 
+    def answer(self, result: Any) -> tuple[str, dict[str, Any]]:
+        """What a client is sent: a text of a few lines, and the data."""
+        if not self.returns_list:
+            return self.lines(result), result
+        remark = getattr(result, "remark", "") or ("" if result else "There is nothing.")
+        shown = "\n".join(filter(None, (self.lines(result) if result else "", remark)))
+        return shown, {"result": result, **({"remark": remark} if remark else {})}
+
     def checked(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments as the function takes them. Raises InvalidInput, which repeats nothing of what was given."""
         fields = self.arguments.model_fields
         try:
-            arguments = self.arguments.model_validate(dict(given or {}))
+            arguments = self.arguments.model_validate(self._named(given or {}))
         except ValidationError as error:
             names = [name if field.is_required() else f"{name} (optional)" for name, field in fields.items()]
             hint = f"It takes: {', '.join(names or ['no arguments'])}."
             raise InvalidInput(self._complaint(error), hint=hint) from None
         return {name: getattr(arguments, name) for name in fields}
+
+    def _named(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by the names that the tool has for them, and its own words in lower case."""
+        schemas = self.definition.input_schema["properties"]
+        named = {name: value for name, value in given.items() if name in schemas}
+        for name, value in given.items():
+            if name not in schemas:
+                meant = {other for group in _SAME if name in group for other in group if other in schemas} - set(named)
+                named[meant.pop() if len(meant) == 1 else name] = value
+        for name, value in named.items():
+            if isinstance(value, str) and value.lower() in schemas.get(name, {}).get("enum", ()):
+                named[name] = value.lower()
+        return named
 
     def _complaint(self, error: ValidationError) -> str:
         complaints: list[str] = []
@@ -89,14 +146,25 @@ class Tool:
             if name in self.arguments.model_fields:
                 complaints.append(f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}")
             else:
-                complaints.append("there is an argument that it does not have")
+                near = get_close_matches(name, self.arguments.model_fields, 1)
+                instead = f"use {near[0]}" if near else "leave it out"
+                shown = gate.shown(name)[:40] if name.isidentifier() else "of that name"
+                complaints.append(f"there is no argument {shown}: {instead}")
         return f"{self.name} cannot be called like that; {'; '.join(dict.fromkeys(complaints))}."
 
 
 def tool(
-    annotations: ToolAnnotations, *, reads_index: bool = False, updates_index: bool = False, name: str = ""
+    annotations: ToolAnnotations,
+    *,
+    reads_index: bool = False,
+    updates_index: bool = False,
+    name: str = "",
+    lines: Callable[[Any], str] = as_lines,
 ) -> Callable[[Callable[..., Any]], Tool]:
-    """Make a function a tool. Its first parameter is the bank; the others are what a client may send."""
+    """Make a function a tool. Its first parameter is the bank; the others are what a client may send.
+
+    `lines` is how its result reads as text.
+    """
 
     def make(function: Callable[..., Any]) -> Tool:
         hints = get_type_hints(function, include_extras=True)
@@ -107,10 +175,15 @@ def tool(
         }
         tool_name = name or function.__name__
         arguments = create_model(tool_name, __config__={"extra": "forbid"}, **fields)
-        returns_list = get_origin(hints["return"]) is list
-        output = compact(TypeAdapter(hints["return"]).json_schema())
+        returned = hints["return"]
+        returns_list = get_origin(returned) in (list, Remarked)
         if returns_list:
-            output = {"type": "object", "properties": {"result": output}, "required": ["result"]}
+            (item,) = get_args(returned)
+            listed = compact(TypeAdapter(list[item]).json_schema())  # type: ignore[valid-type]
+            kinds = {"result": listed, "remark": {"type": "string"}}
+            output = {"type": "object", "properties": kinds, "required": ["result"]}
+        else:
+            output = compact(TypeAdapter(returned).json_schema())
         definition = Definition(
             name=tool_name,
             title=tool_name.replace("_", " ").capitalize(),
@@ -119,7 +192,7 @@ def tool(
             output_schema=output,
             annotations=annotations,
         )
-        return Tool(definition, function, arguments, reads_index, updates_index, returns_list)
+        return Tool(definition, function, arguments, reads_index, updates_index, returns_list, lines)
 
     return make
 

@@ -1,4 +1,4 @@
-"""Which tools a server has: remember and recall, seed 003's ten, and the toolsets of `[mcp] toolsets`.
+"""Which tools a server has: remember and recall, seed 003's ten, three more over all lanes, and `[mcp] toolsets`.
 
 A toolset is another lane's verbs, by its seed's own names after the lane's: `vault_add_memory`, `topics_store`. It
 consists of everything in its module that is made by `@tool`.
@@ -12,7 +12,7 @@ from types import ModuleType
 
 from memlane.config import Config
 from memlane.core.errors import ConfigError
-from memlane.surfaces.mcp import notes, remember_recall
+from memlane.surfaces.mcp import all_lanes, notes, remember_recall
 from memlane.surfaces.mcp.tools import Tool
 
 NAMES = ("vault", "topics", "layers", "records")
@@ -23,7 +23,7 @@ def _defined_in(module: ModuleType) -> list[Tool]:
     return [value for value in vars(module).values() if isinstance(value, Tool)]
 
 
-DEFAULT = (*_defined_in(remember_recall), *_defined_in(notes))
+DEFAULT = (*_defined_in(remember_recall), *_defined_in(notes), *_defined_in(all_lanes))
 
 
 def check(settings: Config) -> None:

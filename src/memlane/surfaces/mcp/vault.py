@@ -138,7 +138,7 @@ def update_by_topic(
 
 @tool(CHANGES, name="vault_delete_memory")
 def delete_memory(bank: Bank, id: Id) -> Deleted:
-    """Mark a memory as deleted; `memlane restore` brings it back."""
+    """Mark a memory as deleted; restore_memory brings it back."""
     return {"deleted": bank.vault.delete_memory(id)}
 
 
