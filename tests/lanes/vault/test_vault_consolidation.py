@@ -66,7 +66,7 @@ def test_proposed_deletions_have_reasons(tmp_path: Path, clock: Clock) -> None:
 def test_promotion_makes_canon(vault: MemoryVault) -> None:
     """S002-48"""
     id = add(vault, words(1), tier="register", topic_id="t", tags=["a"])
-    record = vault.promote_to_canon(id, "The canonical wording", tags=["b"])
+    record = vault.promote_to_canon(memory_id=id, canonical_text="The canonical wording", tags=["b"])
     assert (record.id, record.tier, record.source, record.text, record.version, record.tags, record.topic_id) == (
         id, "canon", "promotion", "The canonical wording", 2, ["b"], None,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from conftest import Clock
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, Refused
 from memlane.core.model import Draft, Memory
 from memlane.lanes.vault.store import MemoryVault
-from vault_samples import MISSION
+from vault_samples import MISSION, add
 from vault_samples import vault as vault
 
 
@@ -86,3 +86,12 @@ def test_drop_and_recover(tmp_path: Path, clock: Clock) -> None:
         vault.recover(native)
     with pytest.raises(NotFound):
         vault.recover("ffffffffffff")
+
+
+def test_a_change_says_which_memory_it_repeats(tmp_path: Path) -> None:
+    vault = MemoryVault(tmp_path / "vault.jsonl")
+    first = add(vault, "Deploys go out on Tuesdays")
+    other = add(vault, "Nobody may merge on Fridays")
+    record = vault.update_memory(other, text="Deploys  go out on Tuesdays")
+    assert record.remarks == (f"vault:{first} says the same, word for word: delete one of the two",)
+    assert vault.update_memory(other, text="Reviews are due on Mondays").remarks == ()

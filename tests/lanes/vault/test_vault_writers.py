@@ -8,7 +8,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from memlane import gate
+from memlane.core.errors import Refused
 from memlane.core.model import Draft, Problem
 from memlane.lanes.vault.store import MemoryVault
 from samples import words
@@ -37,7 +40,8 @@ while not os.path.exists(sys.argv[2]):
 def start(code: str, *arguments: object) -> subprocess.Popen[str]:
     paths = os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths})
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": paths})
 
 
 def test_two_processes_add_at_once(vault: MemoryVault) -> None:
@@ -108,3 +112,58 @@ def test_threads_that_share_a_vault_lose_nothing(vault: MemoryVault) -> None:
     record = vault.get_memory(id)
     assert sorted(record.text.split("\n\n")[1:]) == sorted(f"{a}-{b}." for a in range(8) for b in range(8))
     assert (record.version, len(vault.recall_memories()), len(list(vault.removed()))) == (65, 65, 8)
+
+
+FIRST = """
+import sys
+from memlane.core.errors import Refused
+from memlane.lanes.vault.store import MemoryVault
+from samples import words
+folder, name, verb, limit = sys.argv[1:]
+for number in range(8):
+    vault = MemoryVault(f"{folder}/{number}/vault.jsonl", max_active=int(limit))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for turn in range(3):
+        try:
+            if verb == "register":
+                vault.update_by_topic("now", "shared", f"the state of {name} {turn}")
+            else:
+                vault.bulk_add([{"text": words(f"{name} {number} {turn}"), "scope": "shared", "category": "x"}])
+        except Refused as error:
+            sys.exit(str(error))
+"""
+
+
+def write_first(folder: Path, verb: str, limit: int) -> list[MemoryVault]:
+    """Eight vaults that three processes have begun at the same moment, with no file there."""
+    names = "abc"
+    writers = [start(FIRST, folder, name, verb, limit) for name in names]
+    for _ in range(8):
+        assert [writer.stdout and writer.stdout.readline() for writer in writers] == ["ready\n"] * 3
+        for writer in writers:
+            assert writer.stdin
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+    assert [(writer.communicate(), writer.returncode)[1] for writer in writers] == [0, 0, 0]
+    return [MemoryVault(folder / str(number) / "vault.jsonl", max_active=limit) for number in range(8)]
+
+
+def test_the_first_writers_of_a_vault_make_one_register_of_a_topic(tmp_path: Path) -> None:
+    """S002-32, S002-37: nobody is refused, and no topic gets two registers, though there is no file to begin with."""
+    vaults = write_first(tmp_path, "register", 100)
+    assert [[record.version for record in vault.recall_memories()] for vault in vaults] == [[9]] * 8
+
+
+def test_the_first_writers_of_a_vault_do_not_overfill_it(tmp_path: Path) -> None:
+    """S002-44: a vault that takes four memories has four, however many write at once."""
+    vaults = write_first(tmp_path, "add", 4)
+    assert [len(vault.recall_memories()) for vault in vaults] == [4] * 8
+
+
+def test_a_refused_first_write_leaves_nothing(tmp_path: Path) -> None:
+    vault = MemoryVault(tmp_path / "data" / "vault.jsonl")
+    refused = vault.bulk_add([{"text": "password: hunter2", "scope": "shared", "category": "x"}])
+    with pytest.raises(Refused):
+        add(vault, "")
+    assert (len(refused["errors"]), list(tmp_path.iterdir())) == (1, [])

@@ -252,6 +252,12 @@ class VaultAnswers(Answers):
 
     def put_back(self, memory: Memory) -> Memory:
         """Append the record with its own id, version and dates, once the vault's checks have passed it."""
+        with self.lane.adding(lambda: bool(self._record_of(memory))):
+            record = self._record_of(memory)
+            self.lane.log.append(record)
+        return self.lane.fetch(record.id)
+
+    def _record_of(self, memory: Memory) -> Record:
         vault, fields = self.lane, dict(memory.fields)
         labels = {name: fields.pop(name, None) for name in ("tier", "topic_id", "source")}
         version = fields.pop("version", 1)
@@ -263,7 +269,7 @@ class VaultAnswers(Answers):
         if not _FOREIGN_ID.fullmatch(memory.native_id):
             raise InvalidInput("Its id cannot be the id of a vault record.", hint="Use letters, digits, - and _.")
         titled = {} if memory.title == first_line(memory.text, 80) else {"title": memory.title}
-        record = from_draft(
+        return from_draft(
             admitted,
             id=memory.native_id,
             scope=admitted.scope or vault.scopes[0],
@@ -273,8 +279,6 @@ class VaultAnswers(Answers):
             version=version if isinstance(version, int) and 0 < version < 10**9 else 1,
             extra={**extra, **titled, **({"thread": memory.thread} if memory.thread else {})},
         )
-        vault.log.append(record)
-        return vault.fetch(record.id)
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         changes = {**super().changes_to(memory), "scope": memory.scope}

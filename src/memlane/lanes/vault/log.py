@@ -115,7 +115,7 @@ class VaultLog:
 
     @contextmanager
     def changing(self) -> Iterator[Known]:
-        """What the file says now, while nobody else, other processes included, appends the next version of a record.
+        """What the file says now, while nobody else, other processes included, writes.
 
         All of the file is compared with what was read: a version that is based on a line which somebody has edited
         in place would take the edit back.
@@ -126,9 +126,15 @@ class VaultLog:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """The file's lock between processes. A file that does not exist yet needs none."""
+        """The file's lock between processes. Where there is no file, there is nothing to change: see `make`."""
         with files.locked(self.file) if os.path.isfile(self.file) else nullcontext():
             yield
+
+    def make(self) -> None:
+        """Make the file, empty, where there is none: its first writers need something to lock."""
+        self._refuse_link()
+        if not os.path.lexists(self.file):
+            files.append_lines(self.file, b"")
 
     def forget(self) -> None:
         """Read the file from its beginning the next time."""

@@ -1,10 +1,10 @@
 """The vault (seed 002): an append-only JSONL log, one JSON object per line; the highest version of an id is the memory.
 
-New memories are appended without a lock. To append the next version of a memory, a process holds the file's lock from
-the moment it reads the last one, so that no two changes are based on the same version. The seed's verbs raise Refused
-(a ValueError) and NotFound (a KeyError) and return Records. The gate is best effort between processes: a
-near-duplicate that slips through a race is found by `find_consolidation_candidates`. Reading and appending lines is
-up to `log`, their format to `record`, the gate to `checks`. Does not use the index: search has the seed's own scoring.
+Whoever writes holds the file's lock from the moment he reads until his lines are appended: no two changes are based on
+the same version, no topic gets two registers, and the vault does not get fuller than it may. The file is made, empty,
+before its first line, so that the first writers have something to lock, too. The seed's verbs raise Refused (a
+ValueError) and NotFound (a KeyError) and return Records. Reading and appending lines is up to `log`, their format to
+`record`, the gate to `checks`. Does not use the index: search has the seed's own scoring.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import gate
 from memlane.core.dates import iso, utc_now
-from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, Refused, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.disk import files
 from memlane.disk.names import STRAY, is_stray
-from memlane.disk.tombstones import Tombstones
+from memlane.disk.tombstones import Tombstones, plain
 from memlane.lanes import known
 from memlane.lanes.vault import proposals
 from memlane.lanes.vault.checks import CHECKS, LABEL_CHECKS, UPDATE_CHECKS, guarded
@@ -108,18 +109,10 @@ class MemoryVault:
 
     def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Add many in one append. What the gate refuses is reported with its place in `items`; the rest is stored."""
-        stored: dict[int, Record] = {}
-        errors: list[dict[str, Any]] = []
         items = list(items)  # before anything is locked: an iterable may raise, or take its time
-        upserts = any(isinstance(item, Mapping) and item.get("topic_id") for item in items)
-        with self.log.changing() if upserts else self.log.reading():
+        with self.adding(lambda: bool(self._admit_all(items)[0])):
             try:
-                for index, item in enumerate(items):
-                    try:
-                        stored[index] = record = self._admitted(item_to_draft(item))
-                        self.log.known.take(record)  # so that the next item of the batch is compared with this one
-                    except MemlaneError as error:
-                        errors.append({"index": index, "message": str(error)})
+                stored, errors = self._admit_all(items)
                 self.log.append(*stored.values())
             except BaseException:
                 self.log.forget()
@@ -127,6 +120,18 @@ class MemoryVault:
         for record in stored.values():
             self.tombstones.lift(record.text)
         return {"stored": [{"index": index, "id": record.id} for index, record in stored.items()], "errors": errors}
+
+    def _admit_all(self, items: Sequence[Any]) -> tuple[dict[int, Record], list[dict[str, Any]]]:
+        """What the gate makes of many items: records and refusals, by place. The caller holds the log."""
+        stored: dict[int, Record] = {}
+        errors: list[dict[str, Any]] = []
+        for index, item in enumerate(items):
+            try:
+                stored[index] = record = self._admitted(item_to_draft(item))
+                self.log.known.take(record)  # so that the next item of the batch is compared with this one
+            except MemlaneError as error:
+                errors.append({"index": index, "message": str(error)})
+        return stored, errors
 
     def update_memory(
         self,
@@ -220,14 +225,14 @@ class MemoryVault:
         """What could go, one dictionary with `reason` and `detail` per memory. Deletes nothing, writes nothing."""
         return proposals.deletions(self.recall_memories(scope), floor, self.clock())
 
-    def promote_to_canon(self, id: str, canonical_text: str, tags: Sequence[str] | None = None) -> Record:
+    def promote_to_canon(self, memory_id: str, canonical_text: str, tags: Sequence[str] | None = None) -> Record:
         """Append a canon version of a register; its topic is cleared, so that no upsert overwrites it.
 
         Raises NotFound, InvalidInput when it is canon already, Refused.
         """
         changes: dict[str, Any] = {"text": canonical_text, "tier": "canon", "source": "promotion", "topic_id": None}
         with self.log.changing():
-            old = self.get_memory(id)
+            old = self.get_memory(memory_id)
             if old.tier == "canon":
                 raise InvalidInput("The memory is canon already.", hint="Use update_memory to change it.")
             return self._next(old, changes | ({} if tags is None else {"tags": tags}))
@@ -362,8 +367,26 @@ class MemoryVault:
     def _memory(self, record: Record) -> Memory:
         return to_memory(record, self.log.file)
 
+    @contextmanager
+    def adding(self, wanted: Callable[[], bool]) -> Iterator[None]:
+        """Hold the lock while something is added. A file that is not there is made first, unless the gate would refuse
+        it all: `wanted` asks it, and what it refuses leaves nothing behind.
+        """
+        if not os.path.lexists(self.log.file):
+            with self.log.reading():
+                try:
+                    if wanted():
+                        self.log.make()
+                except Refused:
+                    if not os.path.lexists(self.log.file):  # else others came first: it is judged again below
+                        raise
+                finally:
+                    self.log.forget()
+        with self.log.changing():
+            yield
+
     def _add(self, draft: Draft) -> Record:
-        with self.log.reading() if draft.fields["topic_id"] is None else self.log.changing():
+        with self.adding(lambda: bool(self._admitted(draft))):
             record = self._admitted(draft)
             self.log.append(record)
             return self._lifted(record)
@@ -415,9 +438,16 @@ class MemoryVault:
             values["tags"] = list(draft.tags)
         extra = {**old.extra, **{name: getattr(draft, name) for name in ("title", "thread") if name in changes}}
         values["extra"] = {name: value for name, value in extra.items() if value is not None}
-        record = storable(old.next(**values, updated_at=self._now(), remarks=draft.remarks))
+        record = old.next(**values, updated_at=self._now())
+        record = storable(replace(record, remarks=(*draft.remarks, *self._twins(record))))
         self.log.append(record)
         return self._lifted(record)
+
+    def _twins(self, record: Record) -> Iterator[str]:
+        """A remark for each active memory of the scope that a changed one repeats word for word."""
+        for other in self.log.known.active.values():
+            if other.id != record.id and (other.scope, plain(other.text)) == (record.scope, plain(record.text)):
+                yield f"vault:{other.id} says the same, word for word: delete one of the two"
 
     def _lifted(self, record: Record) -> Record:
         """The record that was just written: somebody wants it, even if the same text was deleted before."""
