@@ -489,6 +489,16 @@ class Bank(_Opened):
         self._look_again()
         return done
 
+    def prune(self, *lanes: str, apply: bool = False) -> Plan:
+        """What the rules of these lanes (of all) would archive or delete; with `apply`, do it: `undo` takes it back."""
+        from memlane.care import prune
+
+        plan = prune.plan(self, lanes)
+        if apply:
+            plan = prune.apply(self, plan)
+            self._look_again()
+        return plan
+
     def undo(self, id: str | None = None) -> Undone:
         """Take back what was applied last, or under this id; what has changed since is left alone and named."""
         from memlane.history import undo
@@ -536,18 +546,13 @@ class Bank(_Opened):
         return removed
 
     def restore(self, id: str) -> Memory:
-        """Bring back a deleted memory: the latest, when the id was deleted more than once.
+        """Bring back what was archived or deleted: the latest, when the id was deleted more than once.
 
         One that is there again and held back is kept from now on.
         """
-        with suppress(NotFound, InvalidInput):
-            memory = self.get(id)
-            if self.tombstones.held(memory):
-                return replace(memory, remarks=self.tombstones.keep(memory))
-        place = address.in_trash(self, id)
-        memory = self._indexed(place.lane.recover(place.native))
-        why = self.held(memory)  # it says what was forgotten since
-        return replace(memory, remarks=(*memory.remarks, why)) if why else memory
+        from memlane.care.restore import restore
+
+        return restore(self, id)
 
     def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:
         """Remove memories for good, there or deleted: see `memlane.care.forget`. There is no way back.

@@ -884,6 +884,18 @@ def test_the_layers_verbs_as_tools(folder: Path) -> None:
     assert gone == "There is no such file. layers_get_staleness_report lists all of them."
 
 
+def test_pruning_layers_shows_it_first_and_can_be_undone(folder: Path) -> None:
+    bank = Bank.open(folder)
+    issue = "### Bug\n**Status**: Resolved (2020-01-01)\n"
+    names = {"layer": "shared-project", "project_name": "api", "file_type": "known_issues"}
+    bank.layers.create({**names, "content": issue})
+    shown, done = calls(folder, ("layers_prune", {}), ("layers_prune", {"apply": True}), more=["layers"])
+    assert [item["action"] for item in shown["pruned"]] == [item["action"] for item in done["pruned"]] == ["removed"]
+    assert "### Bug" not in bank.get("layers:shared-project/api/known_issues").text
+    bank.undo()
+    assert "### Bug" in bank.get("layers:shared-project/api/known_issues").text
+
+
 def test_the_records_verbs_as_tools(folder: Path) -> None:
     message = {"content": "All errors extend AppError.", "subject": "Error handling", "keywords": ["errors"]}
     created, again, listed, found, index, problems = calls(

@@ -254,3 +254,26 @@ def test_every_fifth_load_flags_common_patterns(store: MemoryStore) -> None:
         {"id": id, "action": "flagged", "reason": "loaded 5 times: verify that its patterns still hold"}
     ]
     assert memories(store) == before
+
+
+def test_pruning_makes_no_stale_memory_fresh(store: MemoryStore, clock: Clock) -> None:
+    """S004-44, S004-48: a review history gets a new date, as the seed says, and nothing else does."""
+    sessions = "".join(f"## Session {number}\nAll passed.\n" for number in range(1, 17))
+    results = "skill-specific/python-code-review/my-api/test_results_history"
+    store.create(entry(ISSUES, "### Old bug\n**Status**: Investigating (2025-10-15)\n"))
+    store.create(entry(results, sessions))
+    store.create(entry(REVIEWS, reviews(1, 13)))
+    clock.advance(days=200)
+    done = store.prune()["pruned"]
+    assert [item["action"] for item in done] == ["flagged", "archived", "archived"]
+    report = store.get_staleness_report()
+    assert [item["id"] for item in report["fresh"]] == [REVIEWS, f"{REVIEWS}_archive"]
+    assert [item["id"] for item in report["stale"]] == [ISSUES, results, f"{results}_archive"]
+
+
+def test_the_bank_hears_of_length_and_pruning(store: MemoryStore) -> None:
+    store.create(entry(REVIEWS, reviews(1, 10)))
+    moved = "archived: 1 review beyond the 10 most recent moved to review_history_archive"
+    assert store.extend(REVIEWS, review(11)).remarks == (moved,)
+    long = "310 lines, over 300: Archive older entries."
+    assert store.revise(REVIEWS, {"text": "a line\n" * 308}).remarks == (long,)

@@ -18,7 +18,7 @@ def entries(count: int) -> str:
 @pytest.fixture
 def overfull(bank: Bank) -> Bank:
     """A bank with something to prune in every lane that has a rule."""
-    bank.vault.add_memory("too short", "shared", "other", tier="register", topic_id="x")
+    bank.vault.add_memory("too short", "shared", "other", tier="register")
     path = bank.root / "topics/auth/oauth2.md"
     path.parent.mkdir(parents=True)
     path.write_text(entries(12))
@@ -58,6 +58,27 @@ def test_what_was_pruned_can_come_back(run: Run, overfull: Bank) -> None:
     deleted = run("prune", "--lane", "vault", "--apply", "--json").json["steps"]
     assert run("restore", deleted[0]["id"]).code == 0
     assert len(run("prune", "--lane", "vault", "--json").json["steps"]) == 1
+
+
+@pytest.mark.parametrize("command", [["prune", "--lane", "layers"], ["layers", "prune"]])
+def test_every_prune_shows_does_and_is_undone_alike(run: Run, overfull: Bank, command: list[str]) -> None:
+    before = tree(overfull.layers.root)
+    shown = run(*command, "--json").json
+    assert (tree(overfull.layers.root), shown["applied"]) == (before, False)
+    done = run(*command, "--apply", "--json").json
+    assert [step["action"] for step in done["steps"]] == ["remove"]
+    assert "### Bug" not in overfull.get("layers:shared-project/api/known_issues").text
+    assert run("undo").code == 0
+    assert "### Bug" in overfull.get("layers:shared-project/api/known_issues").text
+
+
+def test_the_bank_shows_before_it_prunes(overfull: Bank) -> None:
+    before = tree(overfull.root)
+    plan = overfull.prune("topics", "layers")
+    assert (tree(overfull.root), [step.action for step in plan.steps]) == (before, ["archive", "archive", "remove"])
+    assert [step.id for step in overfull.prune("topics", "layers", apply=True).steps] == [s.id for s in plan.steps]
+    assert overfull.undo().conflicts == ()
+    assert [step.id for step in overfull.prune("topics", "layers").steps] == [step.id for step in plan.steps]
 
 
 def test_a_topic_file_with_merge_markers_is_left_alone(run: Run, overfull: Bank) -> None:

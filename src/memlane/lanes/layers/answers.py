@@ -80,9 +80,18 @@ class LayerAnswers(Answers):
                 if item["id"].partition("/")[0] in LAYERS:
                     yield Age(f"layers:{item['id']}", band, item["updatedAt"], item["daysSinceUpdate"])
 
-    def prunable(self) -> Plan:
+    def prunable(self, **policy: Any) -> Plan:
         """Old reviews and sessions go to the archive, issues resolved long ago out (seed 004's policy)."""
-        return _plan(self.lane.prune(dry_run=True))
+        return _plan(self.lane.prune(policy, dry_run=True))
+
+    def report(self, plan: Plan) -> dict[str, Any]:
+        """A plan as the seed's `prune` says it."""
+        words = {action: word for word, action in _ACTIONS.items()}
+        done = [
+            {"id": step.id.removeprefix("layers:"), "action": words[step.action], "reason": step.reason}
+            for step in plan.steps
+        ]
+        return {"pruned": done, "warnings": list(plan.remarks)}
 
     def prune(self, steps: Mapping[str, Step], begin: Callable[[str, str], None]) -> Plan:
         """Everything that the rules say of a file is done together."""

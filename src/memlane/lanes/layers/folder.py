@@ -103,7 +103,7 @@ class Folder:
         stem = path.removesuffix(".md")
         actions = list(pruned.actions) if pruned else []
         if pruned and pruned.archived:
-            self._archive(f"{stem}{aging.ARCHIVE}.md", pruned.archived)
+            self._archive(f"{stem}{aging.ARCHIVE}.md", pruned.archived, aging.updated_on(text))
         if pruned and pruned.removed:
             copy = trash.put(f"{stem}{BEFORE_PRUNE}.md", self.root, self.clock(), copy=files.encoded(before))
             said = f" (the file as it was: {self.below(copy)})"
@@ -112,15 +112,19 @@ class Folder:
             files.replace(path, data)
         return actions
 
-    def _archive(self, path: str, sections: Sequence[str]) -> None:
+    def _archive(self, path: str, sections: Sequence[str], updated: date | None) -> None:
+        """Add sections to an archive, which is as fresh as the file that they come from, or as it was."""
         inside(self.root, *self.below(path).split(os.sep))
         if not os.path.lexists(path):
             with suppress(AlreadyExists):  # somebody else created it just now
-                files.create(path, files.encoded(aging.page(aging.with_archived("", sections), self.today())))
+                text = aging.with_archived("", sections)
+                files.create(path, files.encoded(aging.page(text, updated) if updated else text))
                 return
         with files.locked(path):
             old = readable(path)
-            self.rewrite(path, old, aging.stamped(aging.with_archived(old, sections), self.today()))
+            text = aging.with_archived(old, sections)
+            latest = max(filter(None, (aging.updated_on(old), updated)), default=None)
+            self.rewrite(path, old, aging.stamped(text, latest) if latest else text)
 
     def prune(self, path: str, *, dry_run: bool) -> tuple[list[aging.Action], str]:
         """Apply the rule of the file's type; return what was done and the text now. Raises NotFound, StorageError.
@@ -136,9 +140,9 @@ class Folder:
             with files.locked(path):
                 old = readable(path)  # somebody may have changed it meanwhile
                 pruned = aging.prune(file_type, old, today)
-                text = aging.stamped(pruned.text, today)
+                text = aging.pruned_page(file_type, pruned.text, today)
                 actions = self.rewrite(path, old, text, old, pruned) if pruned.actions else []
-        return actions, aging.stamped(pruned.text, today) if pruned.actions else old
+        return actions, aging.pruned_page(file_type, pruned.text, today) if pruned.actions else old
 
 
 def _refuse_structural(id: str) -> None:

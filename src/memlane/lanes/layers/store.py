@@ -311,12 +311,13 @@ class MemoryStore:
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, frozenset({"text"}), self.name)
-        _, remarks = self._update(native, changes.get("text"))
-        return replace(self.fetch(native), remarks=remarks)
+        answer, remarks = self._update(native, changes.get("text"))
+        return replace(self.fetch(native), remarks=(*remarks, *_said(answer)))
 
     def extend(self, native: str, text: str) -> Memory:
-        _, remarks = self._append(native, text, paragraph=True)  # as the other lanes do; the seed's append adds lines
-        return replace(self.fetch(native), remarks=remarks)
+        # a paragraph, as the other lanes do; the seed's append adds lines
+        answer, remarks = self._append(native, text, paragraph=True)
+        return replace(self.fetch(native), remarks=(*remarks, *_said(answer)))
 
     def drop(self, native: str) -> Removed:
         path = self.folder.existing(native)
@@ -439,6 +440,14 @@ class MemoryStore:
         size = aging.size_warning(type_of(id), lines)
         warning = "; ".join((*remarks, size) if size else remarks)
         return {"lineCount": lines, **({"warning": warning} if warning else {})}
+
+
+def _said(answer: Mapping[str, Any]) -> Iterator[str]:
+    """What the seed's answer to a write says about pruning and the file's length, for a Memory's remarks."""
+    if details := answer.get("pruneDetails"):
+        yield details
+    if size := aging.size_warning(type_of(answer["id"]), answer["lineCount"]):
+        yield size
 
 
 def _beginning(path: str) -> str:

@@ -45,7 +45,10 @@ def stale_registers(records: Iterable[Record], now: datetime) -> Iterator[tuple[
 
 
 def deletions(records: Sequence[Record], floor: float, now: datetime) -> list[dict[str, Any]]:
-    """What could go of these records (the newest first), one dictionary with `reason` and `detail` for each."""
+    """What could go of these records (the newest first), one dictionary with `reason` and `detail` for each.
+
+    A register with a topic is the value of its key: that it is short, or says what another one says, is no reason.
+    """
     reasons: dict[str, tuple[Record, str, str]] = {}
     topics: dict[tuple[str, str], Record] = {}
     for record in records:
@@ -55,10 +58,10 @@ def deletions(records: Sequence[Record], floor: float, now: datetime) -> list[di
             reasons[record.id] = (record, "duplicate_topic", f"{newer.id} is a newer register of the same topic")
         elif signal := noise_signal(record.text):
             reasons[record.id] = (record, "noise", f"contains the journal-only signal {signal!r}")
-        elif len(record.text) < SHORT_TEXT:
+        elif len(record.text) < SHORT_TEXT and not record.topic_id:
             reasons[record.id] = (record, "short_text", f"{len(record.text)} characters say little")
     for newer, older, score in similar_pairs(records, floor):
-        if newer.id not in reasons:
+        if newer.id not in reasons and not (older.tier == "register" and older.topic_id):
             reasons.setdefault(older.id, (older, "near_duplicate", f"similar to {newer.id} ({score:.2f})"))
     for record, updated in stale_registers(records, now):
         detail = f"has no topic and was not updated for {(now - updated).days} days"

@@ -10,8 +10,16 @@ from memlane.bank import Bank
 from memlane.core.errors import NotFound
 from memlane.lanes.layers.entries import LAYERS, SCOPES, MemoryEntry
 from memlane.recall.address import native
-from memlane.surfaces.cli.options import Command, content_argument, id_argument, json_from_bank, with_bank
+from memlane.surfaces.cli.options import (
+    Command,
+    apply_option,
+    content_argument,
+    id_argument,
+    json_from_bank,
+    with_bank,
+)
 from memlane.surfaces.cli.output import print_result, take_text
+from memlane.surfaces.cli.prune import print_pruned
 
 
 @click.group()
@@ -126,17 +134,17 @@ def stale(bank: Bank, as_json: bool) -> None:
 @click.option("--scope", type=click.Choice(SCOPES), default="all", show_default=True)
 @click.option("--project", "projectName")
 @click.option("--skill", "skillName")
-@click.option("--dry-run", "dryRun", is_flag=True, help="Show what would be done.")
+@apply_option
+@click.option("--dry-run", is_flag=True, help="Only show it, as without --apply.")
 @with_bank
-def prune(bank: Bank, as_json: bool, **policy: Any) -> None:
-    """Archive old reviews, fold old sessions, remove long-resolved issues.
+def prune(bank: Bank, applied: bool, dry_run: bool, as_json: bool, **policy: Any) -> None:
+    """Show which old reviews and sessions would be archived, and which resolved issues removed; with --apply, do it.
 
     \b
-    $ memlane layers prune --dry-run
+    $ memlane layers prune
+    $ memlane layers prune --project my-api --apply
     """
-    done = bank.layers.prune({name: value for name, value in policy.items() if value is not None})
-    rows = ((item["id"], item["action"], item["reason"]) for item in done["pruned"])
-    print_result(done, as_json, rows, notes=done["warnings"])
+    print_pruned(bank, bank.layers.answers.prunable(**policy), applied, dry_run, as_json)
 
 
 @layers.command()

@@ -6,6 +6,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.care.prune import lanes_with_rules
+from memlane.core.model import Plan
 from memlane.surfaces.cli.options import apply_option, with_bank
 from memlane.surfaces.cli.output import print_plan, print_result
 
@@ -28,18 +29,22 @@ def prune(bank: Bank, lanes: tuple[str, ...], applied: bool, dry_run: bool, as_j
     $ memlane prune
     $ memlane prune --lane topics --apply
     """
+    print_pruned(bank, bank.prune(*lanes), applied, dry_run, as_json)
+
+
+def print_pruned(bank: Bank, plan: Plan, applied: bool, dry_run: bool, as_json: bool) -> None:
+    """Print what would be pruned; with `applied`, carry it out and print what was done."""
     from memlane.care import prune as pruning
 
     if applied and dry_run:
         raise click.UsageError("--apply and --dry-run exclude each other.")
-    plan = pruning.plan(bank, lanes)
     if applied:
         plan = pruning.apply(bank, plan)
     if not plan.steps:
         talk = "nothing to prune"
     else:
         done = "done; `memlane undo` takes it back"
-        talk = done if applied else "nothing was changed; `memlane prune --apply` does this"
+        talk = done if applied else "nothing was changed; --apply does this"
     print_plan(plan, as_json, applied, talk)
 
 

@@ -153,11 +153,15 @@ def prune(
     scope: Literal["project", "skill", "all"] = "all",
     project_name: str | None = None,
     skill_name: str | None = None,
-    dry_run: Annotated[bool, Field(description="Only say what would be done")] = True,
+    apply: Annotated[bool, Field(description="Do it; else it is only said what would be done")] = False,
+    dry_run: Annotated[bool, Field(description="false is apply=true")] = True,
 ) -> Pruned:
-    """Archive old reviews, fold old sessions, remove long-resolved issues."""
-    policy = {"scope": scope, "projectName": project_name, "skillName": skill_name, "dryRun": dry_run}
-    return cast("Pruned", bank.layers.prune(policy))
+    """Archive old reviews, fold old sessions, remove long-resolved issues. Shows it; with apply, does it."""
+    from memlane.care import prune as pruning
+
+    answers = bank.layers.answers
+    plan = answers.prunable(scope=scope, projectName=project_name, skillName=skill_name)
+    return cast("Pruned", answers.report(pruning.apply(bank, plan) if apply or not dry_run else plan))
 
 
 @tool(READS, name="layers_validate")

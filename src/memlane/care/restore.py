@@ -1,0 +1,38 @@
+"""Bring back what was archived or deleted, to its place in its lane."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memlane.core.errors import InvalidInput, NotFound
+from memlane.core.model import Memory
+from memlane.recall import address
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+
+def restore(bank: Bank, id: str) -> Memory:
+    """Keep what is held back, take what is archived out of the archive, or recover what was deleted last.
+
+    Raises NotFound, and AlreadyExists where its place is taken.
+    """
+    with suppress(NotFound, InvalidInput):
+        memory = bank.get(id)
+        if bank.tombstones.held(memory):
+            return replace(memory, remarks=bank.tombstones.keep(memory))
+        if memory.status == "archived":
+            return _recovered(bank, memory.lane, memory.native_id, memory.file)
+    place = address.in_trash(bank, id)
+    return _recovered(bank, place.lane.name, place.native)
+
+
+def _recovered(bank: Bank, lane: str, native: str, *left: str) -> Memory:
+    """A memory that is back in its place; `left` are files that it has gone from."""
+    memory = bank.lane(lane).recover(native)
+    for file in (*left, memory.file):
+        bank.wrote(lane, file)
+    why = bank.held(memory)  # it says what was forgotten since
+    return replace(memory, remarks=(*memory.remarks, why)) if why else memory
