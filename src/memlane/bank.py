@@ -314,13 +314,17 @@ class Bank(_Opened):
         thread: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        archived: bool = False,
     ) -> builtins.list[Memory]:
-        """Memories, the newest first; those without a date come last. `tags` means any of them."""
+        """Memories, the newest first; those without a date come last. `tags` means any of them.
+
+        Archived ones are left out, unless they are asked for by `archived` or `status="archived"`.
+        """
         from memlane.recall.listing import listed
 
         chosen = {"type": type, "status": status, "scope": scope, "project": project, "thread": thread}
         dates = date_given(since, "since"), date_given(until, "until", end_of_day=True)
-        return listed(self, limit, lane, tags_of(tags), chosen, *dates)
+        return listed(self, limit, lane, tags_of(tags), chosen, *dates, archived)
 
     def search(
         self,

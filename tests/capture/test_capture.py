@@ -399,7 +399,8 @@ def test_a_message_that_was_deleted_or_archived_does_not_come_back(bank: Bank, p
     copy = tmp_path / "resumed.jsonl"  # clients copy the messages of a session that is resumed
     copy.write_bytes(path.read_bytes())
     assert (capture(bank, copy).captured, stored(bank)) == (0, [])
-    assert sorted(removed.how for removed in bank.removed()) == ["archive", "trash"]
+    assert [removed.id for removed in bank.removed()] == [first]
+    assert [memory.id for memory in bank.list(status="archived")] == [second]
     bank.restore(second)
     assert contents(bank) == ["The newest\nof all."]
 

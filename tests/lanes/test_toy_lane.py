@@ -37,7 +37,7 @@ def test_it_is_one_of_the_lanes(bank: Bank) -> None:
     assert (bank.root / "toys/kite.md").read_text() == f"Kite\n\n{KITE}\n"
     assert bank.get("kite").text == KITE
     assert [one.id for one in bank.list()] == ["toys:kite"]
-    assert bank.stats()["lanes"]["toys"] == {"count": 1, "bytes": len(f"Kite\n\n{KITE}\n")}
+    assert bank.stats()["lanes"]["toys"] == {"count": 1, "archived": 0, "bytes": len(f"Kite\n\n{KITE}\n")}
 
 
 def test_it_is_found_and_handed_to_a_prompt(bank: Bank) -> None:

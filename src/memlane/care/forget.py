@@ -315,28 +315,32 @@ def _clear_trash(bank: Bank) -> None:
 
 
 def _in_git(bank: Bank, target: _Target) -> Iterator[Left]:
+    archives = (trace.path for trace in target.traces if trace.what == "archive")
+    answers = target.lane.answers
     try:
         top = git.top(bank.root)
-        path = git.relative(top, target.path) if top else None
-        if top is None or path is None:
-            return
-        answers = target.lane.answers
+        paths = [git.relative(top, path) for path in dict.fromkeys((target.path, *archives))] if top else []
         signs = answers.git_needles(target.native) or target.needles()
-        if not _has_history(top, path, signs if answers.shares_files and signs else None):
-            return
+        signs_in = signs if answers.shares_files and signs else None
+        found = [path for path in paths if top and path and _has_history(top, path, signs_in)]
     except MemlaneError as error:
         yield Left("git", f"could not be asked: {error} {error.hint}")
         return
-    shown = shlex.quote(path) if gate.redacted(path) == path else "<its path>"
-    yield Left(
-        "git history",
-        f"{target.id} is in commits of this repository; to rewrite them, in a fresh clone",
-        target.lane.answers.purge_recipe(target.native, shown),
-    )
-    yield Left(
-        "other clones",
-        "whoever has cloned or fetched it has it, too, and so has the server; what was a secret is to be changed",
-    )
+    for path in filter(None, found):
+        shown = shlex.quote(path) if gate.redacted(path) == path else "<its path>"
+        yield Left(
+            "git history",
+            f"{target.id} is in commits of this repository; to rewrite them, in a fresh clone",
+            answers.purge_recipe(target.native, shown),
+        )
+    if found:
+        yield _CLONES
+
+
+_CLONES = Left(
+    "other clones",
+    "whoever has cloned or fetched it has it, too, and so has the server; what was a secret is to be changed",
+)
 
 
 def _has_history(top: Path, path: str, needles: Collection[bytes] | None) -> bool:

@@ -17,23 +17,25 @@ if TYPE_CHECKING:
 
 
 def stats(bank: Bank) -> dict[str, Any]:
-    """Counts over the whole bank and per lane."""
+    """Counts over the whole bank and per lane; what is archived is counted apart."""
     per_lane: dict[str, dict[str, int]] = {}
     tags: Counter[str] = Counter()
     types: Counter[str] = Counter()
     damaged = 0
     for name in NAMES:
         items = list(_scan(bank, name))
-        memories = [item for item in items if isinstance(item, Memory)]
-        damaged += len(items) - len(memories)
+        found = [item for item in items if isinstance(item, Memory)]
+        damaged += len(items) - len(found)
+        memories = [memory for memory in found if memory.status != "archived"]
         for memory in memories:
             tags.update(memory.tags)
             types.update([memory.type] if memory.type else [])
-        size = sum(files.size_of(path) for path in {memory.file for memory in memories})
-        per_lane[name] = {"count": len(memories), "bytes": size}
+        size = sum(files.size_of(path) for path in {memory.file for memory in found})
+        per_lane[name] = {"count": len(memories), "archived": len(found) - len(memories), "bytes": size}
     return {
         "root": os.fspath(bank.root),
         "count": sum(lane["count"] for lane in per_lane.values()),
+        "archived": sum(lane["archived"] for lane in per_lane.values()),
         "lanes": per_lane,
         "tags": dict(tags.most_common()),
         "types": dict(types.most_common()),

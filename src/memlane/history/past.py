@@ -293,7 +293,8 @@ def _paths(places: Mapping[str, str], id: str | None) -> list[str]:
     """Where to look for a memory of this id, or for any."""
     name, colon, native = (id or "").partition(":")
     if colon and name in ("notes", "records") and name in places:
-        return [f"{places[name]}/{native}.md".lstrip("/")]
+        folders = ("",) if name == "notes" else ("", ".archive/")
+        return [f"{places[name]}/{folder}{native}.md".lstrip("/") for folder in folders]
     if colon and name in places:
         return [places[name]]
     return sorted({place for name, place in places.items() if name})

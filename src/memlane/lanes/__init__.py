@@ -70,7 +70,7 @@ class Lane(Protocol):
         """Delete a memory in a way that `recover` can undo."""
 
     def recover(self, native: str) -> Memory:
-        """Bring back the latest deletion of this id. Raises NotFound, AlreadyExists."""
+        """Bring back what is archived under this id, else its latest deletion. Raises NotFound, AlreadyExists."""
 
     def removed(self) -> Iterator[Removed]:
         """What can be recovered, newest first."""

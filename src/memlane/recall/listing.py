@@ -29,15 +29,18 @@ def listed(
     fields: Mapping[str, Any],
     since: datetime | None,
     until: datetime | None,
+    archived: bool,
 ) -> list[Memory]:
     """The newest memories that have any of the tags, these fields (where they are not None) and a date in between."""
     tags = set(tags)
     fields = {name: value for name, value in fields.items() if value is not None}
+    archived = archived or "status" in fields
 
     def fits(memory: Memory) -> bool:
         return (
             (not tags or not tags.isdisjoint(memory.tags))
             and all(getattr(memory, name) == value for name, value in fields.items())
+            and (archived or memory.status != "archived")
             and (since is None or date_of(memory) >= since)
             and (until is None or _BEGINNING < date_of(memory) <= until)
             and not bank.tombstones.held(memory)

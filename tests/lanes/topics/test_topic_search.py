@@ -37,10 +37,10 @@ def test_what_is_found_has_its_id(lane: TopicLane) -> None:
     assert [entry.id for entry in lane.load("a/b")] == ["topics:a/b/2025-01-10-t-3", "topics:a/b/2025-01-10-t-2"]
 
 
-def test_what_is_archived_has_no_id(lane: TopicLane) -> None:
+def test_what_is_archived_keeps_its_id(lane: TopicLane) -> None:
     fill(lane, 11)
     found = {entry.title: entry.to_dict()["id"] for entry in lane.search("problem", 20, include_archive=True)}
-    assert found["Entry 0"] is None
+    assert found["Entry 0"] == "topics:auth/oauth2/2025-01-10-entry-0"
     assert found["Entry 1"] == "topics:auth/oauth2/2025-01-10-entry-1"
 
 

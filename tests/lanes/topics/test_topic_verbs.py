@@ -309,17 +309,22 @@ def test_unknown_ids_are_not_found(lane: TopicLane, native: str) -> None:
             verb(native)
 
 
-def test_an_archived_id_says_where_the_entry_is(lane: TopicLane) -> None:
+def test_an_archived_entry_keeps_its_id_and_is_not_changed(lane: TopicLane) -> None:
     fill(lane, 11)
     for _ in range(12):
         lane.store("auth/oauth2", title="Same", problem="x")
     for tail in ("entry-0", "same", "same-2"):
-        for verb in (lane.fetch, lane.drop, lambda name: lane.extend(name, "more")):
-            with pytest.raises(NotFound) as caught:
-                verb(f"auth/oauth2/2025-01-10-{tail}")
-            assert "archived" in str(caught.value)
-            assert str(lane.root / "archive/auth/2025.md") in caught.value.hint
+        native = f"auth/oauth2/2025-01-10-{tail}"
+        memory = lane.fetch(native)
+        assert (memory.native_id, memory.status, memory.path) == (
+            native,
+            "archived",
+            lane.root / "archive/auth/2025.md",
+        )
+        for change in (lambda name: lane.extend(name, "more"), lambda name: lane.revise(name, {"text": "other"})):
+            with pytest.raises(InvalidInput, match="archived entries are not changed") as caught:
+                change(native)
+            assert f"`memlane restore topics:{native}`" in caught.value.hint
     for native in ("auth/oauth2/2025-01-10-same-13", "auth/saml/2025-01-10-entry-0"):
-        with pytest.raises(NotFound) as caught:
+        with pytest.raises(NotFound):
             lane.fetch(native)
-        assert "archived" not in str(caught.value)

@@ -51,7 +51,7 @@ def test_a_plan_is_applied_on_request(run: Run, overfull: Bank) -> None:
     assert run("prune").err == "nothing to prune\n"
     assert run("validate", "--lane", "topics").code == 0
     assert (overfull.root / "topics/auth/oauth2.md").read_text() == entries(12).partition("\n## 2025-01-02")[0]
-    assert [entry.title for entry in overfull.topics.search("p", 20, True) if not entry.id] == ["Entry 2", "Entry 1"]
+    assert [memory.title for memory in overfull.list(status="archived")] == ["Entry 2", "Entry 1"]
 
 
 def test_what_was_pruned_can_come_back(run: Run, overfull: Bank) -> None:

@@ -424,7 +424,8 @@ def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
             facts = [info.st_size, info.st_mtime_ns]
             entry = kept.get(path)
             if entry is None or entry[0] != facts:
-                entry = [facts, {item.id: mentions(item) for item in lane.parse(path) if isinstance(item, Memory)}]
+                found = (item for item in lane.parse(path) if isinstance(item, Memory) and item.status != "archived")
+                entry = [facts, {item.id: mentions(item) for item in found}]
             now[path] = entry
     if now != kept:
         with suppress(MemlaneError, OSError):  # this only saves time

@@ -14,6 +14,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
@@ -242,6 +243,10 @@ class NoteLane:
             trash.put(path, self.root, self.clock())
 
     def recover(self, native: str) -> Memory:
+        """Make an archived note active again or, where none of this name is there, take it out of the trash."""
+        with suppress(NotFound):
+            if self.fetch(native).status == "archived":
+                return self.revise(native, {"status": "active"})
         for name, trashed, _ in trash.contents(self.root):
             if name == f"{native}.md":
                 path = inside(self.root, *name.split("/"))

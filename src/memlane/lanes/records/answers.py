@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memlane.core.dates import iso
@@ -12,18 +13,31 @@ from memlane.core.front_matter import FrontMatterError, edit_front, find_front
 from memlane.core.model import Draft, Memory, Problem
 from memlane.lanes import merging
 from memlane.lanes.answers import Answers, Command, Trace
-from memlane.lanes.records.record import Record, broken_rules, content_hash, is_record_id, parse_file
-from memlane.lanes.records.store import ARCHIVE
+from memlane.lanes.records.record import (
+    ARCHIVE,
+    TAKEN,
+    Record,
+    broken_rules,
+    content_hash,
+    is_archived,
+    is_record_id,
+    native_of,
+    parse_file,
+)
 
 
 class RecordAnswers(Answers):
     merges = (("record", "*.md"),)
     ids_are_random = True
 
+    def native_of(self, path: str) -> str | None:
+        return native_of(path) if is_archived(path) else super().native_of(path)
+
     def traces(self, native: str) -> Iterator[Trace]:
-        yield from self.trashed(f"{native}.md")
-        yield from self.file_traces("archive", self._inside(f"{ARCHIVE}/{native}.md"))
-        yield from self.file_traces("file", self.path_of(native))
+        name = f"{native.removesuffix(TAKEN)}.md"
+        yield from self.trashed(name, f"{ARCHIVE}/{name}")
+        yield from self.file_traces("archive", self._inside(f"{ARCHIVE}/{name}"))
+        yield from self.file_traces("file", self._inside(name))
 
     def broken_rules(self, memory: Memory) -> Iterator[str]:
         record = parse_file(memory.file)
@@ -46,6 +60,14 @@ class RecordAnswers(Answers):
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return merging.document(*merging.decoded(base, ours, theirs), settle=_rehash).encode()
+
+    def put_back(self, memory: Memory) -> Memory:
+        stored = super().put_back(memory)
+        if memory.status != "archived" or stored.status == "archived":
+            return stored
+        self.lane.archive(stored.native_id)
+        archived: Memory = self.lane.fetch(stored.native_id)
+        return replace(archived, remarks=stored.remarks)
 
     def draft_of(self, memory: Memory) -> Draft:
         when = memory.fields.get("occurred_at") or iso(memory.created_at)

@@ -24,6 +24,8 @@ from memlane.disk.log import json_of
 from memlane.lanes import edited, read_file
 
 KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
+ARCHIVE = ".archive"  # the folder of archived records, in that of the others
+TAKEN = "~archived"
 SCOPE = re.compile(r"global|file:.+|area:.+")
 _SAYS = re.compile(r"[^\W_]")
 _THREAD = re.compile(r"^# thread: (.+?)[ \t]*\r?\n", re.MULTILINE)
@@ -149,6 +151,7 @@ def to_memory(record: Record) -> Memory:
     """The record as the bank shows it."""
     return Memory(
         id=f"records:{record.native_id}",
+        status="archived" if is_archived(record.path) else None,
         lane="records",
         text=record.content,
         title=record.subject,
@@ -200,7 +203,7 @@ def _objections(record: Record) -> Iterator[str]:
 def broken_rules(record: Record) -> Iterator[str]:
     """What the seed's rules object to in a record that was read from a file."""
     yield from _objections(record)
-    if record.id != record.native_id:
+    if record.id != record.native_id.removesuffix(TAKEN):
         yield "id is not the file's name"
     if record.content_hash != content_hash(record.content):
         yield "content_hash is not that of the content"
@@ -240,4 +243,11 @@ def is_made(name: bytes) -> bool:
 
 
 def native_of(path: str) -> str:
-    return os.path.basename(path)[:-3]
+    """The id of the record in a file: its name. An archived one whose name has been taken since has a suffix."""
+    folder, name = os.path.split(path)
+    taken = is_archived(path) and os.path.lexists(os.path.join(os.path.dirname(folder), name))
+    return name[:-3] + TAKEN * taken
+
+
+def is_archived(path: str) -> bool:
+    return os.path.basename(os.path.dirname(path)) == ARCHIVE

@@ -9,6 +9,9 @@ again brings back neither the old text nor a second record.
 The front matter has the seed's six keys and no other. The session that a message belongs to stands below them as a
 comment, `# thread: …`, so that it travels with the file; a key `thread`, where somebody wrote one, is read as well.
 
+An archived record lies in the folder `.archive`, unchanged: a memory like any other, with the status archived, that
+only those find who ask for it.
+
 Does not choose what to capture: that is `memlane.capture.messages`.
 """
 
@@ -18,9 +21,8 @@ import builtins
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,11 +38,14 @@ from memlane.disk.tombstones import Tombstones
 from memlane.disk.trash import TRASH
 from memlane.lanes import known, readable
 from memlane.lanes.records.record import (
+    ARCHIVE,
     KEYS,
+    TAKEN,
     Record,
     broken_rules,
     checked,
     content_hash,
+    is_archived,
     is_made,
     is_record_id,
     made_id,
@@ -59,7 +64,6 @@ if TYPE_CHECKING:
 
 KEYWORDS = 10  # that a message without any gets
 FUZZY = 0.6
-ARCHIVE = ".archive"
 _FIELDS = frozenset({"text", "title", "tags", "scope", "thread", "created_at"})
 _ANY_ID = "00000000-0000-4000-8000-000000000000"
 
@@ -182,7 +186,7 @@ class RecordLane:
     def validate(self) -> builtins.list[Problem]:
         """Everything the seed's rules object to, unreadable files and wrong hashes included. Writes nothing."""
         problems: list[Problem] = []
-        for path in self.files():
+        for path in self._files():
             record = path if isinstance(path, Problem) else parse_file(path)
             if isinstance(record, Problem):
                 problems.append(record)
@@ -222,6 +226,11 @@ class RecordLane:
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
+        yield from self._files()
+        yield from files.walk(self.root / ARCHIVE)
+
+    def _files(self) -> Iterator[str | Problem]:
+        """All but what is archived."""
         for path in files.walk(self.root):
             if isinstance(path, str) and os.path.dirname(path) != os.fspath(self.root):
                 why = "lies in a sub-folder and is not read; records lie side by side in one folder"
@@ -271,37 +280,51 @@ class RecordLane:
         """Move a record that another one replaces into the trash: its text does not count as deleted."""
         path = self._existing(native)
         now = self.clock()
+        id = f"records:{native_of(path)}"
         with files.locked(path):  # so that nobody changes what is on its way out
             moved = trash.put(path, self.root, now)
-        return Removed(f"records:{native_of(path)}", "trash", Path(moved), now)
+        return Removed(id, "trash", Path(moved), now)
 
     def archive(self, native: str) -> Removed:
-        """Move a record into the folder `.archive`, where nothing reads it. `recover` brings it back."""
+        """Move a record into the folder `.archive`: it is found by those who ask for it. `recover` brings it back."""
         path = self._existing(native)
+        if is_archived(path):
+            raise AlreadyExists("The record is archived already.", hint="There is nothing to do.")
         target = inside(self.root, ARCHIVE, os.path.basename(path))
         with files.locked(path):
             files.move(path, target)
         return Removed(f"records:{native_of(path)}", "archive", Path(target), self.clock())
 
     def recover(self, native: str) -> Memory:
-        path = self._path(native)
-        for name, lies, _ in (*trash.contents(self.root), *self._archived()):
-            if name == os.path.basename(path):
-                if isinstance(record := parse_file(lies), Record):
-                    self.tombstones.lift(record.content, forgotten=False)
-                files.move(lies, path)
-                return self.fetch(native)
+        """Take a record out of the archive or, where none of this id is there, out of the trash."""
+        path = self._path(native.removesuffix(TAKEN))
+        if os.path.isfile(self._archived(path)):
+            lies, back = self._archived(path), path
+        else:
+            name, lies = self._trashed(native)
+            back = inside(self.root, *name.split("/"))
+        if isinstance(record := parse_file(lies), Record):
+            self.tombstones.lift(record.content, forgotten=False)
+        files.move(lies, back)
+        return to_memory(self._record(back))
+
+    def _trashed(self, native: str) -> tuple[str, str]:
+        """(name it had, where it lies) of what was deleted last under an id. Raises NotFound."""
+        for name, lies, _ in trash.contents(self.root):
+            if native_of(os.path.join(self.root, name)) == native:
+                return name, lies
         raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
-        for how, gone in (("trash", trash.contents(self.root)), ("archive", self._archived())):
-            for name, lies, when in gone:
-                yield Removed(f"records:{name.removesuffix('.md')}", how, Path(lies), when)
+        for name, lies, when in trash.contents(self.root):
+            yield Removed(f"records:{native_of(os.path.join(self.root, name))}", "trash", Path(lies), when)
 
     # -- files
 
     def _create(self, draft: Draft, *, derive: bool = False) -> tuple[Record, tuple[str, ...]]:
         record, remarks = self._drafted(draft, derive=derive)
+        if os.path.isfile(self._archived(record.path)) and not os.path.lexists(record.path):
+            self.recover(record.native_id)  # somebody wants it again
         holder = self._holder(record) or self._write(record)
         return self._record(holder) if holder else record, (*remarks, *self.tombstones.lift(record.content))
 
@@ -391,21 +414,17 @@ class RecordLane:
         """The names of the records in the trash and in the archive, remembered while these folders do not change."""
         changed = tuple(_changed_at(os.path.join(self.root, name)) for name in (TRASH, ARCHIVE))
         if changed != self._gone[0]:
-            gone = (*trash.contents(self.root), *self._archived())
-            self._gone = (changed, frozenset(name for name, _, _ in gone))
+            gone = {os.path.basename(name) for name, _, _ in trash.contents(self.root)}
+            archived = os.path.join(self.root, ARCHIVE)
+            self._gone = (changed, frozenset(gone.union(files.names_in(archived) if os.path.isdir(archived) else ())))
         return self._gone[1]
 
-    def _archived(self) -> Iterator[tuple[str, str, datetime]]:
-        """(name it had, where it lies, when it was moved) of everything in the archive."""
-        folder = os.path.join(self.root, ARCHIVE)
-        for name in sorted(files.names_in(folder)) if os.path.isdir(folder) else ():
-            path = os.path.join(folder, name)
-            if name.endswith(".md"):
-                with suppress(FileNotFoundError):  # recovered meanwhile
-                    yield name, path, datetime.fromtimestamp(os.stat(path).st_ctime, UTC)
+    def _archived(self, path: str) -> str:
+        """Where a record of this path lies once it is archived."""
+        return os.path.join(self.root, ARCHIVE, os.path.basename(path))
 
     def _records(self, scope: str | None = None) -> Iterator[Record]:
-        for path in self.files():
+        for path in self._files():
             record = parse_file(path) if isinstance(path, str) else path
             if isinstance(record, Record) and scope in (None, record.applies_to) and not self._is_forgotten(record):
                 yield record
@@ -428,7 +447,10 @@ class RecordLane:
         return inside(self.root, *parts)
 
     def _existing(self, id: str) -> str:
+        """The file of a record, archived or not. Raises NotFound."""
         path = self._path(id)
+        if not os.path.isfile(path):
+            path = self._archived(self._path(id.removesuffix(".md").removesuffix(TAKEN)))
         if not os.path.isfile(path):
             raise NotFound(f"There is no record {gate.shown(id)}.", hint="`memlane list --lane records` shows the ids.")
         return path

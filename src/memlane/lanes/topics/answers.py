@@ -16,8 +16,8 @@ from memlane.disk.tombstones import plain
 from memlane.gate import shown
 from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Progress, Sign, Trace
+from memlane.lanes.topics import archive, ids, index_page, pages
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics import ids, index_page, pages
 from memlane.lanes.topics.drafts import memory_of
 from memlane.lanes.topics.store import TopicLane
 from memlane.lanes.topics.usage import STATS
@@ -62,21 +62,29 @@ class TopicAnswers(Answers):
         yield from self.trashed(f"{native}.md")
         lane, folder = self.lane, self.lane.folder
         try:
-            topic, subtopic, tail = names.safe_parts(native)
+            topic, subtopic, _ = names.safe_parts(native)
             path = folder.path(topic, subtopic)
         except ValueError:  # also what these two raise
             return
         entries = folder.entries(path)
-        archive = folder.at(pages.ARCHIVE, topic, f"{tail[:4]}.md")
-        raws = [raw for name, raw in text_of.archived(folder.text(archive)) if name == subtopic]
-        own = {plain(raw) for raw in ids.raws_of(folder, native, entries, raws)}
+        years = archive.by_year(folder, topic)
+        put_away = [
+            entry for year in years for entry in ids.archived(folder, folder.at(pages.ARCHIVE, topic, f"{year}.md"))
+        ]
+        known = [*map(ids.with_id, entries, ids.natives(folder, entries)), *put_away]
+        own = {plain(entry.raw) for entry in known if entry.id == f"topics:{native}"}
 
         def is_of_memory(raw: str) -> bool:
             """By its words: ids are counted anew as soon as a namesake is gone, and a kill may have come after that."""
             return plain(raw) in own or lane.tombstones.was(f"topics:{native}", _text(raw))
 
-        for raw in filter(is_of_memory, raws):
-            yield _trace("archive", archive, raw, partial(self._take_from_archive, archive, subtopic, raw))
+        for year in years:  # also what a killed prune has left in both
+            file = folder.at(pages.ARCHIVE, topic, f"{year}.md")
+            for _, entry in archive.read(folder, file):
+                if entry.subtopic == subtopic and is_of_memory(entry.raw):
+                    yield _trace(
+                        "archive", file, entry.raw, partial(self._take_from_archive, file, subtopic, entry.raw)
+                    )
         for raw in filter(is_of_memory, (entry.raw for entry in entries)):
             yield _trace("entry", path, raw, partial(self._take_from_topic, path, raw))
 
@@ -94,15 +102,10 @@ class TopicAnswers(Answers):
                 pages.write(index, text_of.edit_index(pages.text(index), {name: listed._replace(description="")}))
             index_page.save(folder, path, document.without(document.raws.index(raw)))
 
-    def _take_from_archive(self, archive: str, subtopic: str, raw: str) -> None:
+    def _take_from_archive(self, path: str, subtopic: str, raw: str) -> None:
         folder = self.lane.folder
         with folder.locked():
-            text = pages.text(archive)
-            for piece in (text_of.archive_mark(subtopic) + raw, raw):
-                if piece in text:
-                    left = text.replace(piece, "", 1)
-                    files.replace(archive, files.encoded(left)) if left.strip() else files.remove(archive)
-                    break
+            archive.take_out(folder, path, subtopic, raw)
             index_page.write(folder)
 
     def purge_recipe(self, native: str, path: str) -> str:
@@ -163,10 +166,15 @@ class TopicAnswers(Answers):
             self.lane.reindex()
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
-        from memlane.lanes.topics.merging import archive, index, topic
+        from memlane.lanes.topics import merging as drivers
 
-        merge = {"topic": topic, "archive": archive, "index": index}[driver]
+        merge = {"topic": drivers.topic, "archive": drivers.archive, "index": drivers.index}[driver]
         return merge(*merging.decoded(base, ours, theirs)).encode()
+
+    def put_back(self, memory: Memory) -> Memory:
+        return (
+            self.lane.put_archived(self.draft_of(memory)) if memory.status == "archived" else super().put_back(memory)
+        )
 
     def draft_of(self, memory: Memory) -> Draft:
         names = {name: memory.fields[name] for name in ("topic", "subtopic", "date") if memory.fields.get(name)}

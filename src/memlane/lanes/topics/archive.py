@@ -2,7 +2,7 @@
 
     memory/archive/auth/2024.md       entries of every sub-topic of "auth", each below a comment that names its own
 
-Entries are added and read, never changed. entries.py knows how the file looks.
+Entries are added, read and taken out, never changed. entries.py knows how the file looks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
+from memlane.core.model import Problem
 from memlane.disk import files
 from memlane.disk.names import inside
 from memlane.lanes.topics import entries as text_of
@@ -42,14 +44,48 @@ def by_year(folder: Folder, topic: str) -> dict[str, str]:
     return {}
 
 
+def paths(folder: Folder) -> Iterator[str | Problem]:
+    """The archive files, and a Problem for each file that lies where none is read."""
+    for path in files.walk(folder.at(ARCHIVE)):
+        if isinstance(path, Problem) or os.path.relpath(path, folder.at(ARCHIVE)).count(os.sep) == 1:
+            yield path
+        else:
+            yield Problem(Path(path), "is not read; archives are archive/<topic>/<year>.md")
+
+
+def is_archive(folder: Folder, path: str) -> bool:
+    return path.startswith(folder.at(ARCHIVE, ""))
+
+
+def read(folder: Folder, path: str) -> list[tuple[bool, Entry]]:
+    """The entries of an archive file, without their ids, the newest first; [] where it cannot be read.
+
+    Each with whether its sub-topic is written above it: one without, of somebody else's making, counts as general.
+    """
+    topic = os.path.basename(os.path.dirname(path))
+    found = []
+    for name, raw in text_of.archived(folder.text(path)):
+        marked = bool(name) and "/" not in name
+        entry = replace(text_of.parse(raw), topic=topic, subtopic=name if marked else GENERAL, path=path)
+        found.append((marked, entry))
+    return found
+
+
 def entries(folder: Folder) -> Iterator[Entry]:
     """Every archived entry, without an id: topic by topic, the newest first."""
-    if os.path.isdir(folder.at(ARCHIVE)):
-        for topic in sorted(files.names_in(folder.at(ARCHIVE))):
-            for year, text in sorted(by_year(folder, topic).items(), reverse=True):
-                path = folder.at(ARCHIVE, topic, f"{year}.md")
-                for subtopic, raw in text_of.archived(text):
-                    yield replace(text_of.parse(raw), topic=topic, subtopic=subtopic or GENERAL, path=path)
+    newest_first = sorted((path for path in paths(folder) if isinstance(path, str)), reverse=True)
+    for path in sorted(newest_first, key=os.path.dirname):
+        yield from (entry for _, entry in read(folder, path))
+
+
+def take_out(folder: Folder, path: str, subtopic: str, raw: str) -> None:
+    """Remove an entry from an archive file, which goes with its last one."""
+    text = pages.text(path)
+    for piece in (text_of.archive_mark(subtopic) + raw, raw):
+        if piece in text:
+            left = text.replace(piece, "", 1)
+            files.replace(path, files.encoded(left)) if left.strip() else files.remove(path)
+            return
 
 
 def count(archives: Mapping[str, str], subtopic: str) -> int:

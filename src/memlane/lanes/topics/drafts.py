@@ -176,7 +176,7 @@ def _is_words(value: Any) -> bool:
 # -- from an entry to a Memory
 
 
-def memory_of(entry: Entry) -> Memory:
+def memory_of(entry: Entry, status: str | None = None) -> Memory:
     """An entry, with its id, as the bank knows it."""
     said = tuple((name, value) for name, value in entry.labels if name not in _ABOUT)
     extra = {name: value for name, value in said if name not in LABELS}
@@ -190,6 +190,7 @@ def memory_of(entry: Entry) -> Memory:
         file=entry.path,
         tags=entry.tags,
         type=entry.get("Type"),
+        status=status,
         scope=f"{entry.topic}/{entry.subtopic}",
         thread=entry.get("Thread"),
         created_at=moment(entry.date),

@@ -66,7 +66,7 @@ class Entry:
     path: str = field(default="", compare=False)
     raw: str = field(default="", compare=False, repr=False)
     score: float = field(default=0.0, compare=False)
-    id: str = field(default="", compare=False)  # "topics:…"; "" when it is archived
+    id: str = field(default="", compare=False)  # "topics:…"; "" where nobody has asked for it
 
     def get(self, name: str) -> str | None:
         """The value of a label, whatever its case."""

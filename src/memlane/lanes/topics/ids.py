@@ -1,14 +1,15 @@
 """The ids of dated entries: `auth/oauth2/2025-01-10-title-of-it`, the file, the date and a slug of the title.
 
 Namesakes are numbered from the oldest on, archived and deleted ones included, so that neither a new entry nor a prune
-nor a deletion gives an older entry another id. Nothing here writes.
+nor a deletion gives an older entry another id. An archived entry that does not say whose it was, as archives of other
+programs' making have them, gets `-archived` behind an id that another one has. Nothing here writes.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from memlane import gate
@@ -28,7 +29,7 @@ def parts(native: str) -> tuple[str, str, str]:
     match names.safe_parts(native):
         case topic, subtopic, tail:
             return topic, subtopic, tail
-    raise _unknown(native)
+    raise unknown(native)
 
 
 def natives(folder: Folder, entries: Sequence[Entry], *, without: str = "") -> list[str]:
@@ -60,13 +61,14 @@ def identified(folder: Folder, path: str) -> tuple[Entry, ...] | Problem | None:
 
 
 def searched(folder: Folder, entries: Iterable[Entry]) -> list[Entry]:
-    """What a search found, each entry with its id; "" for an archived one. Equal ones of a file keep its order."""
+    """What a search found, each entry with its id. Equal ones of a file keep its order."""
     ids_in: dict[str, dict[str, list[str]]] = {}
     result = []
     for entry in entries:
         if entry.path not in ids_in:
             ids = ids_in[entry.path] = {}
-            kept = None if entry.path.startswith(folder.at(ARCHIVE, "")) else identified(folder, entry.path)
+            is_archived = archive.is_archive(folder, entry.path)
+            kept = archived(folder, entry.path) if is_archived else identified(folder, entry.path)
             for other in reversed(kept if isinstance(kept, tuple) else ()):
                 ids.setdefault(other.raw, []).append(other.id)
         left = ids_in[entry.path].get(entry.raw)
@@ -74,13 +76,52 @@ def searched(folder: Folder, entries: Iterable[Entry]) -> list[Entry]:
     return result
 
 
-def raws_of(folder: Folder, native: str, entries: Sequence[Entry], archived: Sequence[str]) -> list[str]:
-    """The texts that make up a memory, among the entries of its topic file and those archived of its year."""
-    topic, subtopic, tail = parts(native)
-    tails, _ = _tails(folder, topic, subtopic, entries, {tail[:4]})
-    in_archive = dict(zip(tails, reversed(archived), strict=True)) if len(tails) == len(archived) else {}
-    own = [entry.raw for entry, id in zip(entries, natives(folder, entries), strict=True) if id == native]
-    return [*own, in_archive[tail]] if tail in in_archive else own
+def archived(folder: Folder, path: str) -> tuple[Entry, ...]:
+    """The entries of an archive file, each with its id, the newest first; not those that a killed prune has left in
+    the topic file as well.
+    """
+    topic, year = os.path.basename(os.path.dirname(path)), os.path.basename(path).removesuffix(".md")
+    found = archive.read(folder, path)
+    tails: dict[int, str | None] = {}  # by place in the file; None: it is in the topic file, too
+    taken: dict[str, set[str]] = {}
+    for subtopic in dict.fromkeys(entry.subtopic for _, entry in found):
+        live = folder.entries(folder.at(topic, f"{subtopic}.md"))
+        older, present = _tails(folder, topic, subtopic, live, {year})
+        own = [place for place, (marked, entry) in enumerate(found) if marked and entry.subtopic == subtopic]
+        for number in index_page.left_in_both(folder, topic, subtopic, [entry.raw for entry in live]) if own else ():
+            raw = live[number].raw.rstrip("\r\n")
+            for twin in [place for place in own if found[place][1].raw.rstrip("\r\n") == raw][-1:]:
+                own.remove(twin)
+                tails[twin] = None
+        if len(older) == len(own):
+            tails |= zip(reversed(own), older, strict=True)
+        taken[subtopic] = {*older, *present, *in_trash(folder, topic, subtopic)}
+    for place in reversed(range(len(found))):
+        entry = found[place][1]
+        if place not in tails:
+            tails[place] = _free(f"{entry.date}-{slug(entry.title) or 'entry'}", taken[entry.subtopic])
+            taken[entry.subtopic].add(tails[place] or "")
+    pairs = ((entry, tails[place]) for place, (_, entry) in enumerate(found))
+    return tuple(with_id(entry, f"{topic}/{entry.subtopic}/{tail}") for entry, tail in pairs if tail)
+
+
+def _free(base: str, taken: Collection[str]) -> str:
+    tail, number = base, 1
+    while tail in taken:
+        tail = f"{base}-archived" if number == 1 else f"{base}-archived-{number}"
+        number += 1
+    return tail
+
+
+def in_archive(folder: Folder, native: str) -> Entry | None:
+    """The archived entry of this id."""
+    topic, _, tail = parts(native)
+    years = archive.by_year(folder, topic)
+    for year in sorted(years, key=lambda year: year != tail[:4]):  # its own first
+        for entry in archived(folder, folder.at(ARCHIVE, topic, f"{year}.md")):
+            if entry.id == f"topics:{native}":
+                return entry
+    return None
 
 
 def place_for(folder: Folder, entries: Sequence[Entry], back: Entry, native: str, trashed: str) -> int:
@@ -104,19 +145,7 @@ def place_for(folder: Folder, entries: Sequence[Entry], back: Entry, native: str
     return best
 
 
-def no_entry(folder: Folder, native: str) -> NotFound:
-    """The error for an id that no topic file has: it was archived, or there never was one."""
-    topic, subtopic, tail = parts(native)
-    archived, _ = _tails(folder, topic, subtopic, folder.entries(folder.path(topic, subtopic)), {tail[:4]})
-    if tail not in archived:
-        return _unknown(native)
-    return NotFound(
-        f"The entry {gate.shown(native)} was archived: newer ones have taken its place.",
-        hint=f"Its text is in {folder.at(ARCHIVE, topic, tail[:4])}.md; `memlane topics search --archive` finds it.",
-    )
-
-
-def _unknown(native: str) -> NotFound:
+def unknown(native: str) -> NotFound:
     return NotFound(f"There is no entry {gate.shown(native)}.", hint="`memlane list` shows the ids.")
 
 

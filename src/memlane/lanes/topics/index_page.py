@@ -49,6 +49,18 @@ def save(folder: Folder, path: str, document: Document) -> bool:
     return True
 
 
+def expect_fewer(folder: Folder, topic: str, subtopic: str) -> None:
+    """Write down that an entry is about to leave the archive, so that `left_in_both` knows it, should a kill come
+    between the topic file and the archive.
+    """
+    name = f"{topic}/{subtopic}"
+    line = listed(folder).get(name)
+    if line and line.archived:
+        index = folder.at(INDEX)
+        fewer = line._replace(archived=line.archived - 1)
+        pages.write(index, text_of.edit_index(pages.text(index), {name: fewer}))
+
+
 def write(folder: Folder, path: str | None = None, titles: Collection[str] = ()) -> None:
     """Bring index.md up to date: the line of this file (None: every line), of new files and of files that are gone.
 

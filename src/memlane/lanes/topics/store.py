@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memlane import gate
 from memlane.core.dates import utc_now
-from memlane.core.errors import AlreadyExists, ConfigError, NotFound, StorageError
+from memlane.core.errors import AlreadyExists, ConfigError, InvalidInput, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import estimate, newline_of
 from memlane.disk import files, trash
@@ -145,7 +145,7 @@ class TopicLane:
         return self._store(drafts.given(topic, content, title, given))
 
     def search(self, query: str, limit: int = 10, include_archive: bool = False) -> list[Entry]:
-        """The best entries for a query, each with its `score`; an archived one has no `id`. Writes nothing.
+        """The best entries for a query, each with its `score`. Writes nothing.
 
         3 for each keyword found, 5 when the context matches, 2 when the query names the topic or sub-topic, up
         to 1 for recency, 1 for every five loads. "A phrase" in quotes, `context:`, `topic:` (or `tag:`) and
@@ -204,7 +204,7 @@ class TopicLane:
         is left alone. Raises StorageError.
         """
         moved: list[Entry] = []
-        for path in self.files() if paths is None else paths:
+        for path in self.folder.topic_files() if paths is None else paths:
             if isinstance(path, str) and (surplus := self._surplus(path)):
                 if not dry_run:
                     with self.folder.locked():
@@ -226,9 +226,13 @@ class TopicLane:
     # -- the bank's verbs
 
     def files(self) -> Iterator[str | Problem]:
-        return self.folder.topic_files()
+        yield from self.folder.topic_files()
+        yield from archive.paths(self.folder)
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
+        if archive.is_archive(self.folder, path):
+            yield from self._parse_archive(path)
+            return
         entries = ids.identified(self.folder, path)
         if isinstance(entries, Problem):
             yield entries
@@ -240,6 +244,15 @@ class TopicLane:
                 yield Problem(Path(path), "has merge-conflict markers; resolve the conflict in an editor", line)
             yield from map(memory_of, entries)
 
+    def _parse_archive(self, path: str) -> Iterator[Memory | Problem]:
+        text = self.folder.read(path)
+        if isinstance(text, Problem):
+            yield text
+        elif text is not None:
+            if line := text_of.conflict(text):
+                yield Problem(Path(path), "has merge-conflict markers; resolve the conflict in an editor", line)
+            yield from (memory_of(entry, "archived") for entry in ids.archived(self.folder, path))
+
     def fetch(self, native: str) -> Memory:
         topic, subtopic, _ = ids.parts(native)
         path = self.folder.path(topic, subtopic)
@@ -248,7 +261,20 @@ class TopicLane:
         for memory in self.parse(path):
             if isinstance(memory, Memory) and memory.native_id == native:
                 return memory
-        raise ids.no_entry(self.folder, native)
+        if entry := ids.in_archive(self.folder, native):
+            return memory_of(entry, "archived")
+        raise ids.unknown(native)
+
+    def put_archived(self, draft: Draft) -> Memory:
+        """Store an entry that was archived elsewhere: straight into the archive, where it displaces nothing."""
+        draft = gate.admit(self.checks, draft, self)
+        topic, subtopic = drafts.names(draft)
+        raw = text_of.render(drafts.entry_of(draft, self.clock))
+        path = self.folder.path(topic, subtopic, new=True)
+        with self.folder.locked():
+            [archived] = archive.add(self.folder, topic, subtopic, [raw])
+            index_page.write(self.folder, path)
+            return replace(memory_of(ids.archived(self.folder, archived)[0], "archived"), remarks=draft.remarks)
 
     def put(self, draft: Draft) -> Memory:
         stored = self._store(draft)
@@ -269,6 +295,8 @@ class TopicLane:
 
     def drop(self, native: str) -> Removed:
         topic, subtopic, tail = ids.parts(native)
+        if ids.in_archive(self.folder, native):
+            return self._drop_archived(native)
         with self._holding(native) as (path, document, entries, number):
             now = self.clock()
             raw = text_of.line(document.raws[number])
@@ -282,9 +310,26 @@ class TopicLane:
         self.tombstones.bury((f"topics:{native}", memory_of(entries[number]).text))
         return Removed(f"{self.name}:{native}", "trash", Path(moved), now)
 
+    def _drop_archived(self, native: str) -> Removed:
+        topic, subtopic, tail = ids.parts(native)
+        with self.folder.locked():
+            entry = ids.in_archive(self.folder, native)
+            if entry is None:
+                raise ids.unknown(native)
+            now = self.clock()
+            copy = files.encoded(text_of.line(entry.raw))
+            moved = trash.put(self.folder.at(topic, subtopic, f"{tail}.md"), self.root, now, copy=copy)
+            archive.take_out(self.folder, entry.path, subtopic, entry.raw)
+            index_page.write(self.folder, self.folder.path(topic, subtopic))
+        self.tombstones.bury((entry.id, memory_of(entry).text))
+        return Removed(entry.id, "trash", Path(moved), now)
+
     def recover(self, native: str) -> Memory:
+        """Put an entry back into its topic file: out of the archive or, where none of this id is there, the trash."""
         topic, subtopic, _ = ids.parts(native)
         path = self.folder.path(topic, subtopic)
+        if ids.in_archive(self.folder, native):
+            return self._take_from_archive(native, path)
         trashed = next((trashed for name, trashed, _ in trash.contents(self.root) if name == f"{native}.md"), None)
         if trashed is None:
             raise NotFound(f"The trash has no entry {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
@@ -297,15 +342,35 @@ class TopicLane:
             back = self.folder.parse(path, raw)
             self.tombstones.lift(memory_of(back).text, forgotten=False)
             place = ids.place_for(self.folder, entries, back, native, trashed)
-            newline = newline_of(raw)
-            raws = [*document.raws[:place], text_of.line(raw) + newline, *document.raws[place:]]
-            if place and place == len(document.raws):
-                raws[place - 1] = text_of.line(raws[place - 1]) + newline
-            document = document._replace(head=pages.opened(document.head, newline))
-            index_page.save(self.folder, path, document.keeping(raws))
+            index_page.save(self.folder, path, _inserted(document, place, raw))
             files.remove(trashed)
             entries.insert(place, back)
             return memory_of(ids.with_id(back, ids.natives(self.folder, entries)[place]))
+
+    def _take_from_archive(self, native: str, path: str) -> Memory:
+        """The topic file is written before the archive: after a kill in between, the entry is in both, and found once.
+
+        A topic file that has more than it keeps by then is left so until its next entry: the entry is wanted there.
+        """
+        topic, subtopic, _ = ids.parts(native)
+        with self.folder.locked():
+            archived = ids.in_archive(self.folder, native)
+            if archived is None:
+                raise ids.unknown(native)
+            document = pages.sound(path)
+            entries = [self.folder.parse(path, old) for old in document.raws]
+            titles = {entry.title for entry in entries}
+            back = self.folder.parse(path, archived.raw)
+            index_page.expect_fewer(self.folder, topic, subtopic)
+            place = ids.place_for(self.folder, entries, back, native, "")
+            document = _inserted(document, place, archived.raw)
+            pages.write(path, document.text)
+            archive.take_out(self.folder, archived.path, subtopic, archived.raw)
+            index_page.write(self.folder, path, titles)
+            entries.insert(place, back)
+            memory = memory_of(ids.with_id(back, ids.natives(self.folder, entries)[place]))
+        again = "its topic file has more entries than it keeps: the next one moves the oldest to the archive again"
+        return replace(memory, remarks=(again,)) if _fitting(document) < len(document.raws) else memory
 
     def removed(self) -> Iterator[Removed]:
         for name, trashed, when in trash.contents(self.root):
@@ -321,7 +386,8 @@ class TopicLane:
         path = self.folder.path(*names, new=True)
         with self.folder.locked():
             stored = self._add(path, *names, entry)
-        return replace(stored, remarks=(*draft.remarks, *self.tombstones.lift(memory_of(stored.entry).text)))
+        lifted = self.tombstones.lift(memory_of(stored.entry).text)
+        return replace(stored, remarks=(*draft.remarks, *lifted, *stored.remarks))
 
     def _add(self, path: str, topic: str, subtopic: str, entry: Entry) -> Stored:
         """Put an entry on top, prune, and update the index. The caller holds the lock."""
@@ -334,7 +400,9 @@ class TopicLane:
         document = document._replace(head=pages.opened(document.head, newline), raws=raws)
         fitting = _fitting(document)
         pruned = raws[fitting:]
+        displaced: list[str] = []
         if pruned or doubled:
+            displaced = ids.natives(self.folder, [self.folder.parse(path, raw) for raw in raws])[fitting:]
             document = document.keeping(raws[:fitting])
         archived_to = archive.add(self.folder, topic, subtopic, pruned)
         updated = index_page.save(self.folder, path, document)
@@ -342,7 +410,9 @@ class TopicLane:
         if not now:
             raise StorageError(f"{os.path.basename(path)} cannot be read back.", hint="Check the disk.")
         stored = ids.with_id(self.folder.parse(path, fresh), ids.natives(self.folder, now)[0])
-        return Stored(True, Path(path), stored, len(pruned), tuple(map(Path, archived_to)), updated)
+        moved = ", ".join(f"topics:{native}" for native in displaced)
+        remarks = (f"moved to the archive, to make room: {moved}",) if moved else ()
+        return Stored(True, Path(path), stored, len(pruned), tuple(map(Path, archived_to)), updated, remarks)
 
     def _surplus(self, path: str) -> tuple[Entry, ...]:
         """The entries of a topic file that are too many or too much, with their ids."""
@@ -387,14 +457,32 @@ class TopicLane:
         topic, subtopic, _ = ids.parts(native)
         path = self.folder.path(topic, subtopic)
         if not os.path.isfile(path):
-            raise ids.no_entry(self.folder, native)
+            raise self._missing(native)
         with self.folder.locked():
             document = pages.sound(path)
             entries = [self.folder.parse(path, raw) for raw in document.raws]
             natives = ids.natives(self.folder, entries)
             if native not in natives:
-                raise ids.no_entry(self.folder, native)
+                raise self._missing(native)
             yield path, document, entries, natives.index(native)
+
+    def _missing(self, native: str) -> NotFound | InvalidInput:
+        if ids.in_archive(self.folder, native) is None:
+            return ids.unknown(native)
+        shown = gate.shown(native)
+        return InvalidInput(
+            f"The entry {shown} is archived, and archived entries are not changed.",
+            hint=f"`memlane restore topics:{shown}` brings it back to its topic file.",
+        )
+
+
+def _inserted(document: Document, place: int, raw: str) -> Document:
+    """A topic file with one more entry at this place."""
+    newline = newline_of(raw)
+    raws = [*document.raws[:place], text_of.line(raw) + newline, *document.raws[place:]]
+    if place and place == len(document.raws):
+        raws[place - 1] = text_of.line(raws[place - 1]) + newline
+    return document._replace(head=pages.opened(document.head, newline)).keeping(raws)
 
 
 def _fitting(document: Document) -> int:

@@ -76,7 +76,8 @@ def ids(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
     with suppress(MemlaneError, OSError):
         bank = _bank(ctx)
         if ctx.info_name == "restore":
-            matches = [removed.id for removed in bank.removed() if _begins(removed.id, incomplete)]
+            gone = [*(removed.id for removed in bank.removed()), *(one.id for one in bank.list(status="archived"))]
+            matches = [id for id in gone if _begins(id, incomplete)]
         elif (known := _query(bank, query, incomplete, lane)) is not None:
             matches = known
         else:

@@ -74,5 +74,5 @@ def _chosen(bank: Bank, filters: dict[str, Any]) -> list[Memory]:
     """The memories that the filters let pass, in the order of the lanes and their files."""
     if not any(value is not None and value != () for value in filters.values()):
         return list(bank.memories())
-    ids = {memory.id for memory in bank.list(**filters)}
+    ids = {memory.id for memory in bank.list(**filters, archived=True)}
     return [memory for memory in bank.memories(filters["lane"]) if memory.id in ids]

@@ -33,7 +33,8 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     if as_json:
         print_json(memory)
         return
-    facts = [memory.title, (iso(memory.created_at) or "")[:10], ", ".join(memory.tags), str(memory.path)]
+    archived = "archived" if memory.status == "archived" else ""
+    facts = [memory.title, (iso(memory.created_at) or "")[:10], archived, ", ".join(memory.tags), str(memory.path)]
     say(" · ".join(one_line(fact) for fact in facts if fact))
     if why := bank.held(memory):
         say(f"note: {why}")
@@ -48,6 +49,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
 @limit_option(help="At most this many.")
 @filters
 @click.option("--thread")
+@click.option("--archived", is_flag=True, help="Archived memories, too.")
 @as_of
 @with_bank
 def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
@@ -75,5 +77,7 @@ def stats(bank: Bank, as_json: bool) -> None:
         return
     from memlane.lanes.notes.store import human_size
 
-    say(f"{counts['root']}: {counts['count']} memories, {counts['problems']} problems, {counts['removed']} deleted")
+    apart = ("archived", "problems", "deleted")
+    numbers = zip((counts["archived"], counts["problems"], counts["removed"]), apart, strict=True)
+    say(f"{counts['root']}: {counts['count']} memories, {', '.join(f'{number} {what}' for number, what in numbers)}")
     print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())

@@ -42,7 +42,6 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
     stored = bank.topics.store(topic, content, **given)
     bank.anchor(stored.entry.id)
     talk = [f"note: {remark}" for remark in stored.remarks]
-    talk += [f"moved old entries to {archive}" for archive in stored.archived_to]
     if not stored.index_updated:
         talk.append("note: index.md could not be written; `memlane topics reindex` says why")
     print_stored(stored, as_json, stored.entry.id, *talk, f"stored in {stored.path}")
@@ -54,13 +53,13 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
 @click.option("--archive", is_flag=True, help="Search the archives too.")
 @with_bank
 def search(bank: Bank, query: str, limit: int, archive: bool, as_json: bool) -> None:
-    """Find entries by keyword, context, topic and recency: id (or archive file), date and title.
+    """Find entries by keyword, context, topic and recency: id, date and title.
 
     \b
     $ memlane topics search 'refresh context:PRB-12 "exact phrase"'
     """
     entries = bank.topics.search(query, limit, archive)
-    print_result(entries, as_json, ((entry.id or entry.path, entry.date, entry.title) for entry in entries))
+    print_result(entries, as_json, ((entry.id, entry.date, entry.title) for entry in entries))
 
 
 @topics.command()

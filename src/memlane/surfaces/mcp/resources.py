@@ -59,7 +59,7 @@ def page(bank: Bank, cursor: str | None) -> tuple[list[Resource], str | None]:
             if number == first and path < last:
                 continue
             skip = listed if (number, path) == (first, last) else 0
-            memories = [item for item in lane.parse(path) if isinstance(item, Memory)]
+            memories = [item for item in lane.parse(path) if isinstance(item, Memory) and item.status != "archived"]
             for at, memory in enumerate(memories[skip:], skip):
                 if len(resources) == PAGE:
                     return resources, _cursor(number, path, at)
