@@ -801,7 +801,7 @@ def test_the_vaults_verbs_as_tools(folder: Path) -> None:
     assert [(record["text"], record["version"]) for record in listed] == [("Projects: dashboard and search.", 2)]
     assert found == listed
     assert pairs == []
-    assert [item["reason"] for item in proposed] == ["short_text"]
+    assert proposed == []
     changed, promoted, snapshot, bulk, stats, deleted, both, compacted = calls(
         folder,
         ("vault_update_memory", {"id": f"vault:{added['id']}", "tags": ["work"]}),

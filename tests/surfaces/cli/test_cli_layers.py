@@ -13,7 +13,7 @@ def test_the_layers_verbs(run: Run, bank: Bank) -> None:
     )
     assert made.json == {"id": id, "path": "projects/api/known_issues.md", "created": True}
     assert run("layers", "read", "--project", "api", "--type", "known_issues").json["staleness"] == "fresh"
-    assert [item["action"] for item in run("layers", "prune", "--dry-run", "--json").json["pruned"]] == ["removed"]
+    assert [item["action"] for item in run("layers", "prune", "--dry-run", "--json").json["steps"]] == ["remove"]
     assert run("layers", "append", id, "### Other\n**Status**: In Progress\n").json["pruned"] is True
     assert run("layers", "update", id, "# Issues\n").json["updated"] is True
     assert [entry["id"] for entry in run("layers", "project", "api", "--json").json] == [id]

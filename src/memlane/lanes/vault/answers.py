@@ -252,7 +252,7 @@ class VaultAnswers(Answers):
 
     def put_back(self, memory: Memory) -> Memory:
         """Append the record with its own id, version and dates, once the vault's checks have passed it."""
-        with self.lane.adding(lambda: bool(self._record_of(memory))):
+        with self.lane.log.adding(lambda: bool(self._record_of(memory))):
             record = self._record_of(memory)
             self.lane.log.append(record)
         return self.lane.fetch(record.id)

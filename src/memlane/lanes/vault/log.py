@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from memlane.core.errors import StorageError
+from memlane.core.errors import Refused, StorageError
 from memlane.disk import files, log
 from memlane.disk.log import Position, read_new, read_old, split_lines
 from memlane.disk.names import refuse_link
@@ -128,6 +128,24 @@ class VaultLog:
     def locked(self) -> Iterator[None]:
         """The file's lock between processes. Where there is no file, there is nothing to change: see `make`."""
         with files.locked(self.file) if os.path.isfile(self.file) else nullcontext():
+            yield
+
+    @contextmanager
+    def adding(self, wanted: Callable[[], bool]) -> Iterator[None]:
+        """Hold the lock while something is added. A file that is not there is made first, unless the gate would refuse
+        it all: `wanted` asks it, and what it refuses leaves nothing behind.
+        """
+        if not os.path.lexists(self.file):
+            with self.reading():
+                try:
+                    if wanted():
+                        self.make()
+                except Refused:
+                    if not os.path.lexists(self.file):  # else others came first: it is judged again below
+                        raise
+                finally:
+                    self.forget()
+        with self.changing():
             yield
 
     def make(self) -> None:

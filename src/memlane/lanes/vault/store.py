@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import gate
 from memlane.core.dates import iso, utc_now
-from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, Refused, StorageError
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.disk import files
 from memlane.disk.names import STRAY, is_stray
@@ -110,7 +109,7 @@ class MemoryVault:
     def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Add many in one append. What the gate refuses is reported with its place in `items`; the rest is stored."""
         items = list(items)  # before anything is locked: an iterable may raise, or take its time
-        with self.adding(lambda: bool(self._admit_all(items)[0])):
+        with self.log.adding(lambda: bool(self._admit_all(items)[0])):
             try:
                 stored, errors = self._admit_all(items)
                 self.log.append(*stored.values())
@@ -367,26 +366,8 @@ class MemoryVault:
     def _memory(self, record: Record) -> Memory:
         return to_memory(record, self.log.file)
 
-    @contextmanager
-    def adding(self, wanted: Callable[[], bool]) -> Iterator[None]:
-        """Hold the lock while something is added. A file that is not there is made first, unless the gate would refuse
-        it all: `wanted` asks it, and what it refuses leaves nothing behind.
-        """
-        if not os.path.lexists(self.log.file):
-            with self.log.reading():
-                try:
-                    if wanted():
-                        self.log.make()
-                except Refused:
-                    if not os.path.lexists(self.log.file):  # else others came first: it is judged again below
-                        raise
-                finally:
-                    self.log.forget()
-        with self.log.changing():
-            yield
-
     def _add(self, draft: Draft) -> Record:
-        with self.adding(lambda: bool(self._admitted(draft))):
+        with self.log.adding(lambda: bool(self._admitted(draft))):
             record = self._admitted(draft)
             self.log.append(record)
             return self._lifted(record)
@@ -439,15 +420,9 @@ class MemoryVault:
         extra = {**old.extra, **{name: getattr(draft, name) for name in ("title", "thread") if name in changes}}
         values["extra"] = {name: value for name, value in extra.items() if value is not None}
         record = old.next(**values, updated_at=self._now())
-        record = storable(replace(record, remarks=(*draft.remarks, *self._twins(record))))
+        record = storable(replace(record, remarks=(*draft.remarks, *_twins(record, self.log.known.active.values()))))
         self.log.append(record)
         return self._lifted(record)
-
-    def _twins(self, record: Record) -> Iterator[str]:
-        """A remark for each active memory of the scope that a changed one repeats word for word."""
-        for other in self.log.known.active.values():
-            if other.id != record.id and (other.scope, plain(other.text)) == (record.scope, plain(record.text)):
-                yield f"vault:{other.id} says the same, word for word: delete one of the two"
 
     def _lifted(self, record: Record) -> Record:
         """The record that was just written: somebody wants it, even if the same text was deleted before."""
@@ -504,6 +479,13 @@ def search_score(query: str, text: str) -> float:
     low_query, low_text = query.lower(), text.lower()
     bonus = 0.3 if low_query.strip() in low_text else 0.0
     return len(shared) / len(words) + bonus + 0.4 * SequenceMatcher(None, low_query, low_text).ratio()
+
+
+def _twins(record: Record, others: Iterable[Record]) -> Iterator[str]:
+    """A remark for each memory of the scope that a changed one repeats word for word."""
+    for other in others:
+        if other.id != record.id and (other.scope, plain(other.text)) == (record.scope, plain(record.text)):
+            yield f"vault:{other.id} says the same, word for word: delete one of the two"
 
 
 def _oddity(record: Record, scopes: Sequence[str]) -> str | None:
