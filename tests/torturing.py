@@ -584,8 +584,8 @@ class Worker:
         item = self.journal.items.get(plan.get("id", ""))
         if no.code == "not_found" and plan["verb"] == "restore" and item and item.lane == "vault":
             return {"said": "compacted"}  # compacting the vault takes what was deleted
-        if no.code == "not_found" and item and item.lane == "topics" and "was archived" in str(no):
-            return {"said": "archived"}  # newer entries have taken its place; its text is in the archive
+        if item and item.lane == "topics" and "is archived" in str(no):
+            return {"said": "archived"}  # newer entries have taken its place; it is not changed in the archive
         return {"said": "broken", "why": f"{no.code}: {no}"}
 
     # -- what to do next
