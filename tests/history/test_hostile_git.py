@@ -231,6 +231,36 @@ def test_a_link_at_the_configuration_of_git_is_not_written_through(repo: Path, h
     assert target.read_bytes() == before
 
 
+@pytest.mark.parametrize("kind", ["file", "link", "common"])
+def test_another_repository_that_git_leads_to_is_not_written(repo: Path, run: Run, tmp_path: Path, kind: str) -> None:
+    """An archive may bring a .git that names any repository of the user's."""
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    if kind == "file":
+        (archive / ".git").write_text(f"gitdir: {repo / '.git'}\n")
+    elif kind == "link":
+        (archive / ".git").symlink_to(repo / ".git")
+    else:
+        git(archive, "init", "-q")
+        (archive / ".git/commondir").write_text(f"{repo / '.git'}\n")
+    git(repo, "config", "--remove-section", "merge.memlane-note")
+    before = (repo / ".git/config").read_bytes()
+    result = run("init", archive, "--git")
+    assert (result.code, ".git leads to another repository" in result.err) == (1, True), result
+    assert (repo / ".git/config").read_bytes() == before
+
+
+def test_a_linked_worktree_and_a_submodule_are_taught_to_merge(repo: Path, run: Run, tmp_path: Path) -> None:
+    git(repo, "worktree", "add", "-q", str(tmp_path / "linked"))
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
+    for folder in (tmp_path / "linked", repo / "sub"):
+        git(repo, "config", "--remove-section", "merge.memlane-note")
+        result = run("init", folder, "--git")
+        assert result.code == 0, result
+        assert "merge-driver note" in git(folder, "config", "merge.memlane-note.driver")
+        git(repo, "config", "merge.memlane-note.name", "x")
+
+
 # -- paths
 
 

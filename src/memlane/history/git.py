@@ -270,12 +270,45 @@ def config(folder: Path, key: str) -> str | None:
 
 
 def set_config(folder: Path, key: str, value: str) -> None:
-    """Write a setting into .git/config, which all work trees of a clone share. Raises MemlaneError for a link."""
-    home = os.fsdecode(run(folder, "rev-parse", "--git-common-dir")).removesuffix("\n")
-    file = os.path.join(os.path.realpath(folder), home, "config")
+    """Write a setting into .git/config, which all work trees of a clone share.
+
+    Raises MemlaneError for a link, and for the configuration of a repository that does not know this folder.
+    """
+    own, common = (os.path.join(os.path.realpath(folder), place) for place in _places(folder))
+    if not _knows(folder, own, common):
+        hint = "If it is yours, let .git lie in this folder; else delete .git."
+        raise MemlaneError(".git leads to another repository, which is left alone.", hint=hint, code="git")
+    file = os.path.join(common, "config")
     if os.path.islink(file):
         raise MemlaneError(f"{visible(file)} is a link.", hint="Replace it by the file it points to.", code="git")
     run(folder, "config", "--local", "--replace-all", key, value)
+
+
+def _places(folder: Path) -> tuple[str, str]:
+    """What git keeps of this work tree alone, and what it shares with others."""
+    own, common = (os.fsdecode(run(folder, "rev-parse", f"--git-{name}dir"))[:-1] for name in ("", "common-"))
+    return own, common
+
+
+def _knows(folder: Path, own: str, common: str) -> bool:
+    """Whether a repository is that of a folder: it lies in it, or has it as a work tree or as a submodule.
+
+    An unpacked archive may bring a .git that leads to any repository of the user's.
+    """
+    git = os.path.join(os.path.realpath(folder), ".git")
+    real_own, real_common = os.path.realpath(own), os.path.realpath(common)
+    if real_common == git:
+        return True
+    if real_own == real_common:
+        named = config(folder, "core.worktree")
+        return named is not None and os.path.realpath(os.path.join(real_own, named)) == os.path.dirname(git)
+    try:
+        with open(os.path.join(real_own, "gitdir"), "rb") as file:
+            named = os.fsdecode(file.read(8192)).strip()
+    except OSError:
+        return False
+    inside = os.path.dirname(real_own) == os.path.join(real_common, "worktrees")
+    return inside and os.path.realpath(os.path.join(real_own, named)) == git
 
 
 def ignored(folder: Path, path: str | Path) -> bool:
