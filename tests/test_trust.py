@@ -177,6 +177,14 @@ def test_hooks_do_nothing_and_say_so_when_a_session_starts(
     assert not [path for path in home.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
 
 
+def test_the_name_of_a_folder_does_not_steer_the_terminal_of_a_client(
+    cloned: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = cloned.rename(cloned.with_name("a\x1b]0;b\nc"))
+    note = json.loads(answer(monkeypatch, capsys, odd, "session-start"))["systemMessage"]
+    assert ("a\\u001b]0;b c is not trusted" in note, note.isprintable()) == (True, True)
+
+
 def test_an_endless_configuration_is_not_read(cloned: Path) -> None:
     with open(cloned / "memlane.toml", "ab") as file:
         file.truncate(3 * 1024**3)

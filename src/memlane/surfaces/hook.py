@@ -269,7 +269,9 @@ def _untrusted(event: str, settings: config.Config) -> str:
     """What the user is told when a session starts in a project that is not trusted; hooks do nothing else there."""
     if event != "session-start" or (error := config.distrusted(settings)) is None:
         return ""
-    return f"memlane: {error} Hooks do nothing here. {error.hint}"
+    from memlane.core.invisible import escaped
+
+    return escaped(" ".join(f"memlane: {error} Hooks do nothing here. {error.hint}".split()))  # of a folder's name, too
 
 
 def _reply(client: str, event: str, answer: str, note: str = "") -> str:
