@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 
 from commands import Run
@@ -65,7 +66,7 @@ def probes(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
     def server(project: Path) -> str:
         try:
-            SharedBank(project)._open().get("deploys")
+            anyio.run(SharedBank(project).run, lambda bank: bank.get("deploys"))
         except NotTrusted:
             return "refused"
         except NotEnabled:

@@ -372,6 +372,17 @@ def test_http_answers_beside_more_half_open_connections_than_it_keeps(folder: Pa
             with suppress(ConnectionError):
                 each.sendall(HEAD)
         assert status(f"http://{address[0]}:{address[1]}/mcp") == 200
+        assert sum(map(_is_open, half)) <= 8
+
+
+def _is_open(client: socket.socket) -> bool:
+    client.setblocking(False)
+    try:
+        return client.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
 
 
 def test_another_host_than_loopback_needs_a_token(folder: Path) -> None:

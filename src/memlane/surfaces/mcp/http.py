@@ -75,7 +75,7 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             sending = [each for each in self.connections if isinstance(each, _Connection) and each._deadline]
-            min(sending, key=_Connection._ends, default=self).transport.abort()
+            min(sending, key=_Connection._ends, default=self)._drop()
         self._expect_request()
 
     def data_received(self, data: bytes) -> None:
@@ -91,7 +91,12 @@ class _Connection(H11Protocol):
 
     def _expect_request(self) -> None:
         if self._deadline is None and not self.transport.is_closing():
-            self._deadline = self.loop.call_later(REQUEST_TIME, self.transport.abort)
+            self._deadline = self.loop.call_later(REQUEST_TIME, self._drop)
+
+    def _drop(self) -> None:
+        self._stop_waiting()
+        self.connections.discard(self)  # at once: many may come before the loop tells us that it is lost
+        self.transport.abort()
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
