@@ -246,23 +246,54 @@ def test_a_bank_that_was_copied_makes_its_own_index(bank: Bank, tmp_path: Path) 
     assert (tmp_path / "copy/.memories/indices/index.db").read_bytes() != before
 
 
-def test_processes_that_make_the_index_at_once_end_with_one(bank: Bank) -> None:
+TOGETHER = """
+import sys
+from memlane import Bank
+from memlane.index import store  # so that nobody is late
+bank = Bank.open(".")
+print("ready", flush=True)
+sys.stdin.readline()
+print(len(bank.search("tuna", 99)), bank.index.complete)
+"""
+
+
+@pytest.mark.parametrize("before", ["nothing", "damaged", "foreign", "deleted"])
+def test_processes_that_make_the_index_at_once_end_with_one(bank: Bank, before: str) -> None:
+    """Eight begin at the same moment: none fails, one makes the index, and its seal is the one that stays."""
     for number in range(60):
         (bank.root / f"n{number}.md").write_text(f"about tuna {number}")
-    path = bank.index_file.path
-    path.parent.mkdir()
-    path.write_bytes(b"SQLite format 3\0" + b"x" * 9000)
-    command = [sys.executable, "-m", "memlane", "search", "tuna", "-n", "99", "--json"]
+    path, token = bank.index_file.path, bank.index_file.token_file
+    assert token
+    if before == "damaged":
+        path.parent.mkdir()
+        path.write_bytes(b"SQLite format 3\0" + b"x" * 9000)
+    elif before != "nothing":
+        bank.search("tuna")
+        bank.close()
+        (token if before == "foreign" else path).unlink()
     started = [
-        subprocess.Popen(command, cwd=bank.config.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(4)
+        subprocess.Popen(
+            [sys.executable, "-c", TOGETHER],
+            cwd=bank.config.project,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(8)
     ]
+    assert [process.stdout and process.stdout.readline() for process in started] == ["ready\n"] * 8
+    for process in started:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
     ended = [process.communicate() for process in started]
-    assert [len(json.loads(out)) for out, _ in ended] == [61] * 4
-    assert "".join(err for _, err in ended).count("made anew") == 1
-    first = path.stat().st_ino
+    assert [out for out, _ in ended] == ["61 True\n"] * 8
+    anew = ["memlane: the index is damaged, old or not made here, and is made anew\n"]
+    assert [err for _, err in ended if err] == (anew if before in ("damaged", "foreign") else [])
+    first = (path.stat().st_ino, token.read_bytes())
     assert len(Bank.open(bank.config.project).search("tuna", 99)) == 61
-    assert path.stat().st_ino == first
+    assert (path.stat().st_ino, token.read_bytes()) == first
 
 
 # -- damage under a running program
