@@ -28,7 +28,9 @@ This page is made from the commands by `python scripts/cli_reference.py`; `memla
 - **`--json`** prints the same shapes as the Python values' `to_dict()`. An error is then
   `{"error": {"code": …, "message": …, "hint": …}}` on stderr; a refusal also has the `check` that refused.
 - **Exit codes**: 0 ok, 1 error, 2 usage, 3 not found, 4 refused by the gate, 5 conflict, 6 problems found, 130 Ctrl-C.
-- **Ids** are `<lane>:<native id>`; the part after the colon will do where it is unambiguous.
+- **Ids** are `<lane>:<native id>`. Wherever an id is asked for, anything that memlane prints of a memory will do: the
+  part after the colon, a path, a file's name, a title. What fits several is an error that names them (`ambiguous`), and
+  a name that is nearly right is answered with the three nearest, in JSON under `near`.
 - **Ctrl-C** leaves everything consistent: what was acknowledged is stored, what was not is not.
 - **TAB** completes commands, options, ids and tags: see [completion](#memlane-completion).
 - A text argument may be `-`: then it is read from standard input.

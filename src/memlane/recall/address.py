@@ -262,7 +262,7 @@ def _paths(bank: Bank, plain: str) -> list[str]:
     found: dict[str, None] = {}
     for name in dict.fromkeys((plain, placeless(plain))) if "\0" not in plain else ():
         for relative in (name, *_within_project(bank, name)):
-            for folder in folders:
+            for folder in folders if ".." not in name.split("/") else [os.getcwd()]:
                 path = os.path.normpath(os.path.join(folder, relative))
                 found |= dict.fromkeys((path, f"{path}.md"))
     return [path for path in found if any(_is_below(path, root) for root in roots)]

@@ -128,3 +128,9 @@ def test_a_file_where_a_topics_folder_should_be_is_an_error(lane: TopicLane) -> 
     (lane.root / "auth").write_text("in the way")
     with pytest.raises(StorageError):
         lane.store("auth/x", "text")
+
+
+@pytest.mark.parametrize("name", ["auth/oauth2", "topics:auth/oauth2", "topics:auth/oauth2/2025-01-10-late"])
+def test_the_id_of_an_entry_loads_its_topic(lane: TopicLane, name: str) -> None:
+    stored = lane.store("auth/oauth2", "It came too late.", title="Late", date="2025-01-10")
+    assert [entry.id for entry in lane.load(name)] == [stored.entry.id]

@@ -39,6 +39,14 @@ def split(topic: str) -> tuple[str, str]:
     return parts[0], parts[1] if len(parts) == 2 else GENERAL
 
 
+def topic_in(id: str) -> str:
+    """The topic in the id of an entry, `topics:auth/oauth2/2025-01-10-title`; a topic as it is."""
+    match isinstance(id, str) and id.removeprefix("topics:").split("/"):
+        case [topic, subtopic] | [topic, subtopic, _]:
+            return f"{topic}/{subtopic}"
+    return id
+
+
 def names(draft: Draft) -> tuple[str, str]:
     """Topic and sub-topic that a draft names. Raises InvalidInput."""
     topic = draft.fields.get("topic")

@@ -156,8 +156,11 @@ class TopicLane:
         return ids.searched(self.folder, (hit.entry for hit in hits[: max(limit, 0)]))
 
     def load(self, topic: str) -> list[Entry]:
-        """The entries of `topic/subtopic`, in the order of the file; [] when there is none. Counts the access."""
-        names = drafts.split(topic)
+        """The entries of `topic/subtopic`, in the order of the file; [] when there is none. Counts the access.
+
+        The id of an entry stands for the topic that it is in.
+        """
+        names = drafts.split(drafts.topic_in(topic))
         if names[0].casefold() in RESERVED:
             return []
         path = self.folder.path(*names)

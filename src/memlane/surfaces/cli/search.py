@@ -53,12 +53,15 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
 @limit_option(5)
 @with_bank
 def links(bank: Bank, target: str, query: str, limit: int, as_json: bool) -> None:
-    """List the memories that link to TARGET.
+    """List the memories that link to TARGET: a file by any path, or a memory by any name.
 
     \b
     $ memlane links src/auth.py --query "refactor plans"
+    $ memlane links notes:deploy-day
     """
     linked = bank.linked(target, query, limit)
+    if not linked:
+        say("nothing links to it")
     print_result(linked, as_json, ((link.memory.id, link.edge_type, link.anchor_context) for link in linked))
 
 
