@@ -12,7 +12,9 @@ from conftest import tree
 from layer_samples import PROFILE, REVIEWS, STAMP, entry, memories, place
 from layer_samples import clock as clock
 from layer_samples import store as store
-from memlane.core.errors import InvalidInput
+from memlane.core.errors import AlreadyExists, InvalidInput
+from memlane.core.model import Memory
+from memlane.lanes import scan
 from memlane.lanes.layers.entries import path_of
 from memlane.lanes.layers.store import MemoryStore
 
@@ -76,7 +78,7 @@ def test_the_default_root_is_the_seeds(tmp_path: Path, monkeypatch: pytest.Monke
         "other/a/b",
         "agent//x",
         "agent/../x",
-        "agent/a/x y",
+        "agent/a/ x",
         "/agent/a/x",
         None,
     ],
@@ -124,7 +126,7 @@ def test_structural_files_are_not_touched(store: MemoryStore, call: Callable[...
     assert tree(store.root) == before
 
 
-BAD_NAMES = ["..", "../x", "a/b", "a\\b", "", ".hidden", "/etc", "a b", "a\0b", "-x", "é", "x" * 300, "nul", "indices"]
+BAD_NAMES = ["..", "../x", "a/b", "a\\b", "", ".hidden", "/etc", " a", "a\0b", "-x", "a~b", "x" * 300, "nul", "indices"]
 
 
 @pytest.mark.parametrize("bad", BAD_NAMES)
@@ -154,3 +156,22 @@ def test_a_link_out_of_the_store_is_not_followed(store: MemoryStore, tmp_path: P
             call()
     assert store.search("secret") == {"matches": []}
     assert tree(outside) == {"secret.md": b"secret"}
+
+
+@pytest.mark.parametrize("name", ["My Project", "проект", "日本語", "café", "App (v2)", "C++ & Rust"])
+def test_a_project_may_be_called_what_its_folder_or_repository_is_called(store: MemoryStore, name: str) -> None:
+    id = f"skill-specific/review/{name}/known issues"
+    store.create(entry("skill-specific/review/p/x") | {"projectName": name, "fileType": "known issues"})
+    found = store.get_skill_memory("review", name)
+    assert [(item.id, item.project_name, item.file_type) for item in found] == [(id, name, "known issues")]
+    assert store.append(id, "More.")["id"] == id
+    assert [item.id for item in scan(store) if isinstance(item, Memory)] == [f"layers:{id}"]
+    assert [match["id"] for match in store.search("More", project_name=name)["matches"]] == [id]
+
+
+def test_two_spellings_of_one_name_are_one_name(store: MemoryStore) -> None:
+    """Composed and decomposed letters, which some file systems cannot tell apart."""
+    store.create(entry("shared-project/p/x") | {"projectName": "cafe\u0301"})
+    assert [path.name for path in (store.root / "projects").iterdir()] == ["caf\u00e9"]
+    with pytest.raises(AlreadyExists):
+        store.create(entry("shared-project/p/x") | {"projectName": "Caf\u00e9"})

@@ -56,6 +56,17 @@ def test_the_staleness_report_says_what_read_says(store: MemoryStore, text: str)
     assert [row["updatedAt"] for row in store.get_staleness_report()[found.staleness]] == [found.updated_at]
 
 
+def test_search_reads_the_files_beside_the_layers_too(store: MemoryStore) -> None:
+    """S004-39: all but index.md, in a store with the files that say how it is kept."""
+    for name in ("index", "lifecycle", "quality_guidance", "README", "drafts/deep/idea"):
+        place(store, f"{name}.md", "needle\n")
+    place(store, "projects/a/x.md", "needle\n")
+    assert [match["id"] for match in store.search("needle")["matches"]] == [
+        "README", "lifecycle", "quality_guidance", "drafts/deep/idea", "shared-project/a/x",
+    ]  # fmt: skip
+    assert [match["id"] for match in store.search("needle", project_name="a")["matches"]] == ["shared-project/a/x"]
+
+
 def test_search_shows_two_lines_around(store: MemoryStore) -> None:
     """S004-38: fewer at the ends of the file; line numbers are the file's."""
     place(store, "projects/a/x.md", "needle\n2\n3\n4\nneedle 5\n6\n7\n8\n")

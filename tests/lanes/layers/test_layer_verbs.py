@@ -38,15 +38,21 @@ def test_a_memory_says_what_the_layer_knows(store: MemoryStore) -> None:
 
 def test_scan_finds_memories_and_archives_and_reports_the_rest(filled: MemoryStore) -> None:
     place(filled, "projects/stray.md", "x")
-    place(filled, "projects/my api/x.md", "x")
+    place(filled, "projects/my-api/deep/x.md", "x")
+    place(filled, "plan.md", "x")
+    place(filled, "drafts/a.md", "x")
+    for name in ("lifecycle", "quality_guidance", "index", "README", "skills/README"):
+        place(filled, f"{name}.md", "x")
     place(filled, "agents/zeus/broken.md", "").write_bytes(b"ok\n\xff")
     found = list(scan(filled))
     archived = [item.id for item in found if isinstance(item, Memory) and item.status == "archived"]
     problems = {item.path.name: (item.why, item.line) for item in found if isinstance(item, Problem)}
-    assert (len(found), archived) == (15, [f"layers:{REVIEWS}_archive"])
+    assert (len(found), archived) == (17, [f"layers:{REVIEWS}_archive"])
     assert problems == {
         "stray.md": ("is not named as memories in projects are; move or rename it", None),
         "x.md": ("is not named as memories in projects are; move or rename it", None),
+        "plan.md": ("lies in no layer and is not read; memories are in projects, skills, commands, agents", None),
+        "a.md": ("lies in no layer and is not read; memories are in projects, skills, commands, agents", None),
         "broken.md": ("is not UTF-8 text; save it as UTF-8", 2),
     }
 
@@ -74,7 +80,7 @@ def test_put_finds_the_place_of_a_draft(store: MemoryStore, draft: Draft, id: st
     [
         Draft("T", type="x"),
         Draft("T", fields={"project": "p"}),
-        Draft("T", title="日本", fields={"project": "p"}),
+        Draft("T", title="…", fields={"project": "p"}),
         Draft("T", type="x", fields={"project": "p", "mood": "good"}),
     ],
 )

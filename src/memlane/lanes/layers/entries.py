@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import date
@@ -12,6 +11,7 @@ from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.markdown import first_heading
 from memlane.core.model import Memory
+from memlane.disk.names import safe_parts
 from memlane.lanes.layers import aging
 from memlane.lanes.layers.usage import Usage
 
@@ -29,7 +29,6 @@ LAYERS = {
 }
 LAYER_OF = {layer.folder: name for name, layer in LAYERS.items()}
 SCOPES = ("project", "skill", "all")
-NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _DEPTH = {name: len(layer.names) + 2 for name, layer in LAYERS.items()}
 _SAMPLES = {
     "project_name": "my-api", "skill_name": "python-code-review", "command_name": "analyze", "agent_name": "hephaestus",
@@ -76,12 +75,23 @@ def layer_named(name: Any) -> Layer:
 
 
 def checked(name: Any) -> str:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not is_name(name):
         raise InvalidInput(
             "A name of a project, skill, agent or file type is empty or has characters that it may not have.",
-            hint="Use letters, digits, '.', '_' and '-', and start with a letter or digit.",
+            hint="Use letters and digits of any alphabet, spaces, '.', '_' and '-', and start with a letter or digit.",
         )
-    return name
+    return str(name)
+
+
+def is_name(name: Any) -> bool:
+    """Whether a project, skill, agent or file type may have this name: that of a folder or repository, as it is."""
+    if not isinstance(name, str) or "/" in name or "~" in name or not name[:1].isalnum():
+        return False
+    try:
+        safe_parts(name)
+    except InvalidInput:
+        return False
+    return True
 
 
 def id_for(values: Mapping[str, Any]) -> str:
@@ -90,11 +100,14 @@ def id_for(values: Mapping[str, Any]) -> str:
     for name, sample in _SAMPLES.items():
         value = values.get(name)
         if value is None and name in layer.names:
-            raise InvalidInput(f"The layer {values['layer']} needs a {name}.", hint=f"Give {name}, such as {sample}.")
+            raise InvalidInput(
+                f"The layer {values['layer']} needs the name of its {name.removesuffix('_name')}.",
+                hint=f"Name it, such as {sample}.",
+            )
         if value or name in layer.names:
             checked(value)
     if values.get("file_type") in (None, ""):
-        raise InvalidInput("The memory needs a file type.", hint="Give file_type, such as known_issues.")
+        raise InvalidInput("The memory needs a file type.", hint="Name it, such as known_issues.")
     return "/".join((values["layer"], *(values[name] for name in layer.names), checked(values["file_type"])))
 
 
@@ -112,7 +125,7 @@ def path_of(id: Any) -> str:
 
 def _is_id(id: str) -> bool:
     parts = id.split("/")
-    return len(parts) == _DEPTH.get(parts[0]) and all(map(NAME.fullmatch, parts))
+    return len(parts) == _DEPTH.get(parts[0]) and all(map(is_name, parts))
 
 
 def id_of(relative: str) -> str | None:
@@ -124,9 +137,10 @@ def id_of(relative: str) -> str | None:
 
 def names_of(id: str) -> dict[str, str]:
     """layer, project_name …, file_type of an id; {} for the id of a file outside the layers."""
-    layer, *names, file_type = id.split("/")
-    if len(names) + 2 != _DEPTH.get(layer):
+    layer, *names = id.split("/")
+    if len(names) + 1 != _DEPTH.get(layer):
         return {}
+    *names, file_type = names
     return {"layer": layer, **dict(zip(LAYERS[layer].names, names, strict=True)), "file_type": file_type}
 
 

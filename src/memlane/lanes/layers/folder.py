@@ -12,7 +12,7 @@ from memlane import gate
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Problem
 from memlane.disk import files, trash
-from memlane.disk.names import inside, safe_parts
+from memlane.disk.names import folded, inside, safe_parts
 from memlane.lanes import readable
 from memlane.lanes.layers import aging
 from memlane.lanes.layers.entries import id_of, path_of, type_of
@@ -72,24 +72,24 @@ class Folder:
         _refuse_structural(id)
         if taken := self._namesake(path):
             raise AlreadyExists(
-                f"{gate.shown(taken)} differs only in case, which some file systems cannot tell apart.",
+                f"{gate.shown(taken)} differs only in case or Unicode form, which some file systems cannot tell apart.",
                 hint="Use that name.",
             )
         try:
             files.create(path, data)
         except AlreadyExists:
             raise AlreadyExists(
-                f"The memory already exists: {gate.shown(id)}", hint="Use update() or append()."
+                f"The memory already exists: {gate.shown(id)}", hint="Update it, or append to it."
             ) from None
         return text
 
     def _namesake(self, path: str) -> str | None:
-        """The name that differs only in case from the first new one on this path. Ids are ASCII."""
+        """The name that differs only in case or Unicode form from the first new one on this path."""
         while not os.path.isdir(os.path.dirname(path)):
             path = os.path.dirname(path)
         folder, name = os.path.split(path)
         siblings = names_in(folder) if path.startswith(self._home + os.sep) else []
-        return next((other for other in siblings if other.lower() == name.lower() and other != name), None)
+        return next((other for other in siblings if folded(other) == folded(name) and other != name), None)
 
     def rewrite(
         self, path: str, old: str, text: str, before: str = "", pruned: aging.Pruned | None = None

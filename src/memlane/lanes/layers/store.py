@@ -19,6 +19,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 from memlane import gate
 from memlane.core.dates import moment, utc_now
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from memlane.lanes.layers.answers import LayerAnswers
 
 TIMINGS = ("after_append", "before_append")
+_NO_LAYER = f"lies in no layer and is not read; memories are in {', '.join(entries.LAYER_OF)}"
 CONTEXT = 2  # lines shown around a line that search found
 
 
@@ -72,7 +74,7 @@ class MemoryStore:
     def create(self, entry: Mapping[str, Any] | MemoryEntry) -> dict[str, Any]:
         """Write a new memory below today's Last Updated line. Raises AlreadyExists, InvalidInput, Refused."""
         values = entries.entry_values(entry)
-        id = id_for(values)
+        id = normalize("NFC", id_for(values))
         if values.get("id") not in (None, "", id):
             raise InvalidInput(
                 "The id does not fit the layer and the names.", code="invalid_id", hint="Leave the id out."
@@ -155,7 +157,7 @@ class MemoryStore:
         commands = self._entries("command", project_name, archives=include_archives)
         skills: dict[str, list[MemoryEntry]] = {}
         folder = os.path.join(self.root, entries.LAYERS["skill-specific"].folder)
-        for skill in filter(entries.NAME.fullmatch, names_in(folder)):
+        for skill in filter(entries.is_name, names_in(folder)):
             with suppress(InvalidInput):  # a link out of the store
                 if loaded := self._entries("skill-specific", skill, project_name, archives=include_archives):
                     skills[skill] = loaded
@@ -270,8 +272,6 @@ class MemoryStore:
         for path in files.walk(self.root):
             relative = self.folder.below(os.fspath(path.path) if isinstance(path, Problem) else path)
             folder, _, _ = relative.partition("/")
-            if folder not in entries.LAYER_OF:
-                continue
             if isinstance(path, Problem):
                 yield path
                 continue
@@ -279,7 +279,10 @@ class MemoryStore:
             if name[:-3] in STRUCTURAL:
                 continue
             if not id_of(relative):
-                yield Problem(Path(path), f"is not named as memories in {folder} are; move or rename it")
+                if name.lower() != "readme.md":  # it speaks of the folder
+                    is_layer = folder in entries.LAYER_OF
+                    why = f"is not named as memories in {folder} are; move or rename it" if is_layer else _NO_LAYER
+                    yield Problem(Path(path), why)
                 continue
             if parent != entered and (problem := self.side_files.problem(parent)):
                 yield problem
@@ -303,7 +306,7 @@ class MemoryStore:
         values["layer"] = values.get("layer") or draft.scope or "shared-project"
         values["file_type"] = values.get("file_type") or draft.type or slug(draft.title or "").replace("-", "_")
         draft = gate.admit(self.checks, draft, self)
-        id = id_for(values)
+        id = normalize("NFC", id_for(values))
         lifted = self._create(id, draft)
         lost = [name for name in ("tags", "thread") if getattr(draft, name)]
         remarks = (f"the layers lane keeps no {' and no '.join(lost)}",) if lost else ()
@@ -363,7 +366,7 @@ class MemoryStore:
         loaded = []
         for name in names_in(folder):
             stem, suffix = os.path.splitext(name)
-            if suffix != ".md" or stem == "index" or not entries.NAME.fullmatch(stem):
+            if suffix != ".md" or stem == "index" or not entries.is_name(stem):
                 continue
             if stem.endswith(aging.ARCHIVE) and not archives:
                 continue
