@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import tree, trusted
-from memlane import Bank, ConfigError, NotEnabled, NotTrusted, StorageError, config
+from memlane import Bank, ConfigError, NotEnabled, NotTrusted, StorageError, TopicLane, config
 from memlane.exchange import adopt
 
 
@@ -70,14 +70,47 @@ def test_a_bank_can_be_switched_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["~/elsewhere", "../elsewhere"])
-def test_an_external_path_moves_the_whole_bank(tmp_path: Path, home: Path, path: str) -> None:
-    """S000-20, S000-21: absolute, relative to the project, or from the home folder."""
+@pytest.mark.parametrize("other", ["", '[directory_structure]\nmemory_path = "own"\n'])
+def test_an_external_path_holds_the_whole_memory(tmp_path: Path, home: Path, path: str, other: str) -> None:
+    """S000-20, S000-21, S000-23, S000-25: topics as the lane alone has them, the rest in a hidden folder of it."""
     project = tmp_path / "project"
-    write(project / "memlane.toml", f'[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "{path}"\n')
-    memory = Bank.open(project).add("text")
-    expected = (home if path.startswith("~") else tmp_path) / "elsewhere"
-    assert memory.path.resolve().parent == expected.resolve()
+    external = f'[memory_configuration]\nexternal_path = "{path}"\n'
+    write(project / "memlane.toml", f"[memory]\nenabled = true\n{other}{external}")
+    with Bank.open(project) as bank:
+        note = bank.add("text")
+        bank.topics.store("auth/oauth2", "Refresh fails on Mondays.")
+        bank.add("Rolled.", lane="vault")
+        expected = (home if path.startswith("~") else tmp_path) / "elsewhere"
+        assert note.path.resolve().parent == expected.resolve() / ".memories"
+        assert bank.topics.root.resolve() == expected.resolve()
+        assert sorted(memory.lane for memory in bank.list()) == ["notes", "topics", "vault"]
+        assert list(bank.problems()) == []
     assert list(tree(project)) == ["memlane.toml"]
+    assert {"auth/oauth2.md", "index.md", ".memories/vault.jsonl"} <= set(tree(expected))
+
+
+def test_a_store_of_topics_at_an_external_path_is_read_as_topics(tmp_path: Path) -> None:
+    """S000-20, S000-26: a store that is already there is the one that is used."""
+    lane = TopicLane(tmp_path / "store")
+    lane.store("system/task-tools", "Hooks run before tools.", date="2025-01-10")
+    write(tmp_path / "p/memlane.toml", '[memory]\nenabled=true\n[memory_configuration]\nexternal_path = "../store"\n')
+    with Bank.open(tmp_path / "p") as bank:
+        assert [(hit.memory.lane, hit.memory.text) for hit in bank.search("hooks tools")] == [
+            ("topics", "**Context:** ad-hoc\n**Problem:** Hooks run before tools.")
+        ]
+        bank.topics.store("system/task-tools", "They run after them, too.")
+        assert len(bank.topics.load("system/task-tools")) == 2
+    assert not (tmp_path / "store/topics").exists()
+
+
+def test_an_external_folder_that_is_a_bank_stays_one(tmp_path: Path) -> None:
+    """Its folder was the bank itself before topics were kept there."""
+    write(tmp_path / "elsewhere/vault.jsonl", "")
+    write(tmp_path / "elsewhere/topics/auth/oauth2.md", "## 2025-01-10: Old\n**Problem**: It broke.\n")
+    write(tmp_path / "elsewhere/day.md", "Deploys go out on Tuesdays.\n")
+    write(tmp_path / "p/memlane.toml", '[memory]\nenabled=true\n[memory_configuration]\nexternal_path="../elsewhere"\n')
+    with Bank.open(tmp_path / "p") as bank:
+        assert sorted(memory.id for memory in bank.list()) == ["notes:day", "topics:auth/oauth2/2025-01-10-old"]
 
 
 def test_settings_can_be_given_in_python(tmp_path: Path) -> None:

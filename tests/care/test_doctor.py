@@ -755,6 +755,7 @@ def test_the_page_lists_every_check() -> None:
 def test_a_bank_that_is_the_projects_folder_is_the_projects(run: Run, tmp_path: Path) -> None:
     (tmp_path / "memlane.toml").write_text('[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "."\n')
     trusted(tmp_path / "memlane.toml")
+    (tmp_path / "vault.jsonl").touch()
     tmp_path.chmod(0o755)
     run("add", "Deploys go out on Tuesdays.", "--title", "day")
     assert "[exposed]" not in run("doctor").err + run("doctor").out

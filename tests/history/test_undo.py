@@ -236,6 +236,7 @@ def test_a_forged_journal_reaches_nothing_of_gits(run: Run, tmp_path: Path) -> N
     """Where the bank is the top of a repository, .git is below it, and with it the hooks that git runs."""
     (tmp_path / "memlane.toml").write_text('[memory]\nenabled = true\n[memory_configuration]\nexternal_path = "."\n')
     trusted(tmp_path / "memlane.toml")
+    (tmp_path / "vault.jsonl").touch()
     (tmp_path / ".git/hooks").mkdir(parents=True)
     entry = {"path": ".git/hooks/post-checkout", "was": HASH, "copy": "1.md", "now": None}
     _forged(Bank.open(tmp_path), '{"what":"upkeep"}', json.dumps(entry))

@@ -90,8 +90,8 @@ def enabled(inventory: Inventory) -> Iterator[Sign]:
 
 def missing(inventory: Inventory) -> Iterator[Sign]:
     settings = inventory.bank.config
-    external = {"memory_configuration.external_path": settings.root}
-    for key, path in (external | {f"lanes.{name}": settings.lane_root(name) for name in NAMES}).items():
+    for key in ("memory_configuration.external_path", *(f"lanes.{name}" for name in NAMES)):
+        path = settings.resolve(settings.values.get(key) or "")
         if settings.values.get(key) and not os.path.lexists(path):
             source = settings.sources[key]
             yield os.fspath(path), f"is not there, but {key} names it", f"Put it back, or correct {key} in {source}."

@@ -26,6 +26,7 @@ from memlane.core.toml import load_toml
 from memlane.disk import files
 from memlane.gate import shown
 from memlane.lanes import LANES, NAMES
+from memlane.lanes.topics import base
 
 if TYPE_CHECKING:
     from memlane.disk.forgotten import ForgottenTexts
@@ -64,9 +65,11 @@ SETTINGS = (
     Setting("memory.storage_strategy", ("project", "user"), "project", what=".memories/ here, or the user's folder"),
     Setting("memory.recency_boost_days", int, 7, least=0, what="how long a memory counts as recent"),
     Setting("memory.recency_boost_factor", float, 1.2, least=1.0, what="what a recent memory's score is multiplied by"),
-    Setting("memory_configuration.external_path", str, "", what="keep the bank's folder here instead"),
+    Setting(
+        "memory_configuration.external_path", str, "", what="keep topics in this folder, the rest in its .memories"
+    ),
     *(Setting(f"lanes.{name}", str, "", what=f"where the {name} are, when not in the bank's folder") for name in NAMES),
-    Setting("directory_structure.memory_path", str, "", what="seed 000's key: as lanes.topics"),
+    Setting("directory_structure.memory_path", str, "", what="as lanes.topics, where there is no external_path"),
     Setting("vault.max_active", int, 100, least=1, what="how many active records the vault takes"),
     Setting("vault.token_overlap_threshold", float, 0.60, least=0.0, most=1.0, what="word overlap of a duplicate"),
     Setting("vault.scopes", list, ["shared", "orion", "elysia"], what="the scopes a vault record may have"),
@@ -106,6 +109,7 @@ class Config:
     sources: Mapping[str, str]  # for each key the deciding source: "flag", a variable, a file's path or "default"
     allow: tuple[str, ...] = ()  # fingerprints of accepted findings, from all files
     distrust: str = ""  # why the project's configuration does not count; "" when it does
+    folder: Path | None = None  # the bank's folder, where it is not what the settings say: a copy of the past
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -118,17 +122,26 @@ class Config:
     @property
     def root(self) -> Path:
         """The bank's folder."""
-        external = self["memory_configuration.external_path"]
-        if external:
-            return self.resolve(external)
+        if self.folder:
+            return self.folder
+        if external := self._external:
+            return external if _is_bank(external) else external / FOLDER
         if self["memory.storage_strategy"] == "user" or self.project is None:
             return user_bank()
         return self.project / FOLDER
 
     def lane_root(self, lane: str) -> Path:
         """Where a lane's files are: as configured, else at its place in the bank's folder."""
-        configured = self.values.get(f"lanes.{lane}") or (lane == "topics" and self["directory_structure.memory_path"])
+        configured = self.values.get(f"lanes.{lane}")
+        if lane == "topics" and not configured and not (self._external and _is_bank(self._external)):
+            configured = base.configured(self.values)
         return self.resolve(configured) if configured else self.root / LANES[lane].place
+
+    @property
+    def _external(self) -> Path | None:
+        """The folder outside the project that its memory is in, if there is one."""
+        external = self["memory_configuration.external_path"]
+        return self.resolve(external) if external else None
 
     def take_root(self) -> None:
         """Let no link lead out of the project, nor out of what the configuration names outside it."""
@@ -161,6 +174,11 @@ class Config:
                 for key in sorted(self.values)
             },
         }
+
+
+def _is_bank(folder: Path) -> bool:
+    """Whether a folder is itself a bank, as an external one once was: no store of topics has such files."""
+    return any(os.path.lexists(folder / name) for name in ("indices", "vault.jsonl", "tombstones.jsonl"))
 
 
 # -- loading: which source decides
@@ -441,11 +459,17 @@ def _refuse_overlaps(config: Config) -> None:
     roots = {name: config.lane_root(name) for name in NAMES}
     for name, root in roots.items():
         for other, place in roots.items():
-            if (name < other and root == place) or (name != "notes" and name != other and root in place.parents):
+            within = name not in ("notes", other) and root in place.parents and not _is_hidden(place, root)
+            if (name < other and root == place) or within:
                 raise ConfigError(
                     f"The lanes {name} and {other} overlap: {root} and {place}.",
                     hint=f"Give lanes.{other} a folder of its own in {config.sources[f'lanes.{other}']}.",
                 )
+
+
+def _is_hidden(place: Path, root: Path) -> bool:
+    """Whether a place is in a hidden folder below root, which no lane looks into."""
+    return any(part.startswith(".") for part in place.relative_to(root).parts)
 
 
 # -- the profile of an agent

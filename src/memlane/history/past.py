@@ -28,7 +28,6 @@ from memlane.lanes import NAMES, Lane
 
 MAX_FILES, MAX_BYTES = 100_000, 1024**3  # that a copy of the past may have
 _PAGE_BYTES = 64 * 1024 * 1024  # of contents that the log has in memory, unless one commit has more
-_EXTERNAL = "memory_configuration.external_path"
 _READS = frozenset(
     {
         "name", "root", "path", "checks", "files", "parse", "fetch", "removed",  # of every lane
@@ -150,7 +149,7 @@ def _places(settings: Config, top: Path) -> dict[str, str]:
 def _moved(settings: Config, places: Mapping[str, str], folder: Path) -> Config:
     """The settings of the same bank in another folder."""
     moved = {f"lanes.{name}": os.fspath(folder / place) for name, place in places.items() if name}
-    return replace(settings, values={**settings.values, **moved, _EXTERNAL: os.fspath(folder / places[""])})
+    return replace(settings, values={**settings.values, **moved}, folder=folder / places[""])
 
 
 def _is_memory(path: str, places: Mapping[str, str]) -> bool:

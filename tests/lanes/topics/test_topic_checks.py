@@ -71,7 +71,8 @@ def test_the_words_of_a_refusal(lane: TopicLane) -> None:
     assert caught.value.to_dict() == {
         "code": "SECURITY_VIOLATION",
         "message": "Security violation: Cannot store sensitive data",
-        "hint": "It matches 'key', 'api_key'. Store the location or method of access instead of the value.",
+        "hint": "It matches 'key', 'api_key'. Store the location or method of access instead of the value. "
+        'Where the word is harmless: topics.security = "smart" refuses only what is shaped like a secret.',
         "check": "blocked_words",
         "patterns": ["key", "api_key"],
     }
@@ -157,3 +158,17 @@ def test_the_seeds_check_comes_first_and_describes_itself(lane: TopicLane) -> No
 def test_unknown_security_mode_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         TopicLane(tmp_path, security="none")
+
+
+@pytest.mark.parametrize("topic", ["system/task-tools", "risk-review", "desk-setup/keyboard", "auth/token-bucket"])
+def test_a_topics_name_is_no_content(lane: TopicLane, topic: str) -> None:
+    """S000-19: title, context, problem, solution and code are scanned; a name with a word of the list is a name."""
+    stored = lane.store(topic, "A harmless entry.")
+    assert lane.put(Draft("Another one.", scope=topic)).fields["topic"] == stored.entry.topic
+    assert len(lane.load(topic)) == 2
+
+
+def test_a_secret_as_a_topics_name_is_refused(lane: TopicLane) -> None:
+    with pytest.raises(Refused):
+        lane.store("ghp_" + "xK7pQ2mZ9wL4vB8nT1cR6yJ3sD5fG0hA2eU7", "A harmless entry.")
+    assert not lane.root.exists()

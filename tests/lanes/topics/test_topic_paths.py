@@ -10,7 +10,6 @@ import pytest
 from conftest import Clock, tree
 from memlane import AlreadyExists, InvalidInput, TopicLane
 from memlane.core.errors import ConfigError, StorageError
-from memlane.lanes.topics.store import base_path
 from topic_samples import fill, write
 from topic_samples import lane as lane
 
@@ -31,30 +30,33 @@ def test_an_external_path_holds_all_files(tmp_path: Path, clock: Clock) -> None:
 
 def test_a_tilde_is_the_home_folder(home: Path, tmp_path: Path) -> None:
     """S000-21"""
-    assert base_path(tmp_path, {"memory_configuration.external_path": "~/memory"}) == home / "memory"
+    assert TopicLane.resolve(tmp_path, {"memory_configuration.external_path": "~/memory"}).root == home / "memory"
 
 
 def test_an_external_folder_is_created(tmp_path: Path) -> None:
     """S000-22"""
-    base_path(tmp_path, {"memory_configuration": {"external_path": str(tmp_path / "new" / "folder")}})
+    TopicLane.resolve(tmp_path, {"memory_configuration": {"external_path": str(tmp_path / "new" / "folder")}})
     assert (tmp_path / "new" / "folder").is_dir()
 
 
 @pytest.mark.parametrize("config", [None, {}, {"memory_configuration": {}}, {"memory_configuration": None}])
 def test_the_default_is_memory_in_the_project(tmp_path: Path, config: Any) -> None:
     """S000-24"""
-    assert base_path(tmp_path, config) == tmp_path / "memory"
+    assert TopicLane.resolve(tmp_path, config).root == tmp_path / "memory"
     assert tree(tmp_path) == {}
 
 
 def test_a_configured_memory_path_is_used(tmp_path: Path) -> None:
     """S000-25"""
-    assert base_path(tmp_path, {"directory_structure": {"memory_path": "docs/memory"}}) == tmp_path / "docs" / "memory"
+    assert (
+        TopicLane.resolve(tmp_path, {"directory_structure": {"memory_path": "docs/memory"}}).root
+        == tmp_path / "docs" / "memory"
+    )
 
 
 def test_a_path_that_is_none_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
-        base_path(tmp_path, {"memory_configuration": {"external_path": 5}})
+        TopicLane.resolve(tmp_path, {"memory_configuration": {"external_path": 5}})
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,9 @@ class NoteLane:
 
     @staticmethod
     def options(settings: Any) -> dict[str, Any]:
-        return {"skip": [settings.lane_root(name) for name in NAMES if name != "notes"]}
+        root = settings.lane_root("notes")
+        others = (settings.lane_root(name) for name in NAMES if name != "notes")
+        return {"skip": [place for place in others if root in place.parents]}
 
     # -- the bank's verbs
 

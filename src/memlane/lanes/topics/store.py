@@ -30,7 +30,7 @@ from memlane.core.text import estimate, newline_of
 from memlane.disk import files, trash
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, read_file, readable
-from memlane.lanes.topics import archive, drafts, ids, index_page, pages, usage
+from memlane.lanes.topics import archive, base, drafts, ids, index_page, pages, usage
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.checks import CHECKS
 from memlane.lanes.topics.checks import SecurityViolation as SecurityViolation
@@ -65,29 +65,6 @@ class Stored:
         return {**asdict(self), **paths, "entry": self.entry.to_dict(), "remarks": list(self.remarks)}
 
 
-# -- where the memory is
-
-
-def base_path(project: str | Path, config: Mapping[str, Any] | None = None) -> Path:
-    """The seed's path resolution: `memory_configuration.external_path` (made when missing), else
-    `directory_structure.memory_path`, else `memory`, relative to the project. Raises ConfigError.
-    """
-    external = _setting(config or {}, "memory_configuration", "external_path")
-    name = external or _setting(config or {}, "directory_structure", "memory_path") or "memory"
-    path = (Path(project).expanduser() / Path(name).expanduser()).absolute()
-    if external:
-        files.make_folder(os.fspath(path))
-    return path
-
-
-def _setting(config: Mapping[str, Any], table: str, key: str) -> str:
-    section = config.get(table)
-    value = section.get(key) if isinstance(section, Mapping) else config.get(f"{table}.{key}")
-    if value is not None and not isinstance(value, str | os.PathLike):
-        raise ConfigError(f"{table}.{key} is not a path.", hint='Write it as text: "~/memory".')
-    return os.fspath(value) if value else ""
-
-
 class TopicLane:
     """A folder of topic files. `security` is "strict" (the seed's list as it is) or "smart" (values, not words)."""
 
@@ -117,8 +94,15 @@ class TopicLane:
 
     @classmethod
     def resolve(cls, project: str | Path, config: Mapping[str, Any] | None = None, **options: Any) -> Self:
-        """The lane of a project, at the place that the seed's configuration keys name."""
-        return cls(base_path(project, config), **options)
+        """The lane of a project, where the configuration says, else in its `memory`; an external folder is made.
+
+        Raises ConfigError.
+        """
+        name = base.configured(config or {}) or "memory"
+        root = (Path(project).expanduser() / Path(name).expanduser()).absolute()
+        if base.setting(config or {}, *base.EXTERNAL):
+            files.make_folder(os.fspath(root))
+        return cls(root, **options)
 
     # -- the seed's verbs
 
