@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memlane.core.invisible import escaped, visible
+from memlane.core.invisible import escaped, neutral, separators, visible
 
 HIDDEN = [
     "\x1b", "\x7f", "\x9b", "\u200b", "\u202e", "\u2066", "\ufe00", "\ufe0d", "\ufe0e", "\ufe0f", "\ufff9",
@@ -32,3 +32,13 @@ def test_a_second_selector_hides_nothing() -> None:
 
 def test_a_carriage_return_is_layout_at_the_end_of_a_line_alone() -> None:
     assert escaped("a\rb\r\n\x85\u2028\0\ud800") == "a\\u000db\r\n\\u0085\\u2028\\u0000\\ud800"
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x85", "\u2028", "\u2029"])
+def test_a_line_separator_becomes_a_newline(separator: str) -> None:
+    assert visible(f"first{separator}second") == "first\nsecond"
+    assert separators(f"a{separator}b{separator}") == 2
+
+
+def test_every_text_of_a_value_is_made_visible() -> None:
+    assert neutral({"a\u200b": ["b\u2028c", ("d\x1b[31m", 5, None, True)]}) == {"a": ["b\nc", ["d", 5, None, True]]}

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from conftest import Clock, tree
-from memlane import InvalidInput, NotFound, RecordLane
-from memlane.core.model import Problem
+from memlane import Bank, InvalidInput, NotFound, RecordLane, Refused, gate
+from memlane.core.model import Draft, Problem
 from memlane.lanes.records.record import content_hash
 
 WHEN = "2025-01-15T10:30:00Z"
@@ -220,6 +220,54 @@ def test_content_is_stored_byte_for_byte(records: RecordLane, content: str) -> N
     record = RecordLane(records.root).get(id)
     assert record is not None
     assert record.content == content
+
+
+HIDDEN = [
+    "\x1b[31mRed\x1b[0m is an error here.", "co\xadoperate\u200b with\u2060out joiners\u200d.",
+    "first\u2028second\u2029third",
+    "left\u202eright\u2066mark", "tab\x0bfeed\x0c\x85next line", "\ufeffmark and \U000e0041tag",
+    "bell\x07 and back\x08space",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HIDDEN)
+def test_what_nobody_sees_is_stored_too(tmp_path: Path, content: str) -> None:
+    """S001-21: by create, by the bank, and through a change; the hash is that of the unchanged text."""
+    Bank.init(tmp_path)
+    with Bank.open(tmp_path) as bank:
+        made = store(bank.records, content)
+        added = bank.add(content, lane="records", title="Other", tags=["other"])
+        changed = bank.append(added.id, content)
+        assert (made.content, made.content_hash, made.remarks) == (content, content_hash(content), ())
+        assert (added.text, added.remarks) == (content, ())
+        assert (changed.text, changed.remarks) == (f"{content}\n\n{content}", ())
+        assert content.encode() in Path(made.path).read_bytes()
+        assert bank.records.validate() == []
+
+
+def test_what_names_a_record_is_clean_and_says_so(records: RecordLane) -> None:
+    record = store(records, subject="Er\u200brors", keywords=["er\u2028rors"])
+    assert (record.subject, record.keywords) == ("Errors", ("er\nrors",))
+    assert record.to_dict()["remarks"] == [
+        "1 invisible or control characters were removed", "1 line separators became newlines",
+    ]  # fmt: skip
+    put = records.put(Draft("\u200bHidden \x1b[31mcolours in a message", created_at=records.clock()))
+    assert (put.title, put.remarks) == ("Hidden colours in a message", ())
+
+
+def test_a_secret_does_not_hide_between_characters_that_are_kept(tmp_path: Path) -> None:
+    secret = "ghp_xK7pQ2mZ9wL4vB8nT1cR6yJ3sD5fG0hA2eU7"
+    hidden = f"Use {secret[:9]}\u200b{secret[9:]} there."
+    with pytest.raises(Refused):
+        store(RecordLane(tmp_path / "a"), hidden)
+    redacting = RecordLane(tmp_path / "b", guard=gate.Guard(secrets="redact"))
+    kept = store(redacting, hidden).content
+    assert (secret[9:] in kept, kept.startswith("Use "), kept.endswith(" there.")) == (False, True, True)
+
+
+def test_a_user_may_refuse_what_nobody_sees(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="2 invisible or control"):
+        store(RecordLane(tmp_path, guard=gate.Guard(characters="refuse")), "first\u2028second\u200b line")
 
 
 # -- deduplication

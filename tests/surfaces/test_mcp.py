@@ -923,6 +923,51 @@ def test_the_records_verbs_as_tools(folder: Path) -> None:
 # -- the docs
 
 
+def test_answers_show_nothing_that_nobody_sees(folder: Path) -> None:
+    """A record keeps the bytes of a message; a model is shown what a person would see, in text and in data."""
+    hidden = "\x1b[31mRed\x1b[0m first\u2028second\u200b \U000e0041line of it"
+    seen = "Red first\nsecond line of it"
+    made, found, recalled = calls(
+        folder,
+        ("records_create", {"content": hidden, "subject": "Colours", "keywords": ["red"]}),
+        ("records_find", {"query": "red"}),
+        ("recall", {"query": "red second line"}),
+        more=["records"],
+    )
+    assert (made["content"], [record["content"] for record in found]) == (seen, [seen])
+    assert "  second line of it\n" in recalled["block"]
+    uri = resources.uri_of(f"records:{made['id']}")
+    page = with_client(folder, lambda client: client.read_resource(uri))
+    assert page.contents[0].text.endswith(seen)  # type: ignore[union-attr]
+    assert Path(made["path"]).read_bytes().endswith(hidden.encode())
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "key"),
+    [
+        ("remember", {"text": "a\u2028b"}, "remarks"),
+        ("create_memory", {"filename": "a", "content": "a\u2028b", "tags": []}, "remark"),
+        ("update_memory", {"filename": "old", "content": "a\u2028b"}, "remark"),
+        ("append_memory", {"filename": "old", "content": "a\u2028b"}, "remark"),
+        ("merge_memories", {"source_files": ["old"], "target_file": "c", "summary_content": "a\u2028b"}, "remark"),
+        ("vault_add_memory", {"text": "Wholly new\u2028text", "scope": "shared", "category": "goal"}, "remarks"),
+        ("vault_update_by_topic", {"text": "Wholly new\u2028text", "scope": "shared", "topic_id": "t"}, "remarks"),
+        ("topics_store", {"topic": "a/b", "content": "a\u2028b"}, "remarks"),
+        ("layers_update", {"id": "agent/zeus/x", "content": "a\u2028b"}, "warning"),
+        ("records_create", {"content": "Long enough.", "subject": "a\u2028b", "keywords": ["k"]}, "remarks"),
+    ],
+)
+def test_every_tool_that_writes_says_what_the_gate_changed(
+    folder: Path, tool: str, arguments: dict[str, Any], key: str
+) -> None:
+    with Bank.open(folder) as bank:
+        bank.add("Old.", title="old")
+        bank.layers.create({"layer": "agent", "agent": "zeus", "file_type": "x", "content": "x"})
+    (answer,) = calls(folder, (tool, arguments), more=["vault", "topics", "layers", "records"])
+    said = answer[key]
+    assert (said if isinstance(said, str) else "; ".join(said)) == "1 line separators became newlines"
+
+
 def test_the_reference_is_what_the_code_says() -> None:
     script = ROOT / "scripts/mcp_reference.py"
     result = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
+
+# Line ends that most programs do not show as such. To remove them would join the words around them.
+_SEPARATORS = re.compile("[\x0b\x85\u2028\u2029]")
 
 # No text needs these: zero-width spaces, bidirectional overrides, fillers, format characters of rare scripts, and the
 # Unicode tag block, in which text can hide.
@@ -32,11 +37,27 @@ _ESCAPED = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text without characters that a model reads and nobody sees."""
+    """The text without characters that a model reads and nobody sees; line separators become newlines."""
     if text.isascii() and text.translate(_LAYOUT).isprintable():
         return text
     bom = "\ufeff" * text.startswith("\ufeff")  # harmless at the very start
-    return bom + _NEEDLESS.sub(r"\1", _STRIPPED.sub("", text[len(bom) :]))
+    return bom + _NEEDLESS.sub(r"\1", _STRIPPED.sub("", _SEPARATORS.sub("\n", text[len(bom) :])))
+
+
+def separators(text: str) -> int:
+    """How many line separators of the text `visible` makes newlines."""
+    return 0 if text.isascii() and "\x0b" not in text else len(_SEPARATORS.findall(text))
+
+
+def neutral(value: Any) -> Any:
+    """A value of JSON with every text in it `visible`, names included."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {neutral(key): neutral(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [neutral(item) for item in value]
+    return value
 
 
 def escaped(text: str) -> str:

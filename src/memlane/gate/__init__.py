@@ -15,7 +15,7 @@ from datetime import date
 from typing import Any
 
 from memlane.core.errors import InvalidInput, Refused
-from memlane.core.invisible import visible
+from memlane.core.invisible import separators, visible
 from memlane.core.model import Draft
 from memlane.core.text import strings_in
 from memlane.disk import files
@@ -49,25 +49,33 @@ def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
     return draft
 
 
-def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
-    """The checks that guard every lane."""
+def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, ...]:
+    """The checks that guard every lane. With `keeps_text`, nothing is stripped from the text itself.
+
+    What the text of such a lane hides is made harmless wherever it is shown.
+    """
 
     def characters(draft: Draft, lane: Any) -> Draft:
         """invisible, bidirectional and control characters are stripped (or refused)"""
         if guard.characters == "keep":
             return draft
-        removed = sum(len(text) - len(visible(text)) for _, text in strings(draft))
-        if not removed:
+        strips = guard.characters == "strip"
+        texts = [text for field, text in strings(draft) if not (strips and keeps_text and field == "text")]
+        removed = sum(len(text) - len(visible(text)) for text in texts)
+        broken = sum(map(separators, texts))
+        if not removed and not broken:
             return draft
-        if guard.characters == "refuse":
+        if not strips:
             raise Refused(
-                f"The text has {removed} invisible or control characters.",
+                f"The text has {removed + broken} invisible or control characters.",
                 check="characters",
                 code="invisible_characters",
                 hint='Remove them, or set gate.characters = "strip".',
             )
-        remark = f"{removed} invisible or control characters were removed"
-        return replace(_map_strings(draft, visible), remarks=(*draft.remarks, remark))
+        clean = _map_strings(draft, visible)
+        remarks = [f"{removed} invisible or control characters were removed"] if removed else []
+        remarks += [f"{broken} line separators became newlines"] if broken else []
+        return replace(clean, text=draft.text if keeps_text else clean.text, remarks=(*draft.remarks, *remarks))
 
     def secrets(draft: Draft, lane: Any) -> Draft:
         """values shaped like secrets and personal data are refused (or redacted)"""
@@ -76,7 +84,11 @@ def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
         from memlane.gate import secrets
 
         def scan(text: str) -> list[secrets.Finding]:
-            return secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow)
+            # nothing that is kept or shown as nothing must hide a secret
+            return secrets.scan(visible(text), email=guard.email, phone=guard.phone, allow=guard.allow)
+
+        def redacted(text: str) -> str:
+            return secrets.redact(visible(text), found) if (found := scan(text)) else text
 
         if not scan("\n".join(text for _, text in strings(draft))):
             return draft
@@ -84,7 +96,7 @@ def common(guard: Guard = DEFAULT) -> tuple[Check, ...]:
         if not hits:
             return draft
         if guard.secrets == "redact":
-            clean = _map_strings(draft, lambda text: secrets.redact(text, scan(text)))
+            clean = _map_strings(draft, redacted)
             rules = dict.fromkeys(finding.rule for _, findings in hits for finding in findings)
             return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(rules)}"))
         field, (first, *others) = hits[0]

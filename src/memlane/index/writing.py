@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
@@ -65,7 +66,7 @@ class Entry:
             for term in terms(text):
                 common[term] = max(common.get(term, 0.0), weight)
         pieces = []
-        for header, text in chunks(memory.text):
+        for header, text in chunks(visible(memory.text)):  # a soft hyphen must not hide a word
             weights: defaultdict[str, float] = defaultdict(float, Counter(terms(text)))
             for term in terms(header):
                 weights[term] += HEADER_WEIGHT

@@ -97,7 +97,7 @@ class NoteLane:
         draft = self._admit(Draft(content, tags=_tags(tags), type=kind, fields={"filename": filename}))
         path = self._new(draft.fields["filename"])
         self._create(path, self._front(draft), draft.text)
-        return self._written("created", path)
+        return self._written("created", path, draft.remarks)
 
     @_answers
     def read_memory(self, filename: str) -> dict[str, Any]:
@@ -111,17 +111,17 @@ class NoteLane:
     def update_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Replace the whole file; front matter that is not in `content` is gone."""
         path = self._given(filename)
-        data = files.encoded(self._admit(Draft(content)).text)
+        draft = self._admit(Draft(content))
+        data = files.encoded(draft.text)
         with files.locked(path):
             files.replace(path, data)
-        return self._written("updated", path)
+        return self._written("updated", path, draft.remarks)
 
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Add two newlines and the content to the end."""
         path = self._given(filename)
-        self._append(path, content)
-        return self._written("appended", path)
+        return self._written("appended", path, self._append(path, content))
 
     @_answers
     def delete_memory(self, filename: str) -> dict[str, Any]:
@@ -139,6 +139,7 @@ class NoteLane:
             "target_file": self._filename(merged.file),
             "sources_merged": str(len(set(map(self._name, source_files)))),
             "target_path": merged.file,
+            **_remark(merged.remarks),
         }
 
     def merge(self, sources: Sequence[str], target: str, content: str) -> Memory:
@@ -376,11 +377,11 @@ class NoteLane:
         memory = self.fetch(self._native(path))
         return replace(memory, remarks=(*remarks, *self.tombstones.lift(memory.text)))
 
-    def _written(self, status: str, path: str) -> dict[str, Any]:
+    def _written(self, status: str, path: str, remarks: tuple[str, ...]) -> dict[str, Any]:
         """The seed's answer after a note was written."""
-        remarks = self._just_written(path, ()).remarks if self.tombstones.any() else ()
-        remark = {"remark": "; ".join(remarks)} if remarks else {}
-        return {"status": status, "filename": self._filename(path), "path": path, **remark}
+        if self.tombstones.any():
+            remarks = self._just_written(path, remarks).remarks
+        return {"status": status, "filename": self._filename(path), "path": path, **_remark(remarks)}
 
     def _filename(self, path: str) -> str:
         return path[len(os.fspath(self.root)) + 1 :]
@@ -489,3 +490,7 @@ def _front_value(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool | list | dict):
         return value
     raise InvalidInput(f"A {type(value).__name__} cannot be stored in front matter.", hint="Use text or numbers.")
+
+
+def _remark(remarks: tuple[str, ...]) -> dict[str, str]:
+    return {"remark": "; ".join(remarks)} if remarks else {}

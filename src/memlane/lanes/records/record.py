@@ -10,7 +10,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,9 +45,11 @@ class Record:
     content: str
     path: str
     thread: str | None = None
+    remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "keywords": list(self.keywords)}
+        values = {**asdict(self), "keywords": list(self.keywords), "remarks": list(self.remarks)}
+        return {name: value for name, value in values.items() if name != "remarks" or value}
 
     @property
     def native_id(self) -> str:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from memlane import gate
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
+from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import joined, keywords
 from memlane.disk import files, trash
@@ -84,7 +85,7 @@ class RecordLane:
         self.root = Path(root).absolute()
         files.take_root(self.root, chosen=False)
         self.clock = clock
-        self.checks = gate.common(guard)
+        self.checks = gate.common(guard, keeps_text=True)
         self.tombstones = tombstones or Tombstones()
         self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime | None, str] | None]] = {}
         self._listed: tuple[int, frozenset[str]] = (0, frozenset())
@@ -117,7 +118,8 @@ class RecordLane:
             thread=thread,
             fields={"id": id, "occurred_at": iso(when) if isinstance(when, datetime) else when},
         )
-        return self._create(draft)[0]
+        record, remarks = self._create(draft)
+        return replace(record, remarks=remarks)
 
     def capture(self, transcript: str | Path) -> Captured:
         """Store what is worth keeping of a client's transcript, from its beginning: see `memlane.capture.messages`.
@@ -331,15 +333,16 @@ class RecordLane:
     def _drafted(self, draft: Draft, *, derive: bool) -> tuple[Record, tuple[str, ...]]:
         """The record that a draft makes once it has passed the gate and the rules, and what the gate changed.
 
-        With `derive`, a missing subject and missing keywords are taken from the text as the gate leaves it.
+        With `derive`, a missing subject and missing keywords are taken from what can be seen of the text.
         """
         id, when = draft.fields.get("id"), draft.fields["occurred_at"]
         if id is not None and not is_record_id(id):
             raise InvalidInput("The id is not a version-4 UUID.", hint="Leave it out: one is made.")
         draft = gate.admit(self.checks, draft, self)
         if derive:
-            words = draft.tags or tuple(keywords(draft.text, KEYWORDS))
-            draft = replace(draft, title=draft.title or subject_of(draft.text), tags=words)
+            said = visible(draft.text)
+            words = draft.tags or tuple(keywords(said, KEYWORDS))
+            draft = replace(draft, title=draft.title or subject_of(said), tags=words)
         id = id or made_id(message_key(when, content_hash(draft.text)))
         return checked(draft, id, when, self._path(id)), draft.remarks
 

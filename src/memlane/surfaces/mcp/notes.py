@@ -56,6 +56,7 @@ class Merged(TypedDict):
     target_file: str
     sources_merged: str
     target_path: str
+    remark: NotRequired[str]
 
 
 class Found(TypedDict):
@@ -232,12 +233,13 @@ def merge_memories(bank: Bank, source_files: Words, target_file: Filename, summa
     with recording(bank, "merge"):
         merged = bank.notes.merge(source_files, target_file, summary_content)
     bank.anchor(merged.id)
-    return {
+    answer: Merged = {
         "status": "merged",
         "target_file": os.path.relpath(merged.file, bank.notes.root),
         "sources_merged": str(len({name.removeprefix("memory:").removesuffix(".md") for name in source_files})),
         "target_path": merged.file,
     }
+    return {**answer, "remark": "; ".join(merged.remarks)} if merged.remarks else answer
 
 
 def _group_lines(groups: list[Group]) -> str:

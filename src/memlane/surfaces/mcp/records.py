@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -25,6 +25,7 @@ class Captured(TypedDict):
     content: str
     path: str
     thread: str | None
+    remarks: NotRequired[list[str]]
 
 
 class Violation(TypedDict):

@@ -95,7 +95,7 @@ def _resource(memory: Memory) -> Resource:
 def _page(memory: Memory) -> str:
     keys = ("id", "title", "type", "status", "scope", "tags", "created_at", "updated_at", "path", "suspicious")
     facts = memory.to_dict()
-    return render_front({key: facts[key] for key in keys if facts[key]}) + memory.text
+    return render_front({key: facts[key] for key in keys if facts[key]}) + visible(memory.text)
 
 
 def _overview(bank: Bank) -> str:

@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from memlane import __version__, config, gate
 from memlane.core.errors import ConfigError, InvalidInput, MemlaneError, NotEnabled, NotFound, StorageError
+from memlane.core.invisible import neutral, visible
 from memlane.surfaces.mcp import hints, prompts, resources, toolsets
 from memlane.surfaces.mcp.shared_bank import Report, SharedBank
 from memlane.surfaces.mcp.tools import Tool
@@ -120,7 +121,8 @@ class _Handlers:
         except Exception as error:
             return types.CallToolResult(content=[_text(_sentence(error, tool.name, self.tools))], is_error=True)
         text, data = tool.answer(hints.in_remarks(result, self.tools))
-        return types.CallToolResult(content=[_text(text)], structured_content=data)
+        # a memory may keep characters that a model reads and nobody sees
+        return types.CallToolResult(content=[_text(neutral(text))], structured_content=neutral(data))
 
     # -- resources
 
@@ -201,7 +203,7 @@ def _protocol_errors(ctx: Context, tools: Collection[str]) -> Iterator[None]:
 
 
 def _text(text: str) -> types.TextContent:
-    return types.TextContent(type="text", text=text)
+    return types.TextContent(type="text", text=visible(text))
 
 
 def _reporter(ctx: Context) -> Report:

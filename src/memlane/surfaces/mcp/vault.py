@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from memlane import gate
 from memlane.bank import Bank
+from memlane.core.model import Draft
 from memlane.lanes.vault.record import Record
 from memlane.surfaces.mcp.tools import ADDS, CHANGES, LIST, READS, Limit, Words, tool, without_lane
 
@@ -33,10 +34,12 @@ class Stored(TypedDict):
     tags: list[str]
     deleted_at: str | None
     text: str
+    remarks: NotRequired[list[str]]
 
 
 class Added(TypedDict):
     id: str
+    remarks: NotRequired[list[str]]
 
 
 class Item(TypedDict):
@@ -99,9 +102,10 @@ def add_memory(
     topic_id: Annotated[str | None, Field(description="A register's stable key: the same key updates")] = None,
 ) -> Added:
     """Append a memory to the vault; a register whose topic exists becomes its next version."""
-    id = bank.vault.add_memory(text, scope, category, tags, source, tier, topic_id)
-    bank.anchor(f"vault:{id}")
-    return {"id": id}
+    fields = {"category": category, "source": source, "tier": tier, "topic_id": topic_id}
+    memory = bank.vault.put(Draft(text, tags=tuple(tags or ()), scope=scope, fields=fields))
+    bank.anchor(memory.id)
+    return cast("Added", {"id": memory.native_id, **_remarks(memory.remarks)})
 
 
 @tool(ADDS, name="vault_bulk_add")
@@ -205,8 +209,12 @@ def compact(bank: Bank) -> Compacted:
 def _written(bank: Bank, record: Record) -> Stored:
     """A record that was just written, once the code that it names is anchored."""
     bank.anchor(f"vault:{record.id}")
-    return _stored(record)
+    return cast("Stored", {**_stored(record), **_remarks(record.remarks)})
 
 
 def _stored(record: Record) -> Stored:
     return cast("Stored", record.to_dict())
+
+
+def _remarks(remarks: tuple[str, ...]) -> dict[str, Any]:
+    return {"remarks": list(remarks)} if remarks else {}
