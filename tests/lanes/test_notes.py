@@ -190,7 +190,7 @@ def test_an_existing_file_is_not_created_again(notes: NoteLane) -> None:
     before = tree(notes.root)
     assert notes.create_memory("a.md", "second", []) == {
         "error": "Memory file already exists: a.md",
-        "hint": "Update it, or choose another name.",
+        "hint": "`memlane update a.md` changes it; or choose another name.",
     }
     assert tree(notes.root) == before
 

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from memlane.core.dates import moment
-from memlane.core.errors import InvalidInput, MemlaneError, NotFound
+from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.invisible import visible
-from memlane.disk import names
+from memlane.disk import files, names
 from memlane.gate import shown
 
 _SETTINGS = (
@@ -303,9 +303,8 @@ def _knows(folder: Path, own: str, common: str) -> bool:
         named = config(folder, "core.worktree")
         return named is not None and os.path.realpath(os.path.join(real_own, named)) == os.path.dirname(git)
     try:
-        with open(os.path.join(real_own, "gitdir"), "rb") as file:
-            named = os.fsdecode(file.read(8192)).strip()
-    except OSError:
+        named = os.fsdecode(files.beginning(os.path.join(real_own, "gitdir"), 8192)).strip()
+    except (OSError, StorageError):
         return False
     inside = os.path.dirname(real_own) == os.path.join(real_common, "worktrees")
     return inside and os.path.realpath(os.path.join(real_own, named)) == git
