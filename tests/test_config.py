@@ -129,7 +129,7 @@ def test_settings_can_be_given_in_python(tmp_path: Path) -> None:
         ("[memory]\nrecency_boost_days = 1.5", "memory.recency_boost_days must be a whole number, at least 0."),
         ("[memory]\nrecency_boost_factor = 0.5", "memory.recency_boost_factor must be a number, at least 1."),
         ('[memory]\nenabled = "yes"', "memory.enabled must be true or false."),
-        ("[vault]\nscopes = []", "vault.scopes must be a list of text."),
+        ("[vault]\nscopes = [5]", "vault.scopes must be a list of text."),
         (
             "[profile]\nsimilarity_threshold = 70",
             "profile.similarity_threshold must be a number, at least 0, at most 1.",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from memlane import config, gate, lanes
 from memlane.config import Profile
+from memlane.core.choosing import date_given, fitting, scope_given, tags_of
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
@@ -25,7 +27,7 @@ from memlane.disk import files, tombstones, written
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
 from memlane.recall import address
-from memlane.recall.arguments import check_query, date_given, tags_of
+from memlane.recall.arguments import check_query
 
 if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from memlane.recall.clusters import Cluster
 
 L = TypeVar("L")
+_RANKING = ("topics", "records")  # lanes with a search of their own, which ranks what the index has
 
 
 class _LaneNamed(Generic[L]):
@@ -125,6 +128,10 @@ class _Opened:
 
     def _options(self, name: str) -> dict[str, Any]:
         own: dict[str, Any] = lanes.lane_class(name).options(self.config)
+        if name in _RANKING:
+            from memlane.recall.listing import memories
+
+            own["memories"] = partial(memories, cast("Bank", self), name)
         return {"guard": self.guard, "tombstones": self.tombstones, **own}
 
     # -- the index
@@ -186,7 +193,7 @@ class _Opened:
             self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
         return self._watch
 
-    def _watching(self) -> Watch | None:
+    def watching(self) -> Watch | None:
         """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
         if os.path.exists(os.path.join(self.root, "anchors.jsonl")):
             return self.watch
@@ -194,7 +201,7 @@ class _Opened:
 
     def changed_code(self, memories: Sequence[Memory]) -> dict[str, str]:
         """What prompts and people should know of these memories' code, by id."""
-        watch = self._watching()
+        watch = self.watching()
         found = watch.look(memories) if watch else {}
         return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
 
@@ -286,9 +293,8 @@ class Bank(_Opened):
         """
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
-        draft = Draft(
-            text, title or None, tags_of(tags), type, scope, thread, date_given(created_at, "created_at"), fields
-        )
+        when = date_given(created_at, "created_at")
+        draft = Draft(text, title or None, tags_of(tags), type, scope_given(scope), thread, when, fields)
         return self._anchored(self._indexed(self.lane(lane).put(draft)))
 
     def check(
@@ -320,11 +326,13 @@ class Bank(_Opened):
 
         Archived ones are left out, unless they are asked for by `archived` or `status="archived"`.
         """
+        from memlane.recall import scopes
         from memlane.recall.listing import listed
 
-        chosen = {"type": type, "status": status, "scope": scope, "project": project, "thread": thread}
-        dates = date_given(since, "since"), date_given(until, "until", end_of_day=True)
-        return listed(self, limit, lane, tags_of(tags), chosen, *dates, archived)
+        chosen = {"type": type, "status": status, "project": project, "thread": thread}
+        chosen["scope"] = scopes.spelt(self, scope) if scope is not None else None
+        archived = archived or status is not None
+        return listed(self, limit, lane, fitting(tags=tags, since=since, until=until, archived=archived, **chosen))
 
     def search(
         self,
@@ -335,7 +343,7 @@ class Bank(_Opened):
         type: str | None = None,
         lane: str | None = None,
         status: str | None = None,
-        scope: str | None = None,
+        scope: str | Sequence[str] | None = None,
         project: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
@@ -344,35 +352,23 @@ class Bank(_Opened):
     ) -> builtins.list[Hit]:
         """The best memories for a query, best first; filters apply before the cut, `tags` means any of them.
 
-        "Quoted phrases" must occur and -words must not. Archived memories are left out unless asked for. A bank that is
-        not indexed yet is indexed first; with `wait`, for so many seconds at most: then the answer comes from what is
-        there, and `bank.index.complete` is False.
+        "Quoted phrases" must occur and -words must not. `scope`, one or several, leaves out the memories of others:
+        see `memlane.recall.scopes`. Archived memories are left out unless asked for. A bank that is not indexed yet is
+        indexed first; with `wait`, for so many seconds at most: then the answer comes from what is there, and
+        `bank.index.complete` is False.
         """
-        from memlane.recall.search import search
+        from memlane.recall.finding import found
 
-        check_query(query, limit, type=type, lane=lane, status=status, scope=scope, project=project)
+        check_query(query, limit, type=type, lane=lane, status=status, project=project)
         if lane is not None and lane not in NAMES:
             raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
         first, last = date_given(since, "since"), date_given(until, "until", end_of_day=True)
         filters = {
-            "tags": tags_of(tags), "type": type, "lane": lane, "status": status, "scope": scope, "project": project,
+            "tags": tags_of(tags), "type": type, "lane": lane, "status": status, "project": project,
             "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
             "archived": archived,
         }  # fmt: skip
-        watch = self._watching()
-        options: dict[str, Any] = {
-            "filters": filters,
-            "recency": (self.config["memory.recency_boost_days"], self.config["memory.recency_boost_factor"]),
-            "weigh": watch.weights if watch else None,
-            "now": utc_now(),
-        }
-        fetched = limit
-        while True:  # what is held back leaves its place to others
-            hits = self.index.ask(lambda: search(self.index, query, limit=fetched, **options), wait=wait)  # noqa: B023
-            shown = [hit for hit in hits if not self.tombstones.held(hit.memory)]
-            if len(shown) >= limit or len(hits) < fetched:
-                return shown[: max(limit, 0)]
-            fetched *= 2
+        return found(self, query, limit, filters, scope, wait)
 
     def snapshot(
         self,
@@ -385,8 +381,8 @@ class Bank(_Opened):
     ) -> Block:
         """What belongs into every prompt: canon, registers with a topic, and the notes with the tag `pinned`.
 
-        `scopes` are the vault's (default: the profile's). With `recent`, so many of the newest notes, topic entries and
-        records as well. With `budget`, at most so many tokens, counted by `count` (default: characters / 4).
+        `scopes` leave out what is in others (default: the profile's). With `recent`, so many of the newest notes,
+        topic entries and records as well. With `budget`, at most so many tokens, counted by `count`.
         With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
         may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """
@@ -407,13 +403,22 @@ class Bank(_Opened):
     ) -> Block:
         """The memories that a prompt should know of, as a block of at most `budget` tokens, counted by `count`.
 
-        Of the vault, only records of `scopes` (default: the profile's) are shown. `without` names ids that the prompt
-        has already. Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody
-        asked for memories. "" when nothing is relevant. `wait` is that of `search`.
+        `scopes` (default: the profile's) leave out what is in others. `without` names ids that the prompt has already.
+        Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody asked for
+        memories. "" when nothing is relevant. `wait` is that of `search`.
         """
         from memlane.recall.prompts import context
 
         return context(self, query, budget, scopes, without, least, count, wait)
+
+    def embed(self, query: str, limit: int = 3, max_tokens: int = 1000) -> Block:
+        """The two or three entries of topics that a prompt should know of, as a block of at most so many tokens.
+
+        Chosen as `bank.topics.embed` does, and written as `context` is. Long ones are cut, so that there are two.
+        """
+        from memlane.recall.prompts import embed
+
+        return embed(self, query, limit, max_tokens)
 
     def fresh(self, ids: Sequence[str] | None = None) -> builtins.list[Verdict]:
         """What became of the code that memories speak of: of all that do, or of these. Reading resets nothing.
@@ -520,6 +525,7 @@ class Bank(_Opened):
             raise InvalidInput("There is nothing to change.", hint="Give a new text, or fields such as tags=[…].")
         if "tags" in changes:
             changes["tags"] = tags_of(changes["tags"])
+        scope_given(changes.get("scope"))
         if "created_at" in changes:
             changes["created_at"] = date_given(changes["created_at"], "created_at")
         memory = self._indexed(lane.revise(native, changes))

@@ -58,7 +58,6 @@ def test_a_snapshot_has_canon_registers_and_pinned_notes(bank: Bank) -> None:
     canon = bank.add("Keep the runtime stable.", lane="vault", type="mission")
     register = bank.add("Shipping the importer.", lane="vault", type="project", tier="register", topic_id="projects")
     bank.add("A passing thought about lunch.", lane="vault", type="project", tier="register")
-    bank.add("Orion likes terse answers.", lane="vault", type="preference", scope="orion")
     bank.add("House style: short sentences.", title="Style", tags=["pinned"], created_at=DAY)
     bank.add("An ordinary note.", title="Ordinary")
     today = datetime.now(UTC).date()
@@ -152,14 +151,15 @@ def test_a_context_respects_scopes_and_the_profile(tmp_path: Path) -> None:
     def scopes(block: Block) -> list[str | None]:
         return sorted(str(memory.scope) for memory in block.memories)  # type: ignore[return-value]
 
-    assert scopes(bank.context("deploy rule")) == ["shared"]
+    assert scopes(bank.context("deploy rule")) == ["elysia", "orion", "shared"]
+    assert scopes(Bank.open(tmp_path, profile__scopes=["shared"]).context("deploy rule")) == ["shared"]
     assert scopes(bank.context("deploy rule", scopes=["shared", "orion"])) == ["orion", "shared"]
     assert scopes(bank.context("deploy rule", scopes="elysia")) == ["elysia"]
     orion = Bank.open(tmp_path, profile__scopes=["shared", "orion"], profile__max_items=1)
     assert len(orion.context("deploy rule").memories) == 1
     assert Bank.open(tmp_path, profile__max_items=0).context("deploy rule") == ""
     off = Bank.open(tmp_path, profile__enabled=False)
-    assert (scopes(off.context("deploy rule")), off.snapshot()) == (["shared"], "")
+    assert (scopes(off.context("deploy rule")), off.snapshot()) == (["elysia", "orion", "shared"], "")
 
 
 def test_topic_entries_come_two_or_more_newest_first_among_equals(tmp_path: Path) -> None:

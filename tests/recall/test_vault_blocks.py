@@ -123,7 +123,7 @@ def test_a_profile_without_memory_has_the_defaults(tmp_path: Path, content: str)
     """S002-61"""
     path = tmp_path / "profile.yaml"
     path.write_text(content)
-    assert load_profile(path) == Profile(True, ("shared",), 20, 0.70)
+    assert load_profile(path) == Profile(True, (), 20, 0.70)
 
 
 def test_a_profile_decides_what_is_injected(vault: MemoryVault) -> None:

@@ -837,7 +837,9 @@ def test_the_topics_verbs_as_tools(folder: Path) -> None:
         more=["topics"],
     )
     assert (stored["stored"], stored["path"]) == (True, str(folder / ".memories/topics/auth/oauth2.md"))
-    assert [entry["title"] for entry in (*found, *loaded, *block["entries"])] == ["Refresh fails"] * 3
+    assert [entry["title"] for entry in (*found, *loaded)] == ["Refresh fails"] * 2
+    assert (block["ids"], block["left_out"]) == ([stored["entry"]["id"]], [])
+    assert block["text"].startswith("<memlane-context>\n")
     assert 0 < block["tokens"] <= 1000
 
 

@@ -72,7 +72,7 @@ SETTINGS = (
     Setting("directory_structure.memory_path", str, "", what="as lanes.topics, where there is no external_path"),
     Setting("vault.max_active", int, 100, least=1, what="how many active records the vault takes"),
     Setting("vault.token_overlap_threshold", float, 0.60, least=0.0, most=1.0, what="word overlap of a duplicate"),
-    Setting("vault.scopes", list, ["shared", "orion", "elysia"], what="the scopes a vault record may have"),
+    Setting("vault.scopes", list, [], what="the scopes a vault record may have; [] takes any name"),
     Setting("topics.security", ("strict", "smart"), "strict", what="the seed's word list, or value shapes only"),
     Setting("layers.prune_timing", ("after_append", "before_append"), "after_append", what="when append prunes"),
     Setting("gate.secrets", ("refuse", "redact", "off"), "refuse", what="what happens to secrets and personal data"),
@@ -84,7 +84,7 @@ SETTINGS = (
     Setting("capture.keep_days", int, 0, least=0, what="archive records older than this; 0 keeps them all"),
     Setting("capture.keep_count", int, 0, least=0, what="archive all but the newest so many records; 0 keeps them all"),
     Setting("profile.enabled", bool, True, what="whether prompts get memory by themselves"),
-    Setting("profile.scopes", list, ["shared"], what="the vault scopes a prompt block shows"),
+    Setting("profile.scopes", list, [], what="the scopes that prompt blocks show; [] shows all"),
     Setting("profile.max_items", int, 20, least=0, what="how many memories a prompt block shows"),
     Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),
     Setting("hook.enabled", bool, True, what="whether hooks do anything in this project"),
@@ -431,7 +431,6 @@ def _checked(setting: Setting, value: Any, source: str) -> Any:
         fits = value in kind
     elif kind is list:
         fits = isinstance(value, list) and all(isinstance(item, str) and item for item in value)
-        fits = fits and bool(value or not setting.default)  # a list with a default must not be emptied
     else:
         fits = isinstance(value, int | float if kind is float else kind)
         fits = fits and (kind is bool or not isinstance(value, bool))  # in Python, True is an int
@@ -477,10 +476,10 @@ def _is_hidden(place: Path, root: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one agent sees of the vault: the [profile] table, or the `memory` key of its YAML profile."""
+    """What one agent sees: the [profile] table, or the `memory` key of its YAML profile."""
 
     enabled: bool = True
-    scopes: tuple[str, ...] = ("shared",)
+    scopes: tuple[str, ...] = ()  # () shows all
     max_items: int = 20
     similarity_threshold: float = 0.70
 

@@ -33,8 +33,8 @@ _READS = frozenset(
         "name", "root", "path", "checks", "files", "parse", "fetch", "removed",  # of every lane
         "read_memory", "stats", "get_memory_stats",  # notes
         "recall_memories", "search_memories", "find_consolidation_candidates", "propose_deletions", "build_snapshot",
-        "vault_stats", "get_memory", "history", "scopes", "max_active",  # vault
-        "search", "load", "embed",  # topics
+        "vault_stats", "get_memory", "history", "scopes", "default_scope", "max_active",  # vault
+        "search", "load", "embed", "relevant",  # topics
         "get", "list", "find", "index", "validate",  # records
         "read", "get_project_profile", "get_shared_project_memory", "get_skill_memory", "get_command_memory",
         "get_agent_memory", "get_by_project", "get_staleness_report",  # layers

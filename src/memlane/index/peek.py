@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from heapq import merge, nlargest
+from heapq import merge
 from itertools import islice
 from time import monotonic
 from typing import Any, TypeVar
 
+from memlane.core.choosing import Fits, list_order
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
 from memlane.index.rows import loaded, marks
@@ -27,12 +28,12 @@ _ROWS = (
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
 _TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
-_NEWEST = f"{_ROWS} WHERE m.created IS NOT NULL AND m.status IS NOT 'archived' ORDER BY m.created DESC"
-_LISTED = f"{_ROWS} ORDER BY m.created DESC, m.id"  # those without a date come last
 _NAMES = (
     "SELECT m.file, m.lane, m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id' FROM memories m "
     "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
+_ODD = ("\u0130", "\u212a")  # letters outside ASCII that have one of ASCII as their small letter
+_MANY = 50  # words that a query is narrowed by, at most
 _DAMAGE = (sqlite3.Error, ValueError, StorageError)  # ValueError: a value that should be text is not
 
 
@@ -96,22 +97,26 @@ class Peek:
         )
         return sorted({memory.id: memory for memory in memories}.values(), key=lambda memory: memory.id)
 
-    def first(self, limit: int, fits: Callable[[Memory], bool]) -> list[Memory]:
-        """The newest memories that fit, then by id; those without a date come last.
+    def first(self, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
+        """The memories that fit; with a limit the newest, then by id, those without a date last.
 
-        The index finds them, and then their files are read: as JSON, a key that is a number would have become text.
+        `words` are in small letters: what has none of them anywhere may be left out.
         """
+        where, values = [f"m.lane IN ({marks(self._lanes)})"], list(self._lanes)
+        if words and len(words) <= _MANY and all(word.isascii() for word in words):
+            having = ["instr(lower(s.data), ?)"] * len(words) + ["instr(s.data, ?)"] * len(_ODD)
+            where.append(f"({' OR '.join(having)})")
+            values += (*words, *_ODD)
+        query = f"{_ROWS} WHERE {' AND '.join(where)}"
 
         def question() -> list[Memory]:
-            newest_first = merge(self._indexed(_LISTED), sorted(self._read(), key=_list_order), key=_list_order)
+            if limit is None:
+                return [*filter(fits, self._indexed(query, *values)), *filter(fits, self._read())]
+            indexed = self._indexed(f"{query} ORDER BY m.created DESC, m.id", *values)
+            newest_first = merge(indexed, sorted(self._read(), key=list_order), key=list_order)
             return list(islice(filter(fits, newest_first), max(limit, 0)))
 
-        return [
-            item
-            for memory in self._answer(question)
-            for item in self._lanes[memory.lane].parse(memory.file)
-            if isinstance(item, Memory) and item.id == memory.id
-        ]
+        return self._answer(question)
 
     def names(self) -> list[tuple[str, str, str | None]]:
         """(id, title, topic of a vault's register) of every memory."""
@@ -123,17 +128,25 @@ class Peek:
 
         return self._answer(question)
 
-    def newest(self, limit: int) -> list[Memory]:
-        """The newest memories that have a date and are not archived."""
-        memories = self._answer(lambda: [*islice(self._indexed(_NEWEST), limit), *self._read()])
-        dated = [
-            (when, memory.id, memory)
-            for memory in memories
-            if (when := memory.created_at or memory.updated_at) and memory.status != "archived"
-        ]
-        return [memory for _, _, memory in nlargest(limit, dated, key=lambda item: item[:2])]
+    def scopes(self) -> set[tuple[str, str]]:
+        """(lane, scope) of every memory that has a scope."""
 
-    def _answer(self, question: Callable[[], list[T]]) -> list[T]:
+        def question() -> set[tuple[str, str]]:
+            known = {(memory.lane, memory.scope) for memory in self._read() if memory.scope}
+            if self._db is not None:
+                for file, lane, scope in self._db.execute("SELECT DISTINCT file, lane, scope FROM memories"):
+                    if scope and lane in self._lanes and file not in self._outdated:
+                        known.add((lane, scope))
+            return known
+
+        return self._answer(question)
+
+    @property
+    def unread(self) -> int:
+        """How many files are read because the index does not know them as they are."""
+        return len(self._unread)
+
+    def _answer(self, question: Callable[[], T]) -> T:
         """The answer to a question; where the index turns out to be damaged, from the files alone."""
         try:
             return question()
@@ -177,9 +190,3 @@ def _mtime(file: tuple[Lane, str]) -> float:
         return os.stat(file[1]).st_mtime
     except OSError:
         return 0.0
-
-
-def _list_order(memory: Memory) -> tuple[float, str]:
-    """The sort key of a list: newest first, then by id, those without a date last."""
-    when = memory.created_at or memory.updated_at
-    return (-when.timestamp() if when else float("inf")), memory.id

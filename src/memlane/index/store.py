@@ -380,11 +380,13 @@ class Index:
         since: float | None = None,
         until: float | None = None,
         archived: bool = False,
+        visible: tuple[Sequence[str], Sequence[str]] | None = None,
         **equal: str | None,
     ) -> Array | None:
         """The numbers of the memories that pass these filters; None when all do.
 
-        `equal` are columns of the table `memories` and the value each must have; None is no filter.
+        `equal` are columns of the table `memories` and the value each must have; None is no filter. `visible` are
+        scopes and lanes: a memory with a scope must have one of these scopes or be of one of these lanes.
         """
         filters: list[tuple[str, Any]] = [(f"{name} =", value) for name, value in equal.items()]
         filters += [("created >=", since), ("created <=", until)]
@@ -396,6 +398,10 @@ class Index:
         if tags:
             clauses.append(f"n IN (SELECT memory FROM tags WHERE tag IN ({marks(tags)}))")  # noqa: S608 - marks
             values += tags
+        if visible:
+            scopes, lanes = visible
+            clauses.append(f"(scope IS NULL OR scope IN ({marks(scopes)}) OR lane IN ({marks(lanes)}))")
+            values += (*scopes, *lanes)
         if not clauses:
             return None
         query = f"SELECT n FROM memories WHERE {' AND '.join(clauses)}"  # noqa: S608 - fixed names and marks

@@ -7,16 +7,18 @@ verbs and can be used alone. A lane does not search, does not index, and does no
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlane import gate
+from memlane.core.choosing import Fits, fitting, list_order
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.front_matter import FrontMatterError, edit_front
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.disk import files
+from memlane.disk.tombstones import Tombstones
 from memlane.gate import Check
 
 if TYPE_CHECKING:
@@ -91,6 +93,31 @@ def scan(lane: Lane) -> Iterator[Memory | Problem]:
             yield path
         else:
             yield from lane.parse(path)
+
+
+class Memories(Protocol):
+    """Where a lane's own search gets the memories to rank: from its files, or from the index of its bank."""
+
+    def __call__(self, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
+        """Those that fit; with a limit, so many of the newest. What has none of the `words` in it may be left out."""
+
+
+def from_files(lane: Lane) -> Memories:
+    """The memories of a lane that is used alone."""
+
+    def memories(fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
+        found = [item for item in scan(lane) if isinstance(item, Memory) and fits(item)]
+        return sorted(found, key=list_order)[:limit]
+
+    return memories
+
+
+def may_show(tombstones: Tombstones, filters: Mapping[str, Any]) -> Fits:
+    """Whether a memory passes the filters (see `fitting`) and is not held back. Raises InvalidInput."""
+    fits = fitting(**filters)
+    if not tombstones.any():  # asked once: most banks have none
+        return fits
+    return lambda memory: fits(memory) and not tombstones.held(memory)
 
 
 def lane_class(name: str) -> Any:

@@ -133,6 +133,24 @@ class Composer:
         weak = [LeftOut(hit.memory.id, "fits the query far less than the best") for hit in hits if hit.score < least]
         return self._block("context", items, budget, most, weak)
 
+    def shares(self, memories: Sequence[Memory], budget: int, most: int) -> Block:
+        """The block of the first of these memories, at most `most`, two at least: for that, long ones are cut."""
+        best = Block.of("")
+        for part in range(1, 9):  # of the budget that one of them may have
+            items = [self._shortened(_Item(_group(memory), memory), budget // part) for memory in memories]
+            block = self._block("context", items, budget, most)
+            if part == 1 or len(block.memories) > len(best.memories):
+                best = block
+            if len(best.memories) >= min(2, most, len(memories)):
+                break
+        return best
+
+    def _shortened(self, item: _Item, tokens: int) -> _Item:
+        """The item, with as much of the memory's text as has so many tokens if all of it has more."""
+        if self.count(item.memory.text) <= tokens:
+            return item
+        return self._cut(item, item.memory.text, lambda cut: self.count(cut.text) <= tokens) or item
+
     def _block(
         self,
         kind: str,
@@ -182,20 +200,25 @@ class Composer:
     def _beginning(self, kind: str, item: _Item, budget: int) -> list[_Item]:
         """As much of the item's shortest form as fits, for when nothing fits whole; [] below four words."""
         piece = item.forms()[-1]
-        words = re.findall(r"\s*\S+", piece.text)
+        cut = self._cut(piece, piece.text, lambda cut: self.count(_text(kind, [self._written(cut)])) <= budget)
+        return [self._written(cut)] if cut else []
 
-        def beginning(length: int) -> list[_Item]:
-            text = "".join(words[:length]) + " …"
-            return [self._written(replace(piece, text=text, marks=(*piece.marks, "cut")))]
+    def _cut(self, item: _Item, text: str, fits: Callable[[_Item], bool]) -> _Item | None:
+        """The item with as many of the text's words as fit; None below four."""
+        words = re.findall(r"\s*\S+", text)
+        marks = (*(mark for mark in item.marks if mark != "cut"), "cut")
 
-        low, high = 0, min(len(words), 8 * budget)
+        def beginning(length: int) -> _Item:
+            return replace(item, text="".join(words[:length]).removesuffix(" …") + " …", marks=marks)
+
+        low, high = 0, len(words)
         while low < high:
             middle = (low + high + 1) // 2
-            if self.count(_text(kind, beginning(middle))) <= budget:
+            if fits(beginning(middle)):
                 low = middle
             else:
                 high = middle - 1
-        return beginning(low) if low > 3 else []
+        return beginning(low) if low > 3 else None
 
     # -- one memory
 
@@ -256,6 +279,8 @@ class _Item:
 
     def forms(self) -> list[_Item]:
         """The ways to show it, the longest first: the whole memory, and the chunk that was found if that is less."""
+        if self.text:  # what to show of it is chosen already
+            return [self]
         whole = replace(self, text=self.memory.text)
         if self.hit is None or self.hit.content.strip() == self.memory.text.strip():
             return [whole]

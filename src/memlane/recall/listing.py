@@ -1,50 +1,29 @@
-"""Memories in the order of their dates, filtered. Where a limit is given, the index says which files to read."""
+"""Memories of a bank in the order of their dates, filtered. The index says which files to read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
+from memlane.core.choosing import Fits, list_order
+from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.lanes import NAMES
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _IN_INDEX = ("notes", "records")  # lanes whose memories stay as the index has them until their file changes
+_FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
 
 
-def date_of(memory: Memory) -> datetime:
-    """The date that a memory is listed by; the beginning of time where it has none."""
-    return memory.created_at or memory.updated_at or _BEGINNING
+def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits) -> list[Memory]:
+    """The newest memories that fit and are not held back."""
+    held = bank.tombstones.held if bank.tombstones.any() else lambda _: None
 
-
-def listed(
-    bank: Bank,
-    limit: int | None,
-    lane: str | None,
-    tags: Collection[str],
-    fields: Mapping[str, Any],
-    since: datetime | None,
-    until: datetime | None,
-    archived: bool,
-) -> list[Memory]:
-    """The newest memories that have any of the tags, these fields (where they are not None) and a date in between."""
-    tags = set(tags)
-    fields = {name: value for name, value in fields.items() if value is not None}
-    archived = archived or "status" in fields
-
-    def fits(memory: Memory) -> bool:
-        return (
-            (not tags or not tags.isdisjoint(memory.tags))
-            and all(getattr(memory, name) == value for name, value in fields.items())
-            and (archived or memory.status != "archived")
-            and (since is None or date_of(memory) >= since)
-            and (until is None or _BEGINNING < date_of(memory) <= until)
-            and not bank.tombstones.held(memory)
-        )
+    def may_show(memory: Memory) -> bool:
+        return fits(memory) and not held(memory)
 
     names = (lane,) if lane else NAMES
     indexed = [name for name in names if name in _IN_INDEX] if limit is not None else []
@@ -53,7 +32,28 @@ def listed(
         from memlane.index.peek import Peek
 
         with Peek(bank.index_file, [one for one in bank.present() if one.name in indexed]) as peek:
-            found += peek.first(limit, fits)
-    found.sort(key=lambda memory: memory.id)
-    found.sort(key=date_of, reverse=True)
+            newest = peek.first(may_show, limit=limit)
+        found += (
+            item
+            for memory in newest
+            for item in bank.lane(memory.lane).parse(memory.file)  # as JSON, a key that is a number has become text
+            if isinstance(item, Memory) and item.id == memory.id
+        )
+    found.sort(key=list_order)
     return found if limit is None else found[: max(limit, 0)]
+
+
+def memories(bank: Bank, lane: str, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
+    """What the own search of a lane ranks: see `memlane.lanes.Memories`. From the index, and as the files are now."""
+    from memlane.index.peek import Peek
+
+    present = [one for one in bank.present() if one.name == lane]
+    if not present:
+        return []
+    with Peek(bank.index_file, present) as peek:
+        if peek.unread <= _FEW or bank.index_file.token_file is None:
+            return peek.first(fits, words, limit)
+    with suppress(MemlaneError):  # then the files are read
+        bank.index.ask(lambda: None, force=True)
+    with Peek(bank.index_file, present) as peek:
+        return peek.first(fits, words, limit)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
+from memlane.core.choosing import Fits, date_of
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
 from memlane.core.text import estimate
 from memlane.index.peek import Peek
+from memlane.recall import scopes as scopes_
+from memlane.recall.arguments import check_query
 from memlane.recall.blocks import CANDIDATES, PINNED, Block, Composer
-from memlane.recall.listing import date_of
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -30,9 +32,9 @@ def snapshot(
     """As `Bank.snapshot`."""
     if not bank.profile.enabled:
         return Block.of("")
-    visible = _scopes(bank, scopes)
+    seen = _seen(bank, scopes, wait)
     present = {lane.name: lane for lane in bank.present()}
-    vault = [memory for memory in bank.memories("vault") if memory.scope in visible] if "vault" in present else []
+    vault = list(filter(seen, bank.memories("vault"))) if "vault" in present else []
     vault.sort(key=lambda memory: (memory.type or "", date_of(memory), memory.id))
     canon = [memory for memory in vault if memory.fields["tier"] == "canon"]
     registers = [memory for memory in vault if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
@@ -40,9 +42,12 @@ def snapshot(
     held = bank.tombstones.held
     with Peek(bank.index_file, [lane for name, lane in present.items() if name in names], wait) as peek:
         tagged = [memory for memory in peek.tagged(PINNED) if memory.lane == "notes" and not held(memory)]
-        pinned = [memory for memory in tagged if memory.status != "archived"]
-        newest = [memory for memory in peek.newest(recent + len(pinned)) if memory not in pinned][:recent]
-        newest = [memory for memory in newest if not held(memory)]
+        pinned = [memory for memory in filter(seen, tagged) if memory.status != "archived"]
+
+        def is_new(memory: Memory) -> bool:
+            return memory.status != "archived" and memory not in pinned and seen(memory) and not held(memory)
+
+        newest = [memory for memory in peek.first(is_new, limit=recent) if memory.created_at or memory.updated_at]
     composer = _composer(bank, count, [*canon, *registers, *pinned, *newest])
     return composer.snapshot(canon, registers, pinned, newest, budget)
 
@@ -60,30 +65,31 @@ def context(
     """As `Bank.context`."""
     if not isinstance(budget, int) or budget < 0:
         raise InvalidInput("The budget is not a number of tokens.", hint="1000 is the default.")
-    visible = _scopes(bank, scopes)
+    from memlane.recall.finding import found
 
-    def may_show(memory: Memory) -> bool:
-        return (memory.lane != "vault" or memory.scope in visible) and memory.id not in without
-
-    fetched = CANDIDATES + len(without)
-    while True:  # what must not be shown leaves its place to others
-        hits = bank.search(query, limit=fetched, wait=wait)
-        shown = [hit for hit in hits if may_show(hit.memory)]
-        if len(shown) >= CANDIDATES or len(hits) < fetched:
-            break
-        fetched *= 2
+    check_query(query, CANDIDATES)
+    seen = scopes_.seen(bank, scopes, wait)
+    fetched = CANDIDATES + len(without)  # what must not be shown leaves its place to others
+    hits = found(bank, query, fetched, {}, seen, wait)
+    shown = [hit for hit in hits if hit.memory.id not in without]
     shown = [hit for hit in shown[:CANDIDATES] if hit.why["relevance"] >= least]
     return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items)
 
 
-def _scopes(bank: Bank, scopes: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The vault scopes that a block shows. Raises InvalidInput."""
-    if scopes is None:
-        return bank.profile.scopes
-    names = (scopes,) if isinstance(scopes, str) else scopes
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InvalidInput("The scopes are not names.", hint='Give them as ["shared", "orion"].')
-    return tuple(names)
+def embed(bank: Bank, query: str, limit: int, max_tokens: int) -> Block:
+    """As `Bank.embed`."""
+    for number in (limit, max_tokens):
+        if not isinstance(number, int) or number < 0:
+            raise InvalidInput("The limits are not numbers.", hint="3 entries and 1000 tokens are the default.")
+    from memlane.lanes.topics.drafts import memory_of
+
+    entries = bank.topics.relevant(query, CANDIDATES)
+    memories = list(filter(_seen(bank, None, None), map(memory_of, entries)))
+    return _composer(bank, None, memories).shares(memories, max_tokens, limit)
+
+
+def _seen(bank: Bank, scopes: str | Sequence[str] | None, wait: float | None) -> Fits:
+    return scopes_.seen(bank, scopes, wait) or (lambda _: True)
 
 
 def _composer(bank: Bank, count: Count | None, memories: Sequence[Memory]) -> Composer:

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from memlane.lanes.vault.store import MemoryVault
 
 
-def build_snapshot_block(vault: MemoryVault, scopes: str | Sequence[str]) -> str:
-    """Canon and active registers of these scopes, for every prompt; "" when there are none."""
+def build_snapshot_block(vault: MemoryVault, scopes: str | Sequence[str] | None) -> str:
+    """Canon and active registers of these scopes (None: of all), for every prompt; "" when there are none."""
     return vault.build_snapshot(scopes)
 
 
 def build_memory_block(
-    vault: MemoryVault, scopes: str | Sequence[str], max_items: int = 20, query: str | None = None
+    vault: MemoryVault, scopes: str | Sequence[str] | None, max_items: int = 20, query: str | None = None
 ) -> str:
-    """The memories of these scopes that fit the query (without one: the newest), canon first; "" when none do."""
+    """The memories of these scopes (None: of all) that fit the query (without one: the newest), canon first; "" when
+    none do.
+    """
     if query is None or not query.strip():
         found = vault.recall_memories(scope=scopes, limit=max_items)
     else:
@@ -41,12 +43,12 @@ def build_memory_block(
 
 def snapshot_block(vault: MemoryVault, profile: Profile) -> str:
     """build_snapshot_block for a profile; "" when its memory is switched off."""
-    return build_snapshot_block(vault, profile.scopes) if profile.enabled else ""
+    return build_snapshot_block(vault, profile.scopes or None) if profile.enabled else ""
 
 
 def memory_block(vault: MemoryVault, profile: Profile, query: str | None = None) -> str:
     """build_memory_block for a profile; "" when its memory is switched off."""
-    return build_memory_block(vault, profile.scopes, profile.max_items, query) if profile.enabled else ""
+    return build_memory_block(vault, profile.scopes or None, profile.max_items, query) if profile.enabled else ""
 
 
 def _bullet(record: Record) -> str:

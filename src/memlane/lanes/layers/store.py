@@ -29,7 +29,7 @@ from memlane.core.text import slug
 from memlane.disk import files, trash
 from memlane.disk.names import inside
 from memlane.disk.tombstones import Tombstones
-from memlane.lanes import known, read_file, readable
+from memlane.lanes import known, may_show, read_file, readable
 from memlane.lanes.layers import aging, entries, search
 from memlane.lanes.layers.entries import MemoryEntry, id_for, id_of, names_of, path_of, type_of
 from memlane.lanes.layers.folder import STRUCTURAL, Folder, names_in
@@ -100,7 +100,7 @@ class MemoryStore:
         text = read_file(path)
         if isinstance(text, Problem):
             raise StorageError(f"{os.path.basename(path)} {text.why}.", hint="Mend the file, then try again.")
-        return None if text is None or self._is_forgotten(id, text) else self._entry(path, id, text)
+        return None if text is None or self._is_held(id, text) else self._entry(path, id, text)
 
     def update(self, id: str, content: str) -> dict[str, Any]:
         """Replace the content and refresh the Last Updated line. Raises NotFound; a size warning never blocks."""
@@ -222,13 +222,19 @@ class MemoryStore:
             )
         return report
 
-    def search(self, pattern: str, layer: str | None = None, project_name: str | None = None) -> dict[str, Any]:
-        """Lines that match a regular expression, each with two lines around it.
+    def search(
+        self, pattern: str, layer: str | None = None, project_name: str | None = None, **filters: Any
+    ) -> dict[str, Any]:
+        """Lines that match a regular expression, each with two lines around it, in the order of the files.
+
+        `filters` are those of every search: `type`, `since`, `until`, and `archived=False` to leave archives out. Files
+        outside the layers have none of these and are searched where nothing narrows the search.
 
         Raises InvalidInput, also when the pattern takes too long: `(a+)+$` can take for ever.
         """
         if layer is not None:
             entries.layer_named(layer)
+        fits = may_show(self.tombstones, {"archived": True, **filters})
         texts: dict[tuple[str, str], list[str]] = {}
         for id, path in self.folder.walk(frozenset({"index"})):
             names = names_of(id)
@@ -236,7 +242,7 @@ class MemoryStore:
                 continue
             with suppress(OSError, StorageError):
                 text = files.read_bytes(path).decode(errors="replace")
-                if not self._is_forgotten(id, text):
+                if fits(self._memory(path, id, text)) if names else not filters:
                     texts[id, path] = text.splitlines()
         places = search.matching(pattern, list(texts.values()))
         return {
@@ -374,7 +380,7 @@ class MemoryStore:
                 id = "/".join((layer, *names, stem))
                 path = self.folder.path(id)
                 text = read_file(path)
-                if isinstance(text, str) and not self._is_forgotten(id, text):
+                if isinstance(text, str) and not self._is_held(id, text):
                     loaded.append(self._entry(path, id, text))
         return loaded
 
@@ -390,8 +396,8 @@ class MemoryStore:
 
     # -- writing
 
-    def _is_forgotten(self, id: str, text: str) -> bool:
-        return self.tombstones.forgotten(aging.body(text), f"layers:{id}") is not None
+    def _is_held(self, id: str, text: str) -> bool:
+        return self.tombstones.held(self._memory(self.folder.path(id), id, text)) is not None
 
     def _admit(self, id: str, content: Any) -> Draft:
         if not isinstance(content, str):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import builtins
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
+from memlane.core.choosing import list_order
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.invisible import visible
@@ -37,7 +38,7 @@ from memlane.disk import files, trash
 from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.trash import TRASH
-from memlane.lanes import known, readable
+from memlane.lanes import Memories, from_files, known, may_show, readable
 from memlane.lanes.records.record import (
     ARCHIVE,
     KEYS,
@@ -81,12 +82,14 @@ class RecordLane:
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
         tombstones: Tombstones | None = None,
+        memories: Memories | None = None,
     ) -> None:
         self.root = Path(root).absolute()
         files.take_root(self.root, chosen=False)
         self.clock = clock
         self.checks = gate.common(guard, keeps_text=True)
         self.tombstones = tombstones or Tombstones()
+        self.memories = memories or from_files(self)
         self._foreign: dict[str, tuple[tuple[int, int], tuple[datetime | None, str] | None]] = {}
         self._listed: tuple[int, frozenset[str]] = (0, frozenset())
         self._gone: tuple[tuple[int, ...], frozenset[str]] = ((), frozenset())
@@ -150,30 +153,47 @@ class RecordLane:
             record = self._record(self._existing(id))
         except NotFound:
             return None
-        return None if self._is_forgotten(record) else record
+        return None if self.tombstones.held(to_memory(record)) else record
 
     def list(
-        self, *, scope: str | None = None, keyword: str | None = None, limit: int | None = None, offset: int = 0
+        self,
+        *,
+        scope: str | None = None,
+        keyword: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        **filters: Any,
     ) -> builtins.list[Record]:
-        """Records, the newest first by the instant they occurred, whatever the time zone it is written in."""
-        records = [
-            record
-            for record in self._records(scope)
-            if not keyword or keyword.lower() in map(str.lower, record.keywords)
-        ]
-        records.sort(key=lambda record: (record.instant, record.id), reverse=True)
-        return records[offset:] if limit is None else records[offset : offset + limit]
+        """Records, the newest first by the instant they occurred, whatever the time zone it is written in.
 
-    def find(self, query: str, *, limit: int = 10, scope: str | None = None) -> builtins.list[Record]:
-        """Records whose keywords match the words of the query, fuzzily; best first, then the newest."""
+        `filters` are those of every list: `tags`, `since`, `until`.
+        """
+        fits = may_show(self.tombstones, {"scope": scope, **filters})
+
+        def chosen(memory: Memory) -> bool:
+            return fits(memory) and (not keyword or keyword.lower() in map(str.lower, memory.tags))
+
+        # who wants them all has every file read in any case
+        memories = from_files(self)(chosen) if limit is None else self.memories(chosen, limit=offset + max(limit, 0))
+        return self._read(memories[offset:])
+
+    def find(self, query: str, *, limit: int = 10, scope: str | None = None, **filters: Any) -> builtins.list[Record]:
+        """Records whose keywords match the words of the query, fuzzily; best first, then the newest.
+
+        `filters` are those of every search: `tags`, `since`, `until`.
+        """
         words = query.lower().split()
         likeness = cache(_likeness)
         scored = []
-        for record in self._records(scope):
-            total = sum(max(likeness(word, keyword.lower()) for keyword in record.keywords) for word in words)
+        for memory in self.memories(may_show(self.tombstones, {"scope": scope, **filters})):
+            total = sum(max(likeness(word, keyword.lower()) for keyword in memory.tags) for word in words)
             if total:
-                scored.append((total / len(words), record.instant, record.id, record))
-        return [record for *_, record in sorted(scored, key=lambda row: row[:3], reverse=True)[:limit]]
+                scored.append((-total / len(words), *list_order(memory), memory))
+        return self._read([memory for *_, memory in sorted(scored, key=lambda row: row[:3])[: max(limit, 0)]])
+
+    def _read(self, memories: Iterable[Memory]) -> builtins.list[Record]:
+        """The records of these memories, as they are in their files."""
+        return [record for memory in memories if isinstance(record := parse_file(memory.file), Record)]
 
     def index(self) -> dict[str, Any]:
         """The keyword index as it stands on disk now: every keyword, lower-cased, with its record ids."""
@@ -425,15 +445,6 @@ class RecordLane:
     def _archived(self, path: str) -> str:
         """Where a record of this path lies once it is archived."""
         return os.path.join(self.root, ARCHIVE, os.path.basename(path))
-
-    def _records(self, scope: str | None = None) -> Iterator[Record]:
-        for path in self._files():
-            record = parse_file(path) if isinstance(path, str) else path
-            if isinstance(record, Record) and scope in (None, record.applies_to) and not self._is_forgotten(record):
-                yield record
-
-    def _is_forgotten(self, record: Record) -> bool:
-        return self.tombstones.forgotten(record.content, f"records:{record.id}") is not None
 
     def _record(self, path: str) -> Record:
         record = parse_file(path)

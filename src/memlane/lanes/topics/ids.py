@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from memlane import gate
@@ -58,22 +58,6 @@ def identified(folder: Folder, path: str) -> tuple[Entry, ...] | Problem | None:
                 folder.keep(path, entries)
             break
     return entries
-
-
-def searched(folder: Folder, entries: Iterable[Entry]) -> list[Entry]:
-    """What a search found, each entry with its id. Equal ones of a file keep its order."""
-    ids_in: dict[str, dict[str, list[str]]] = {}
-    result = []
-    for entry in entries:
-        if entry.path not in ids_in:
-            ids = ids_in[entry.path] = {}
-            is_archived = archive.is_archive(folder, entry.path)
-            kept = archived(folder, entry.path) if is_archived else identified(folder, entry.path)
-            for other in reversed(kept if isinstance(kept, tuple) else ()):
-                ids.setdefault(other.raw, []).append(other.id)
-        left = ids_in[entry.path].get(entry.raw)
-        result.append(replace(entry, id=left.pop() if left else ""))
-    return result
 
 
 def archived(folder: Folder, path: str) -> tuple[Entry, ...]:

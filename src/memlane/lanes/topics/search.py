@@ -1,4 +1,4 @@
-"""Search over dated entries (seed 000): queries, what they find, and a block of it for a prompt. Writes nothing.
+"""Search over dated entries (seed 000): queries, what they find, and a block of it for a prompt. No I/O.
 
 refresh PRB-042 "clock skew" topic:auth
 """
@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from memlane.core.errors import InvalidInput
 from memlane.core.invisible import visible
+from memlane.core.model import Memory
 from memlane.core.text import STOP_WORDS
-from memlane.lanes.topics import archive, usage
+from memlane.lanes.topics import usage
 from memlane.lanes.topics.entries import AD_HOC, GENERAL, Entry
-from memlane.lanes.topics.pages import Folder
 
-_TRIED = 10  # entries for a block, from the best one on
+TRIED = 10  # entries for a block, from the best one on
 _PREFIXED = re.compile(r'(?i)(?<!\S)(context|topic|tag|type):(?:"([^"]*)"|(\S+))')
 _QUOTED = re.compile(r'"([^"]+)"')
+_LABELS = re.compile(r"(?m)^\*\*[^\W\d_][^*:\n]{0,39}?:\*\*")  # the labels of an entry, as `Memory.text` has them
 _WORD = re.compile(r"[^\W\d_]+-\d+(?!\w)|\w+")  # PRB-042 is one word
 
 
@@ -38,18 +39,16 @@ class Query(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """An entry that a query finds, with its score. `named` says how clearly the query names its topic; `weight` is
-    what context and the keywords beyond the topic's name earn.
+    """A memory that a query finds, with its score. `named` says how clearly the query names its topic; `weight` is
+    what context and the keywords beyond the topic's name earn. Among equals, the smaller `place` comes first.
     """
 
-    entry: Entry
-    place: int
+    memory: Memory
+    score: float
     named: int
     weight: int
-
-    @property
-    def day(self) -> int:
-        return _ordinal(self.entry)
+    day: int
+    place: tuple[bool, int, str, str]
 
 
 def parse(query: str) -> Query:
@@ -75,61 +74,61 @@ def parse(query: str) -> Query:
     )
 
 
-def hits_for(folder: Folder, text: str, today: date, include_archive: bool) -> Iterator[Hit]:
-    """The entries that a query finds, each with its score, in the order in which they are looked at."""
-    query = parse(text)
-    stats = usage.read(folder.at(usage.STATS))
-    for place, entry in enumerate(_candidates(folder, query, include_archive)):
-        if judged := _judged(query, entry):
-            named, naming, weight = judged
-            uses = usage.uses(stats, f"{entry.topic}/{entry.subtopic}") // 5
-            age = max(0, today.toordinal() - _ordinal(entry))
-            score = weight + 3 * naming + 2 * bool(named) + math.exp(-0.1 * age) + uses
-            yield Hit(replace(entry, score=score), place, named, weight)
+def needed(query: Query) -> frozenset[str]:
+    """Words of which every entry that the query finds has at least one somewhere; none where that cannot be said."""
+    if query.phrases or query.contexts or query.topics or query.types:
+        return frozenset()
+    return query.words | {word for word in query.whole.split() if "/" in word}
 
 
-def _candidates(folder: Folder, query: Query, include_archive: bool) -> Iterator[Entry]:
-    """The entries to look at: the files of topics that the query names first, or only those it demands."""
-    paths = [path for path in folder.topic_files() if isinstance(path, str)]
-    names = {path: _name_words(*folder.named(path)) for path in paths}
-    paths = [path for path in paths if query.tagged or names[path].issuperset(query.topics)]
-    for path in sorted(paths, key=lambda path: -len(names[path] & query.words)):
-        yield from folder.entries(path)
-    if include_archive:
-        yield from archive.entries(folder)
+def hits_for(query: Query, memories: Iterable[Memory], today: date, stats: Mapping[str, Any]) -> Iterator[Hit]:
+    """The memories that a query finds, each with its score. `stats` says how often each sub-topic was loaded."""
+    for memory in memories:
+        if judged := _judged(query, memory):
+            named, naming, weight, place = judged
+            day = _ordinal(memory)
+            uses = usage.uses(stats, memory.scope or "") // 5
+            score = weight + 3 * naming + 2 * bool(named) + math.exp(-0.1 * max(0, today.toordinal() - day)) + uses
+            yield Hit(memory, score, named, weight, day, place)
 
 
-def _judged(query: Query, entry: Entry) -> tuple[int, int, int] | None:
-    """What an entry earns: for naming its topic, keywords that are also the topic's name, and the weight of the rest.
+def _judged(query: Query, memory: Memory) -> tuple[int, int, int, tuple[bool, int, str, str]] | None:
+    """What a memory earns: for naming its topic, keywords that are also the topic's name, and the weight of the rest;
+    and its place among equals: archived ones last, sub-topics first whose name the query has most of.
 
     None when the query does not find it.
     """
-    values = [entry.title, entry.content, *(value for _, value in entry.labels)]
-    text = " ".join("\n".join(values).lower().split())
-    context = (entry.context or "").lower()
-    names = _name_words(entry.topic, entry.subtopic)
-    tags = {tag.lower() for tag in entry.tags} if query.tagged else ()
+    topic, subtopic = memory.fields["topic"], memory.fields["subtopic"]
+    names = _name_words(topic, subtopic)
+    tags = {tag.lower() for tag in memory.tags} if query.tagged else ()
+    if not names.union(tags).issuperset(query.topics):
+        return None
+    said = (memory.title, _LABELS.sub(" ", memory.text), *memory.tags[2:], memory.type or "", memory.thread or "")
+    text = " ".join("\n".join(said).lower().split())
+    context = (memory.fields.get("context") or "").lower()
     if not (
         all(phrase in text for phrase in query.phrases)
         and all(part in context for part in query.contexts)
-        and names.union(tags).issuperset(query.topics)
-        and all(kind == (entry.get("Type") or "").lower() for kind in query.types)
+        and all(kind == (memory.type or "").lower() for kind in query.types)
     ):
         return None
-    path = f"{entry.topic}/{entry.subtopic}".lower()
-    named = len(query.words & names) + 2 * (path in query.whole.split()) + len(query.topics)
+    known = len(query.words & names)
+    named = known + 2 * (f"{topic}/{subtopic}".lower() in query.whole.split()) + len(query.topics)
     words = {word for word in query.words if _holds(text, word)}
     same_context = bool(query.contexts) or _refers(query, context)
     weight = 3 * (len(words - names) + len(query.phrases)) + 5 * same_context
-    return (named, len(words & names), weight) if words or named or weight or query.types else None
+    if not (words or named or weight or query.types):
+        return None
+    return named, len(words & names), weight, (memory.status == "archived", -known, topic, subtopic)
 
 
 def _refers(query: Query, context: str) -> bool:
     """Whether the query names the entry's context: its task reference, or all of it."""
-    references = {word for word in _WORD.findall(context) if "-" in word}
-    if references & query.words:
+    shared = query.words.intersection(_WORD.findall(context))
+    if any("-" in word for word in shared):
         return True
-    return len(context) > 2 and context != AD_HOC and f" {' '.join(context.split())} " in f" {query.whole} "
+    whole = len(context) > 2 and context != AD_HOC and f" {' '.join(context.split())} " in f" {query.whole} "
+    return whole and bool(shared)
 
 
 def _holds(text: str, word: str) -> bool:
@@ -142,6 +141,7 @@ def _holds(text: str, word: str) -> bool:
     return re.search(rf"(?<![a-z0-9]){re.escape(word)}{end}", text) is not None
 
 
+@lru_cache(10_000)
 def _name_words(topic: str, subtopic: str) -> frozenset[str]:
     """What a query may call a sub-topic."""
     names = [topic.lower(), *([subtopic.lower()] if subtopic != GENERAL else [])]
@@ -149,9 +149,9 @@ def _name_words(topic: str, subtopic: str) -> frozenset[str]:
     return frozenset({*names, *parts, f"{topic}/{subtopic}".lower()})
 
 
-def _ordinal(entry: Entry) -> int:
+def _ordinal(memory: Memory) -> int:
     try:
-        return date.fromisoformat(entry.date).toordinal()
+        return date.fromisoformat(memory.fields["date"]).toordinal()
     except ValueError:
         return 0
 
@@ -189,8 +189,8 @@ def embedded(
         return embedding
 
     best = block(())
-    for first in range(min(len(entries), _TRIED)):
-        best = max(best, block(entries[first : first + _TRIED]), key=lambda block: min(len(block.entries), 2))
+    for first in range(min(len(entries), TRIED)):
+        best = max(best, block(entries[first : first + TRIED]), key=lambda block: min(len(block.entries), 2))
         if len(best.entries) >= min(2, limit):
             break
     return best

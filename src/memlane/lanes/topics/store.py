@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -29,7 +29,7 @@ from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import estimate, newline_of
 from memlane.disk import files, trash
 from memlane.disk.tombstones import Tombstones
-from memlane.lanes import known, read_file, readable
+from memlane.lanes import Memories, from_files, known, may_show, read_file, readable
 from memlane.lanes.topics import archive, base, drafts, ids, index_page, pages, usage
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.checks import CHECKS
@@ -37,7 +37,7 @@ from memlane.lanes.topics.checks import SecurityViolation as SecurityViolation
 from memlane.lanes.topics.drafts import FIELDS, memory_of
 from memlane.lanes.topics.entries import Document, Entry
 from memlane.lanes.topics.pages import RESERVED, Folder
-from memlane.lanes.topics.search import Embedding, Hit, embedded, hits_for
+from memlane.lanes.topics.search import TRIED, Embedding, Hit, embedded, hits_for, needed, parse
 
 if TYPE_CHECKING:
     from memlane.lanes.topics.answers import TopicAnswers
@@ -79,6 +79,7 @@ class TopicLane:
         clock: Callable[[], datetime] = utc_now,
         guard: gate.Guard = gate.DEFAULT,
         tombstones: Tombstones | None = None,
+        memories: Memories | None = None,
     ) -> None:
         if security not in ("strict", "smart"):
             raise ConfigError("There is no such security mode.", hint="Use strict or smart.")
@@ -91,6 +92,7 @@ class TopicLane:
         self.checks = (*CHECKS, *gate.common(guard))
         self.tombstones = tombstones or Tombstones()
         self.folder = Folder(self.root)
+        self.memories = memories or from_files(self)
 
     @classmethod
     def resolve(cls, project: str | Path, config: Mapping[str, Any] | None = None, **options: Any) -> Self:
@@ -128,16 +130,16 @@ class TopicLane:
         given = {"context": context, "problem": problem, "solution": solution, "code": code, "date": date, **labels}
         return self._store(drafts.given(topic, content, title, given))
 
-    def search(self, query: str, limit: int = 10, include_archive: bool = False) -> list[Entry]:
+    def search(self, query: str, limit: int = 10, include_archive: bool = False, **filters: Any) -> list[Entry]:
         """The best entries for a query, each with its `score`. Writes nothing.
 
         3 for each keyword found, 5 when the context matches, 2 when the query names the topic or sub-topic, up
         to 1 for recency, 1 for every five loads. "A phrase" in quotes, `context:`, `topic:` (or `tag:`) and
-        `type:` must match. Entries without a hit are left out.
+        `type:` must match. Entries without a hit are left out. `filters` are those of every search: `tags`, `type`,
+        `scope` (a topic/subtopic), `since`, `until`, and `archived`, which is another name for `include_archive`.
         """
-        hits = self._hits(query, include_archive)
-        hits.sort(key=lambda hit: (-hit.entry.score, -hit.day, hit.place))
-        return ids.searched(self.folder, (hit.entry for hit in hits[: max(limit, 0)]))
+        filters["archived"] = filters.get("archived") or include_archive
+        return self._best(query, lambda hit: (-hit.score, -hit.day, *hit.place), limit, filters)
 
     def load(self, topic: str) -> list[Entry]:
         """The entries of `topic/subtopic`, in the order of the file; [] when there is none. Counts the access.
@@ -154,7 +156,7 @@ class TopicLane:
         if entries is None:
             return []
         usage.count(self.folder.at(usage.STATS), "/".join(names), self.clock)
-        return [entry for entry in entries if not self._is_forgotten(entry)]
+        return [entry for entry in entries if not self.tombstones.held(memory_of(entry))]
 
     def embed(self, query: str, *, limit: int = 3, max_tokens: int = MAX_TOKENS) -> Embedding:
         """The two or three most relevant entries for a prompt, whole and with their source, within `max_tokens`.
@@ -162,22 +164,40 @@ class TopicLane:
         `query` is a topic, "topic/subtopic", words, or the placeholder `[MEMORY_SEARCH:topic]`. Entries of the
         topic it names come before others, newer before older. "" when nothing is relevant. Writes nothing.
         """
-        hits = self._hits(_PLACEHOLDER.sub(r"\1", query) if isinstance(query, str) else query)
-        hits.sort(key=lambda hit: (-hit.named, -hit.weight, -hit.day, hit.place))
-        best = embedded([hit.entry for hit in hits], self.root.name, limit, max_tokens, self.estimator)
-        best.entries = tuple(ids.searched(self.folder, best.entries))
-        return best
+        return embedded(self.relevant(query, 2 * TRIED), self.root.name, limit, max_tokens, self.estimator)
 
-    def _hits(self, query: str, include_archive: bool = False) -> list[Hit]:
-        hits = hits_for(self.folder, query, self.clock().astimezone(UTC).date(), include_archive)
-        return [hit for hit in hits if not self._is_forgotten(hit.entry)]
+    def relevant(self, query: str, limit: int) -> list[Entry]:
+        """The entries that a prompt should have, in the order in which `embed` takes them."""
+        query = _PLACEHOLDER.sub(r"\1", query) if isinstance(query, str) else query
+        return self._best(query, lambda hit: (-hit.named, -hit.weight, -hit.day, *hit.place), limit, {})
 
-    def _is_forgotten(self, entry: Entry) -> bool:
-        text = memory_of(entry).text
-        if not self.tombstones.forgotten(text):
-            return False
-        [identified] = [entry] if entry.id else ids.searched(self.folder, [entry])
-        return self.tombstones.forgotten(text, identified.id) is not None
+    def _best(
+        self, query: str, order: Callable[[Hit], tuple[Any, ...]], limit: int, filters: Mapping[str, Any]
+    ) -> list[Entry]:
+        """The first entries that a query finds, as they stand in their files; equals in the order of their file."""
+        parsed = parse(query)
+        fits = may_show(self.tombstones, filters)
+        stats = usage.read(self.folder.at(usage.STATS))
+        today = self.clock().astimezone(UTC).date()
+        for memories in (self.memories, from_files(self)):
+            hits = sorted(hits_for(parsed, memories(fits, needed(parsed)), today, stats), key=order)
+            last = order(hits[min(limit, len(hits)) - 1]) if hits and limit > 0 else ()
+            best = [hit for hit in hits if order(hit) <= last]
+            read = {path: self._entries(path) for path in dict.fromkeys(hit.memory.file for hit in best)}
+            in_files = {entry.id: (place, entry) for entries in read.values() for place, entry in enumerate(entries)}
+            placed = [(hit, in_files.get(hit.memory.id)) for hit in best]
+            if all(place for _, place in placed):  # else the files have changed meanwhile
+                break
+        there = [(hit, *place) for hit, place in placed if place]
+        there.sort(key=lambda row: (order(row[0]), row[1]))
+        return [replace(entry, score=hit.score) for hit, _, entry in there[: max(limit, 0)]]
+
+    def _entries(self, path: str) -> Sequence[Entry]:
+        """The entries of a topic file or of an archive, each with its id."""
+        if archive.is_archive(self.folder, path):
+            return ids.archived(self.folder, path)
+        entries = ids.identified(self.folder, path)
+        return entries if isinstance(entries, tuple) else ()
 
     def reindex(self) -> None:
         """Write index.md anew from the files; descriptions that people wrote stay. Raises StorageError."""

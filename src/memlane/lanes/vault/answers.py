@@ -272,7 +272,7 @@ class VaultAnswers(Answers):
         return from_draft(
             admitted,
             id=memory.native_id,
-            scope=admitted.scope or vault.scopes[0],
+            scope=admitted.scope or vault.default_scope,
             created_at=iso(memory.created_at) or "",
             updated_at=iso(memory.updated_at),
             source=admitted.fields["source"],

@@ -62,7 +62,7 @@ def known_words(draft: Draft, lane: MemoryVault) -> Draft:
     """unknown scope, tier or source"""
     given = {"scope": draft.scope, "tier": draft.fields.get("tier"), "source": draft.fields.get("source")}
     for name, allowed in (("scope", lane.scopes), ("tier", TIERS), ("source", SOURCES)):
-        if given[name] is not None and given[name] not in allowed:
+        if given[name] is not None and allowed and given[name] not in allowed:
             hint = f"Use one of: {', '.join(allowed)}."
             raise _refusal("known_words", f"unknown_{name}", f"there is no such {name}", hint)
     return draft
@@ -89,7 +89,7 @@ def upsert(draft: Draft, lane: MemoryVault) -> Draft:
     topic = draft.fields.get("topic_id")
     if draft.fields.get("tier") == "register" and topic:
         with lane.log.reading() as known:
-            old = known.register(draft.scope or lane.scopes[0], topic)
+            old = known.register(draft.scope or lane.default_scope, topic)
         if old:
             return replace(draft, fields={**draft.fields, "upsert_of": old.id})
     return draft
@@ -108,7 +108,7 @@ def _lookalike(draft: Draft, lane: MemoryVault) -> tuple[str, float] | None:
     """(id, score) of the scope's first active memory that the draft is a near-duplicate of."""
     from memlane.gate.likeness import Lookalikes
 
-    scope = draft.scope or lane.scopes[0]
+    scope = draft.scope or lane.default_scope
     with lane.log.reading() as known:
         if scope not in known.lookalikes:  # from here on the log keeps them up to date
             known.lookalikes[scope] = Lookalikes(lane.similarity_threshold, lane.token_overlap_threshold)

@@ -47,7 +47,7 @@ def stale_registers(records: Iterable[Record], now: datetime) -> Iterator[tuple[
 def deletions(records: Sequence[Record], floor: float, now: datetime) -> list[dict[str, Any]]:
     """What could go of these records (the newest first), one dictionary with `reason` and `detail` for each.
 
-    A register with a topic is the value of its key: that it is short, or says what another one says, is no reason.
+    A register with a topic is the value of its key: that it is short, or that it and another say the same, is no reason.
     """
     reasons: dict[str, tuple[Record, str, str]] = {}
     topics: dict[tuple[str, str], Record] = {}
@@ -61,7 +61,8 @@ def deletions(records: Sequence[Record], floor: float, now: datetime) -> list[di
         elif len(record.text) < SHORT_TEXT and not record.topic_id:
             reasons[record.id] = (record, "short_text", f"{len(record.text)} characters say little")
     for newer, older, score in similar_pairs(records, floor):
-        if newer.id not in reasons and not (older.tier == "register" and older.topic_id):
+        keyed = any(record.tier == "register" and record.topic_id for record in (newer, older))
+        if newer.id not in reasons and not keyed:
             reasons.setdefault(older.id, (older, "near_duplicate", f"similar to {newer.id} ({score:.2f})"))
     for record, updated in stale_registers(records, now):
         detail = f"has no topic and was not updated for {(now - updated).days} days"

@@ -4,7 +4,7 @@ Whoever writes holds the file's lock from the moment he reads until his lines ar
 the same version, no topic gets two registers, and the vault does not get fuller than it may. The file is made, empty,
 before its first line, so that the first writers have something to lock, too. The seed's verbs raise Refused (a
 ValueError) and NotFound (a KeyError) and return Records. Reading and appending lines is up to `log`, their format to
-`record`, the gate to `checks`. Does not use the index: search has the seed's own scoring.
+`record`, the gate to `checks`. Does not use the index: one file holds all of a vault.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
+from memlane.core.choosing import fitting
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
@@ -80,7 +81,8 @@ class MemoryVault:
         self.similarity_threshold = similarity_threshold
         self.max_active = max_active
         self.token_overlap_threshold = token_overlap_threshold
-        self.scopes = tuple(scope.lower() for scope in scopes)
+        self.scopes = tuple(scope.lower() for scope in scopes)  # () takes any name
+        self.default_scope = self.scopes[0] if self.scopes else SCOPES[0]
         self.clock = clock
         self.guard = guard
         self.checks = guarded(CHECKS, guard)
@@ -202,12 +204,20 @@ class MemoryVault:
         return _first(records, limit)
 
     def search_memories(
-        self, query: str, scope: str | Sequence[str] | None = None, limit: int | None = None
+        self, query: str, scope: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
     ) -> list[Record]:
-        """Active memories that share a word with the query, by the seed's score (`search_score`), best first."""
+        """Active memories that share a word with the query, by `search_score`, best first.
+
+        `filters` are those of every search: `tags`, `type` (the category), `since`, `until`.
+        """
         if not isinstance(query, str):
             raise InvalidInput("The query is not text.", hint="Give some words.")
-        scored = [(score, record) for record in self._active(scope) if (score := search_score(query, record.text))]
+        fits = fitting(**filters)
+        scored = [
+            (score, record)
+            for record in self._active(scope)
+            if (score := search_score(query, record.text)) and fits(self._memory(record))
+        ]
         scored.sort(key=lambda pair: (-pair[0], newest_first(pair[1])))
         return _first([record for _, record in scored], limit)
 
@@ -315,7 +325,7 @@ class MemoryVault:
     def put(self, draft: Draft) -> Memory:
         known(draft.fields, frozenset(LABELS), self.name)
         fields = dict(draft.fields) if draft.type is None else {**draft.fields, "category": draft.type}
-        normal = to_draft(draft.text, draft.scope or self.scopes[0], tags=draft.tags, **fields)
+        normal = to_draft(draft.text, draft.scope or self.default_scope, tags=draft.tags, **fields)
         return self._memory(
             self._add(replace(normal, title=draft.title, thread=draft.thread, created_at=draft.created_at))
         )
@@ -387,7 +397,7 @@ class MemoryVault:
         return from_draft(
             draft,
             id=id,
-            scope=draft.scope or self.scopes[0],
+            scope=draft.scope or self.default_scope,
             created_at=iso(draft.created_at) or self._now(),
             source=fields["source"] or "manual",
             extra=extra,
@@ -435,14 +445,15 @@ class MemoryVault:
     def _active(self, scope: str | Sequence[str] | None) -> list[Record]:
         with self.log.reading() as state:
             known = list(state.active.values())
-        records = [one for one in known if not self.tombstones.forgotten(one.text, f"vault:{one.id}")]
+        if self.tombstones.any():
+            known = [record for record in known if not self.tombstones.held(self._memory(record))]
         if scope is None:
-            return records
+            return known
         names = [scope] if isinstance(scope, str) else scope
         if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
-            raise InvalidInput("A scope is text, or a list of text.", hint=f"There are: {', '.join(self.scopes)}.")
+            raise InvalidInput("A scope is text, or a list of text.", hint="Give a name such as shared.")
         scopes = {name.strip().lower() for name in names}
-        return [record for record in records if record.scope in scopes]
+        return [record for record in known if record.scope in scopes]
 
 
 def stats(state: Known, max_active: int) -> dict[str, Any]:
@@ -492,7 +503,7 @@ def _oddity(record: Record, scopes: Sequence[str]) -> str | None:
     """Why a record is read but may not be seen everywhere."""
     if record.tier not in TIERS:
         return f"has an unknown tier, so that no snapshot shows it: use one of {', '.join(TIERS)}"
-    if record.scope not in scopes:
+    if scopes and record.scope not in scopes:
         return f"has a scope that is not configured: use one of {', '.join(scopes)}"
     return None
 

@@ -13,7 +13,7 @@ from memlane.surfaces.cli.output import one_line, print_json, say
 if TYPE_CHECKING:
     from memlane.recall.blocks import Block
 
-scope_option = click.option("--scope", "scopes", multiple=True, help="A vault scope; may be repeated.")
+scope_option = click.option("--scope", "scopes", multiple=True, help="Leave out what is in others; may be repeated.")
 explain_option = click.option("--explain", is_flag=True, help="List what was left out and why.")
 
 
@@ -34,7 +34,8 @@ def context(
     """
     from memlane.recall.blocks import RELEVANT
 
-    _print(bank.context(query, budget, scopes=scopes or None, least=RELEVANT if relevant else 0.0), explain, as_json)
+    block = bank.context(query, budget, scopes=scopes or None, least=RELEVANT if relevant else 0.0)
+    print_block(block, explain, as_json)
 
 
 @click.command()
@@ -48,10 +49,10 @@ def snapshot(bank: Bank, budget: int | None, scopes: tuple[str, ...], explain: b
     \b
     $ memlane snapshot --scope shared
     """
-    _print(bank.snapshot(scopes or None, budget=budget), explain, as_json)
+    print_block(bank.snapshot(scopes or None, budget=budget), explain, as_json)
 
 
-def _print(block: Block, explain: bool, as_json: bool) -> None:
+def print_block(block: Block, explain: bool, as_json: bool) -> None:
     if as_json:
         print_json(block.to_dict())
         return

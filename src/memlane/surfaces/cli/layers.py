@@ -14,6 +14,7 @@ from memlane.surfaces.cli.options import (
     Command,
     apply_option,
     content_argument,
+    dates,
     id_argument,
     json_from_bank,
     with_bank,
@@ -163,14 +164,24 @@ def validate(bank: Bank, id: str) -> dict[str, Any]:
 @click.argument("pattern")
 @click.option("--layer", type=click.Choice(list(LAYERS)))
 @click.option("--project", "project_name")
+@click.option("--type")
+@dates
 @with_bank
-def search(bank: Bank, pattern: str, layer: str | None, project_name: str | None, as_json: bool) -> None:
+def search(
+    bank: Bank,
+    pattern: str,
+    layer: str | None,
+    project_name: str | None,
+    as_json: bool,
+    **filters: Any,
+) -> None:
     """Search by a regular expression; each match comes with two lines around it.
 
     \b
     $ memlane layers search 'FastAPI|Flask' --project my-api
     """
-    result = bank.layers.search(pattern, layer, project_name)
+    given = {name: value for name, value in filters.items() if value is not None}
+    result = bank.layers.search(pattern, layer, project_name, **given)
     rows = ((f"{match['path']}:{match['lineNumber']}", match["lineContent"].strip()) for match in result["matches"])
     print_result(result, as_json, rows)
 

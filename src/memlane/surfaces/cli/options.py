@@ -55,18 +55,31 @@ def limit_option(default: int | None = None, help: str | None = None) -> Decorat
     return click.option("--limit", "-n", type=click.IntRange(min=0), default=default, show_default=shown, help=help)
 
 
+_DATES = (click.option("--until", metavar="DATE"), click.option("--since", metavar="DATE"))
+scope_option = click.option("--scope", help="For whom or what: user:alice, area:database; a topic, a layer.")
+any_tag_option = click.option(
+    "--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; any of several."
+)
+
+
 def filters(command: Command) -> Command:
     """The options by which `list`, `search` and `export` choose among memories."""
     for option in (
-        click.option("--until", metavar="DATE"),
-        click.option("--since", metavar="DATE"),
+        *_DATES,
         click.option("--project"),
-        click.option("--scope"),
+        scope_option,
         click.option("--status"),
         click.option("--type"),
-        click.option("--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; any of several."),
+        any_tag_option,
         click.option("--lane", type=click.Choice(NAMES)),
     ):
+        command = option(command)
+    return command
+
+
+def dates(command: Command) -> Command:
+    """The options --since and --until."""
+    for option in _DATES:
         command = option(command)
     return command
 

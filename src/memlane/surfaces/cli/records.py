@@ -10,7 +10,16 @@ import click
 from memlane.bank import Bank
 from memlane.core.model import Plan, Step
 from memlane.lanes.records.record import Record
-from memlane.surfaces.cli.options import apply_option, content_argument, json_from_bank, limit_option, with_bank
+from memlane.recall.scopes import spelt
+from memlane.surfaces.cli.options import (
+    any_tag_option,
+    apply_option,
+    content_argument,
+    dates,
+    json_from_bank,
+    limit_option,
+    with_bank,
+)
 from memlane.surfaces.cli.output import print_plan, print_problems, print_result, print_stored, take_text
 
 
@@ -21,6 +30,9 @@ def records() -> None:
     \b
     $ memlane records find authentication
     """
+
+
+applies_option = click.option("--scope", help="global, file:PATH or area:NAME.")
 
 
 def _print_records(listed: list[Record], as_json: bool) -> None:
@@ -48,31 +60,35 @@ def create(bank: Bank, content: str | None, as_json: bool, **fields: Any) -> Non
 
 
 @records.command("list")
-@click.option("--scope")
+@applies_option
 @click.option("--keyword")
+@dates
 @limit_option()
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many of the newest.")
 @with_bank
-def list_(bank: Bank, scope: str | None, keyword: str | None, limit: int | None, as_json: bool) -> None:
+def list_(bank: Bank, scope: str | None, as_json: bool, **chosen: Any) -> None:
     """List records, the newest first.
 
     \b
     $ memlane records list --scope area:database
     """
-    _print_records(bank.records.list(scope=scope, keyword=keyword, limit=limit), as_json)
+    _print_records(bank.records.list(scope=spelt(bank, scope, "records"), **chosen), as_json)
 
 
 @records.command()
 @click.argument("query")
-@click.option("--scope")
+@applies_option
+@any_tag_option
+@dates
 @limit_option(10)
 @with_bank
-def find(bank: Bank, query: str, scope: str | None, limit: int, as_json: bool) -> None:
+def find(bank: Bank, query: str, scope: str | None, as_json: bool, **chosen: Any) -> None:
     """Find records by their keywords, misspelt ones too.
 
     \b
     $ memlane records find "auth middleware"
     """
-    _print_records(bank.records.find(query, limit=limit, scope=scope), as_json)
+    _print_records(bank.records.find(query, scope=spelt(bank, scope, "records"), **chosen), as_json)
 
 
 @records.command()

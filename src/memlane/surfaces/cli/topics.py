@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.options import content_argument, limit_option, with_bank
+from memlane.recall.scopes import spelt
+from memlane.surfaces.cli.context import explain_option, print_block
+from memlane.surfaces.cli.options import any_tag_option, content_argument, dates, limit_option, scope_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, take_text
 
 
@@ -50,15 +52,19 @@ def store(bank: Bank, topic: str, content: str | None, as_json: bool, **fields: 
 @topics.command()
 @click.argument("query")
 @limit_option(10)
-@click.option("--archive", is_flag=True, help="Search the archives too.")
+@any_tag_option
+@click.option("--type")
+@scope_option
+@dates
+@click.option("--archive", "--archived", "archived", is_flag=True, help="Search the archives too.")
 @with_bank
-def search(bank: Bank, query: str, limit: int, archive: bool, as_json: bool) -> None:
+def search(bank: Bank, query: str, limit: int, scope: str | None, as_json: bool, **filters: Any) -> None:
     """Find entries by keyword, context, topic and recency: id, date and title.
 
     \b
     $ memlane topics search 'refresh context:PRB-12 "exact phrase"'
     """
-    entries = bank.topics.search(query, limit, archive)
+    entries = bank.topics.search(query, limit, scope=spelt(bank, scope, "topics"), **filters)
     print_result(entries, as_json, ((entry.id, entry.date, entry.title) for entry in entries))
 
 
@@ -80,18 +86,17 @@ def load(bank: Bank, topic: str, as_json: bool) -> None:
 
 @topics.command()
 @click.argument("query")
+@limit_option(3)
+@click.option("--max-tokens", type=click.IntRange(min=0), default=1000, show_default=True, help="At most so many.")
+@explain_option
 @with_bank
-def embed(bank: Bank, query: str, as_json: bool) -> None:
-    """Print the two or three most relevant entries for a prompt, within 1,000 tokens.
+def embed(bank: Bank, query: str, limit: int, max_tokens: int, explain: bool, as_json: bool) -> None:
+    """Print the two or three most relevant entries as a block for a prompt.
 
     \b
-    $ memlane topics embed auth
+    $ memlane topics embed auth --max-tokens 500
     """
-    block = bank.topics.embed(query)
-    if as_json:
-        print_json({"text": str(block), "tokens": block.tokens, "entries": block.entries})
-    elif block:
-        print_text(block)
+    print_block(bank.embed(query, limit, max_tokens), explain, as_json)
 
 
 @topics.command()

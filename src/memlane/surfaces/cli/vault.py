@@ -12,7 +12,16 @@ from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft
 from memlane.lanes.vault.record import CATEGORIES, SOURCES, TIERS, Record
 from memlane.recall.address import find_any, native, split
-from memlane.surfaces.cli.options import id_argument, limit_option, tag_option, text_argument, with_bank
+from memlane.recall.scopes import spelt
+from memlane.surfaces.cli.options import (
+    any_tag_option,
+    dates,
+    id_argument,
+    limit_option,
+    tag_option,
+    text_argument,
+    with_bank,
+)
 from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, say_notes, take_text
 
 
@@ -40,7 +49,7 @@ def _print_records(records: list[Record], as_json: bool) -> None:
 
 @vault.command()
 @text_argument
-@click.option("--scope", help="One of the vault's scopes; else the first of them.")
+@click.option("--scope", help="For whom or what: user:alice; shared unless configured.")
 @click.option("--category", help=f"For example {', '.join(CATEGORIES)}; other for a new record.")
 @click.option("--tier", type=click.Choice([*TIERS, "log"]), default="canon", show_default=True)
 @click.option("--topic", "topic_id", help="A register's stable key: the same key updates instead of adding.")
@@ -89,14 +98,18 @@ def update(bank: Bank, id: str, text: str | None, category: str | None, tags: tu
 @vault.command()
 @click.argument("query")
 @scopes_option
+@click.option("--category", "type")
+@any_tag_option
+@dates
+@limit_option()
 @with_bank
-def search(bank: Bank, query: str, scopes: tuple[str, ...], as_json: bool) -> None:
-    """Find records by the seed's own scoring.
+def search(bank: Bank, query: str, scopes: tuple[str, ...], as_json: bool, **chosen: Any) -> None:
+    """Find records that share a word with QUERY, the best first.
 
     \b
     $ memlane vault search "dashboard projects" --scope shared
     """
-    _print_records(bank.vault.search_memories(query, scope=_scopes(bank, scopes)), as_json)
+    _print_records(bank.vault.search_memories(query, scope=_scopes(bank, scopes), **chosen), as_json)
 
 
 @vault.command("list")
@@ -111,7 +124,7 @@ def list_(
     """List active records, the newest first.
 
     \b
-    $ memlane vault list --scope orion
+    $ memlane vault list --scope user:alice
     """
     options: dict[str, Any] = {} if limit is None else {"limit": limit}
     records = bank.vault.recall_memories(_scopes(bank, scopes), category=category, tags=list(tags) or None, **options)
@@ -191,7 +204,7 @@ def snapshot(bank: Bank, scopes: tuple[str, ...], as_json: bool) -> None:
     """Print the always-injected block: canon and active registers.
 
     \b
-    $ memlane vault snapshot --scope shared --scope orion
+    $ memlane vault snapshot --scope shared --scope user:alice
     """
     from memlane.recall.vault_blocks import snapshot_block
 
@@ -231,8 +244,4 @@ def compact(bank: Bank, as_json: bool) -> None:
 
 def _scopes(bank: Bank, given: tuple[str, ...]) -> list[str] | None:
     """The scopes to look at; None means all. Raises InvalidInput for one that the vault does not have."""
-    allowed = bank.vault.scopes
-    chosen = [scope.strip().lower() for scope in given]
-    if not set(chosen) <= set(allowed):
-        raise InvalidInput("There is no such scope.", hint=f"Use one of: {', '.join(allowed)}.")
-    return chosen or None
+    return [spelt(bank, scope, "vault") or "" for scope in given] or None

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
 from memlane.lanes.layers.entries import MemoryEntry
-from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, tool, without_lane
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Since, Until, tool, without_lane
 
 Layer = Literal["shared-project", "skill-specific", "command", "agent"]
 Id = Annotated[str, without_lane("layers"), Field(description="Such as shared-project/my-api/project_profile")]
@@ -182,9 +182,14 @@ def search(
     pattern: Annotated[str, Field(description="A regular expression")],
     layer: Layer | None = None,
     project_name: str | None = None,
+    file_type: str | None = None,
+    since: Since = None,
+    until: Until = None,
 ) -> Matches:
     """Find lines by a regular expression, each with two lines around it."""
-    return cast("Matches", bank.layers.search(pattern, layer, project_name))
+    filters = {"type": file_type, "since": since, "until": until}
+    given = {name: value for name, value in filters.items() if value is not None}
+    return cast("Matches", bank.layers.search(pattern, layer, project_name, **given))
 
 
 def _anchored(bank: Bank, answer: dict[str, Any]) -> dict[str, Any]:

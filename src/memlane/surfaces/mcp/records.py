@@ -10,7 +10,8 @@ from typing_extensions import TypedDict
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
 from memlane.lanes.records.record import Record
-from memlane.surfaces.mcp.tools import ADDS, READS, Limit, Words, tool, without_lane
+from memlane.recall.scopes import spelt
+from memlane.surfaces.mcp.tools import ADDS, READS, Limit, Since, Until, Words, tool, without_lane
 
 Scope = Annotated[str | None, Field(description="global, file:PATH or area:NAME")]
 
@@ -60,22 +61,35 @@ def get(bank: Bank, id: Annotated[str, without_lane("records")]) -> Captured:
     return _captured(record)
 
 
-@tool(READS, name="records_list")
+@tool(READS, reads_index=True, name="records_list")
 def list_(
     bank: Bank,
     scope: Scope = None,
     keyword: str | None = None,
     limit: Limit = 20,
     offset: Annotated[int, Field(ge=0)] = 0,
+    since: Since = None,
+    until: Until = None,
 ) -> list[Captured]:
     """List records, the newest first."""
-    return [_captured(record) for record in bank.records.list(scope=scope, keyword=keyword, limit=limit, offset=offset)]
+    chosen: dict[str, Any] = {"keyword": keyword, "limit": limit, "offset": offset, "since": since, "until": until}
+    return [_captured(record) for record in bank.records.list(scope=spelt(bank, scope, "records"), **chosen)]
 
 
-@tool(READS, name="records_find")
-def find(bank: Bank, query: str, limit: Limit = 10, scope: Scope = None) -> list[Captured]:
+@tool(READS, reads_index=True, name="records_find")
+def find(
+    bank: Bank,
+    query: str,
+    limit: Limit = 10,
+    scope: Scope = None,
+    tags: Words | None = None,
+    since: Since = None,
+    until: Until = None,
+) -> list[Captured]:
     """Find records by their keywords, misspelt ones too."""
-    return [_captured(record) for record in bank.records.find(query, limit=limit, scope=scope)]
+    filters: dict[str, Any] = {"tags": tags or (), "since": since, "until": until}
+    found = bank.records.find(query, limit=limit, scope=spelt(bank, scope, "records"), **filters)
+    return [_captured(record) for record in found]
 
 
 @tool(READS, name="records_index")

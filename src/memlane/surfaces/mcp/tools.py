@@ -47,6 +47,8 @@ def _listed(value: Any) -> Any:
 LIST = BeforeValidator(_listed)
 Words = Annotated[list[str], LIST]
 Limit = Annotated[int, Field(ge=0, le=100)]
+Since = Annotated[str | None, Field(description="YYYY-MM-DD")]
+Until = Annotated[str | None, Field(description="YYYY-MM-DD")]
 T = TypeVar("T")
 
 # Names that models take for one another. One that a tool does not have means the argument of its group that it has.

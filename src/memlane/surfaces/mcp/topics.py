@@ -8,7 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from memlane.bank import Bank
-from memlane.surfaces.mcp.tools import ADDS, READS, Limit, tool
+from memlane.recall.scopes import spelt
+from memlane.surfaces.mcp.tools import ADDS, READS, Limit, Since, Until, Words, tool
 
 Topic = Annotated[str, Field(description="topic or topic/subtopic, such as auth/oauth2")]
 
@@ -26,7 +27,8 @@ class Stored(TypedDict):
 class Embedded(TypedDict):
     text: str
     tokens: int
-    entries: list[dict[str, Any]]
+    ids: list[str]
+    left_out: list[dict[str, str]]
 
 
 @tool(ADDS, name="topics_store")
@@ -49,10 +51,22 @@ def store(
     return cast("Stored", stored.to_dict())
 
 
-@tool(READS, name="topics_search")
-def search(bank: Bank, query: str, limit: Limit = 10, include_archive: bool = False) -> list[dict[str, Any]]:
+@tool(READS, reads_index=True, name="topics_search")
+def search(
+    bank: Bank,
+    query: str,
+    limit: Limit = 10,
+    include_archive: bool = False,
+    tags: Words | None = None,
+    type: str | None = None,
+    scope: Annotated[str | None, Field(description="topic/subtopic")] = None,
+    since: Since = None,
+    until: Until = None,
+) -> list[dict[str, Any]]:
     """Find entries by keyword, context, topic and recency. `topic:`, `context:` and "phrases" must match."""
-    return [entry.to_dict() for entry in bank.topics.search(query, limit, include_archive)]
+    filters = {"tags": tags or (), "type": type, "since": since, "until": until}
+    entries = bank.topics.search(query, limit, include_archive, scope=spelt(bank, scope, "topics"), **filters)
+    return [entry.to_dict() for entry in entries]
 
 
 @tool(ADDS, name="topics_load")
@@ -61,13 +75,12 @@ def load(bank: Bank, topic: Topic) -> list[dict[str, Any]]:
     return [entry.to_dict() for entry in bank.topics.load(topic)]
 
 
-@tool(READS, name="topics_embed")
+@tool(READS, reads_index=True, name="topics_embed")
 def embed(
     bank: Bank,
     query: Annotated[str, Field(description="A topic, or words")],
     limit: Limit = 3,
     max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 1000,
 ) -> Embedded:
-    """The two or three most relevant entries as Markdown for a prompt."""
-    block = bank.topics.embed(query, limit=limit, max_tokens=max_tokens)
-    return {"text": str(block), "tokens": block.tokens, "entries": [entry.to_dict() for entry in block.entries]}
+    """The two or three most relevant entries as a block for a prompt."""
+    return cast("Embedded", bank.embed(query, limit, max_tokens).to_dict())

@@ -11,11 +11,12 @@ from memlane import gate
 from memlane.bank import Bank
 from memlane.core.model import Draft
 from memlane.lanes.vault.record import Record
-from memlane.surfaces.mcp.tools import ADDS, CHANGES, LIST, READS, Limit, Words, tool, without_lane
+from memlane.recall.scopes import spelt
+from memlane.surfaces.mcp.tools import ADDS, CHANGES, LIST, READS, Limit, Since, Until, Words, tool, without_lane
 
 Id = Annotated[str, without_lane("vault")]
 Text = Annotated[str, Field(description="At most 1200 characters")]
-Scope = Annotated[str, Field(description="One of the vault's scopes, such as shared")]
+Scope = Annotated[str, Field(description="For whom or what: shared, user:alice")]
 Scopes = Annotated[Words | None, Field(description="All when left out")]
 Category = Annotated[str | None, Field(description="Such as mission, constraint, preference, project, goal")]
 Floor = Annotated[float, Field(ge=0, le=1)]
@@ -111,7 +112,7 @@ def add_memory(
 @tool(ADDS, name="vault_bulk_add")
 def bulk_add(bank: Bank, items: Annotated[list[Item], Field(max_length=1000)]) -> BulkAdded:
     """Add many memories at once. What is refused is reported with its place in the list; the rest is stored."""
-    given = [{"scope": bank.vault.scopes[0], "category": "other", "source": "tool", **item} for item in items]
+    given = [{"scope": bank.vault.default_scope, "category": "other", "source": "tool", **item} for item in items]
     done = bank.vault.bulk_add(given)
     for stored in done["stored"]:
         bank.anchor(f"vault:{stored['id']}")
@@ -158,13 +159,24 @@ def recall_memories(
     bank: Bank, scopes: Scopes = None, category: Category = None, tags: Words | None = None, limit: Limit = 20
 ) -> list[Stored]:
     """List active memories, the newest first; tags means any of them."""
-    return [_stored(record) for record in bank.vault.recall_memories(scopes, category, tags, limit)]
+    found = bank.vault.recall_memories(_spelt(bank, scopes), category, tags, limit)
+    return [_stored(record) for record in found]
 
 
 @tool(READS, name="vault_search_memories")
-def search_memories(bank: Bank, query: str, scopes: Scopes = None, limit: Limit = 10) -> list[Stored]:
+def search_memories(
+    bank: Bank,
+    query: str,
+    scopes: Scopes = None,
+    limit: Limit = 10,
+    category: Category = None,
+    tags: Words | None = None,
+    since: Since = None,
+    until: Until = None,
+) -> list[Stored]:
     """Find active memories that share a word with the query, the best first."""
-    return [_stored(record) for record in bank.vault.search_memories(query, scopes, limit)]
+    filters = {"type": category, "tags": tags or (), "since": since, "until": until}
+    return [_stored(record) for record in bank.vault.search_memories(query, _spelt(bank, scopes), limit, **filters)]
 
 
 @tool(READS, name="vault_find_consolidation_candidates")
@@ -172,14 +184,14 @@ def find_consolidation_candidates(
     bank: Bank, scopes: Scopes = None, floor: Floor = 0.5, limit: Limit = 20
 ) -> list[Pair]:
     """List pairs of similar memories that could be merged, the most similar first. Changes nothing."""
-    pairs = bank.vault.find_consolidation_candidates(scopes, floor)[:limit]
+    pairs = bank.vault.find_consolidation_candidates(_spelt(bank, scopes), floor)[:limit]
     return [{"a": _stored(newer), "b": _stored(older), "score": score} for newer, older, score in pairs]
 
 
 @tool(READS, name="vault_propose_deletions")
 def propose_deletions(bank: Bank, scopes: Scopes = None) -> list[Proposal]:
     """List memories that could be deleted, each with a reason. Deletes nothing."""
-    return cast("list[Proposal]", bank.vault.propose_deletions(scopes))
+    return cast("list[Proposal]", bank.vault.propose_deletions(_spelt(bank, scopes)))
 
 
 @tool(CHANGES, name="vault_promote_to_canon")
@@ -191,7 +203,7 @@ def promote_to_canon(bank: Bank, memory_id: Id, canonical_text: Text, tags: Word
 @tool(READS, name="vault_build_snapshot")
 def build_snapshot(bank: Bank, scopes: Scopes = None) -> Snapshot:
     """Canon and active registers as Markdown."""
-    return {"text": bank.vault.build_snapshot(scopes)}
+    return {"text": bank.vault.build_snapshot(_spelt(bank, scopes))}
 
 
 @tool(READS)
@@ -204,6 +216,11 @@ def vault_stats(bank: Bank) -> dict[str, Any]:
 def compact(bank: Bank) -> Compacted:
     """Rewrite the file with the latest active versions only. Old versions and deleted memories are gone for good."""
     return cast("Compacted", bank.vault.compact())
+
+
+def _spelt(bank: Bank, scopes: list[str] | None) -> list[str] | None:
+    """The scopes as memories have them; None means all. Raises InvalidInput for one that the vault does not have."""
+    return None if scopes is None else [spelt(bank, scope, "vault") or "" for scope in scopes]
 
 
 def _written(bank: Bank, record: Record) -> Stored:

@@ -1,0 +1,90 @@
+"""Which memories somebody asks for: the filters that every list and search takes, and the order of a list. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from memlane.core.dates import moment
+from memlane.core.errors import InvalidInput
+from memlane.core.model import Memory
+
+Fits = Callable[[Memory], bool]
+_SCOPE = re.compile(r"[^\s,](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029,]{0,198}[^\s,])?")
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+def fitting(
+    *,
+    tags: Sequence[str] = (),
+    since: datetime | str | None = None,
+    until: datetime | str | None = None,
+    archived: bool = False,
+    **equal: str | None,
+) -> Fits:
+    """Whether a memory has any of the tags, these values (`type`, `status`, `scope`, `project`, `thread`; None is no
+    filter) and a date in between. Archived ones only when they are asked for. Raises InvalidInput.
+    """
+    any_of, wanted = set(tags_of(tags)), {name: value for name, value in equal.items() if value is not None}
+    first, last = date_given(since, "since"), date_given(until, "until", end_of_day=True)
+    for name, value in wanted.items():
+        if not isinstance(value, str):
+            raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
+    archived = archived or "status" in wanted
+
+    def fits(memory: Memory) -> bool:
+        return (
+            (archived or memory.status != "archived")
+            and (not any_of or not any_of.isdisjoint(memory.tags))
+            and all(getattr(memory, name) == value for name, value in wanted.items())
+            and (first is None or date_of(memory) >= first)
+            and (last is None or _BEGINNING < date_of(memory) <= last)
+        )
+
+    return fits
+
+
+def date_of(memory: Memory) -> datetime:
+    """The date that a memory is listed by; the beginning of time where it has none."""
+    return memory.created_at or memory.updated_at or _BEGINNING
+
+
+def list_order(memory: Memory) -> tuple[float, str]:
+    """The sort key of a list: newest first, then by id, those without a date last."""
+    when = memory.created_at or memory.updated_at
+    return (-when.timestamp() if when else float("inf")), memory.id
+
+
+def tags_of(value: Any) -> tuple[str, ...]:
+    """Tags from a list, or from one string with commas. Raises InvalidInput."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, Sequence | set | frozenset) or not all(isinstance(item, str) for item in items):
+        raise InvalidInput("Tags must be text.", hint='Give them as ["auth", "plan"].')
+    return tuple(dict.fromkeys(word for item in items if (word := item.strip())))
+
+
+def scope_given(value: str | None) -> str | None:
+    """A scope that a memory may have, as a caller gave it. Raises InvalidInput."""
+    if value is not None and (not isinstance(value, str) or not _SCOPE.fullmatch(value)):
+        raise InvalidInput(
+            "A scope is a name on one line, without commas, of at most 200 characters.",
+            hint="Name it like user:alice, agent:reviewer, area:database or file:src/auth.py.",
+        )
+    return value
+
+
+def date_given(value: datetime | str | None, name: str, *, end_of_day: bool = False) -> datetime | None:
+    """A date from what a caller gave; a bare day means its start, or its end where that is what is meant.
+
+    Raises InvalidInput.
+    """
+    if value is None or (isinstance(value, str) and not value):
+        return None
+    found = moment(value)
+    if found is None:
+        raise InvalidInput(f"{name} is not a date.", hint="Write it like 2025-01-15 or 2025-01-15T10:30:00Z.")
+    if end_of_day and isinstance(value, str) and len(value.strip()) <= 10:
+        return found.replace(hour=23, minute=59, second=59, microsecond=999999)
+    return found
