@@ -6,10 +6,12 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from memlane.core.errors import InvalidInput, StorageError
 
+CONTEXT = 2  # lines shown around a line that was found
 MAX_PATTERN = 1000
 MAX_SECONDS = 5.0
 _REPEATS = re.compile(r"[*+?{(]")
@@ -17,6 +19,22 @@ _WORKER = (
     "import json, re, sys; pattern, texts = json.load(sys.stdin); found = re.compile(pattern).search; "
     "json.dump([[place for place, line in enumerate(lines) if found(line)] for lines in texts], sys.stdout)"
 )
+
+
+def matches(pattern: str, texts: Mapping[tuple[str, str], Sequence[str]]) -> list[dict[str, Any]]:
+    """The lines that match in texts by (id, path), each with the lines around it. Raises InvalidInput as `matching`."""
+    places = matching(pattern, list(texts.values()))
+    return [
+        {
+            "id": id,
+            "path": path,
+            "lineNumber": place + 1,
+            "lineContent": lines[place],
+            "context": "\n".join(lines[max(place - CONTEXT, 0) : place + CONTEXT + 1]),
+        }
+        for ((id, path), lines), matched in zip(texts.items(), places, strict=True)
+        for place in matched
+    ]
 
 
 def matching(pattern: str, texts: Sequence[Sequence[str]]) -> list[list[int]]:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 TIMINGS = ("after_append", "before_append")
 _NO_LAYER = f"lies in no layer and is not read; memories are in {', '.join(entries.LAYER_OF)}"
-CONTEXT = 2  # lines shown around a line that search found
 
 
 class MemoryStore:
@@ -243,21 +242,8 @@ class MemoryStore:
             with suppress(OSError, StorageError):
                 text = files.read_bytes(path).decode(errors="replace")
                 if fits(self._memory(path, id, text)) if names else not filters:
-                    texts[id, path] = text.splitlines()
-        places = search.matching(pattern, list(texts.values()))
-        return {
-            "matches": [
-                {
-                    "id": id,
-                    "path": self.folder.below(path),
-                    "lineNumber": place + 1,
-                    "lineContent": lines[place],
-                    "context": "\n".join(lines[max(place - CONTEXT, 0) : place + CONTEXT + 1]),
-                }
-                for ((id, path), lines), matched in zip(texts.items(), places, strict=True)
-                for place in matched
-            ]
-        }
+                    texts[id, self.folder.below(path)] = text.splitlines()
+        return {"matches": search.matches(pattern, texts)}
 
     @property
     def answers(self) -> LayerAnswers:

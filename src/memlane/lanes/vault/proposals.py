@@ -47,7 +47,7 @@ def stale_registers(records: Iterable[Record], now: datetime) -> Iterator[tuple[
 def deletions(records: Sequence[Record], floor: float, now: datetime) -> list[dict[str, Any]]:
     """What could go of these records (the newest first), one dictionary with `reason` and `detail` for each.
 
-    A register with a topic is the value of its key: that it is short, or that it and another say the same, is no reason.
+    A register with a topic is the value of its key: that it is short, or says the same as another, is no reason.
     """
     reasons: dict[str, tuple[Record, str, str]] = {}
     topics: dict[tuple[str, str], Record] = {}
