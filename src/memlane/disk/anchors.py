@@ -20,8 +20,8 @@ from typing import NamedTuple
 from memlane.core.dates import moment
 from memlane.core.errors import NotFound, StorageError
 from memlane.core.model import Problem
-from memlane.disk import files, log
-from memlane.disk.names import refuse_link
+from memlane.disk import files, log, rooted
+from memlane.disk.names import is_stray, refuse_link
 
 NAME = "anchors.jsonl"
 Anchors = dict[str, dict[tuple[str, str], "Anchor"]]  # by id, then by target and symbol
@@ -81,7 +81,8 @@ def problems(path: str) -> Iterator[Problem]:
 
 
 def _lines(path: str) -> list[bytes]:
-    refuse_link(path, os.path.dirname(path))
+    if is_stray(path, os.path.dirname(path)):
+        raise rooted.Stray(path)
     return log.read_lines(path)
 
 
