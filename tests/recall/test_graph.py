@@ -11,6 +11,7 @@ import pytest
 from memlane import Bank
 from memlane.index.encoders import Encoder, HashEncoder, open_encoder
 from memlane.index.links import links_in
+from memlane.recall.blocks import RELEVANT
 from memlane.recall.clusters import _components, _least_cosine
 
 # -- inline code
@@ -92,6 +93,74 @@ def test_a_memory_is_linked_whatever_its_title_or_path(bank: Bank, link: str, ta
     bank.update("notes:two", title="The second one")
     bank.add(f"See [[{link}]].", title="reader")
     assert linking(bank, target.format(bank=bank.root)) == {"seed", "bare", "full", "reader"}
+
+
+# -- links as in a vault of Obsidian
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Bank:
+    bank = Bank.init(tmp_path)
+    for name, text in {
+        "Home": "See [[Alpha]], [[projects/Beta]], [[alpha#Goals]], [[Alpha#^block|the first]] and ![[Gamma.md]].",
+        "projects/Alpha": "# Goals\n\nNext: [[#Goals]], [[Todo]] and [[../Home]].",
+        "projects/Beta": "With [[memory:ALPHA]] and [[Beta#^b1]], [[Missing Note]].",
+        "projects/deep/Gamma": "Back to [[./Todo]] and [[/projects/Beta]].",
+        "projects/deep/Todo": "Deep.",
+        "Todo": "Shallow. [[deep/Todo]]",
+        "archive/old/Alpha": "An older one: [[Alpha]].",
+    }.items():
+        path = bank.root / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return bank
+
+
+@pytest.mark.parametrize(
+    ("target", "sources"),
+    [
+        ("projects/Alpha", {"Home", "projects/Beta"}),
+        ("archive/old/Alpha", {"archive/old/Alpha"}),  # the nearest: its own
+        ("Beta", {"Home", "projects/Beta", "projects/deep/Gamma"}),
+        ("gamma", {"Home"}),
+        ("Home", {"projects/Alpha"}),
+        ("projects/deep/Todo", {"Todo", "projects/Alpha", "projects/deep/Gamma"}),
+        ("notes:Todo", set()),
+        ("Missing Note", {"projects/Beta"}),
+    ],
+)
+def test_a_link_means_what_it_means_in_obsidian(vault: Bank, target: str, sources: set[str]) -> None:
+    assert linking(vault, target) == sources
+
+
+def test_the_graph_of_such_a_vault_has_only_real_ghosts(vault: Bank) -> None:
+    graph = vault.graph()
+    assert [node["id"] for node in graph["nodes"] if node["is_ghost"]] == ["ghost:Missing Note"]
+    edges = {
+        (edge["source"][6:], edge["target"]) for edge in graph["edges"] if edge["source"] == "notes:projects/Alpha"
+    }
+    assert edges == {("projects/Alpha", "notes:projects/deep/Todo"), ("projects/Alpha", "notes:Home")}
+
+
+# -- what a memory is about as a whole
+
+
+def test_the_file_that_a_record_applies_to_is_a_link(tmp_path: Path) -> None:
+    with Bank.init(tmp_path) as bank:
+        record = bank.records.create(
+            "All of them extend AppError and carry a code.", subject="Errors", keywords=["errors"],
+            applies_to="file:src/auth.ts",
+        )  # fmt: skip
+        for number in range(20):
+            bank.add(f"The deploy of service {number} takes {number} minutes, and auth is fine.")
+        [link] = bank.linked("src/auth.ts")
+        assert (link.memory.id, link.edge_type, link.anchor_context) == (
+            f"records:{record.id}", "applies_to", "applies_to: file:src/auth.ts",
+        )  # fmt: skip
+        assert {"source": link.memory.id, "target": "ghost:src/auth.ts", "edge_type": "applies_to",
+                "edge_context": "applies_to: file:src/auth.ts"} in bank.graph()["edges"]  # fmt: skip
+        for prompt in ("What about src/auth.ts?", "Please fix the bug in src/auth.ts: the login fails."):
+            assert record.id in str(bank.context(prompt, least=RELEVANT))
 
 
 def test_a_link_to_a_memory_makes_no_ghost(bank: Bank) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memlane.core.model import Memory
+from memlane.index.links import Targets
 from memlane.lanes.answers import Sign
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ Linking = Sequence[tuple[Memory, Collection[str]]]  # memories, and the nodes of
 def to_no_memory(bank: Bank, linking: Linking, ids: Collection[str], command: Callable[..., str]) -> Iterator[Sign]:
     """Links to memories that are not among these ids, each with the command that restores its target, if one can."""
     removed: set[str] | None = None
+    targets = Targets(ids)
     for memory, nodes in linking:
         for node in nodes:
             kind, _, name = node.partition(":")
-            if kind == "memory" and name not in ids and f"notes:{name}" not in ids:
+            if kind == "memory" and targets.find(node, memory.id) is None:
                 if removed is None:  # rarely needed
                     removed = {deleted.id for deleted in bank.removed()}
                 back = next((id for id in (name, f"notes:{name}") if id in removed), None)

@@ -1,13 +1,18 @@
-"""The links in a memory's text, to other memories or to anything else: `[[memory:name]]`, `[[src/auth.py]]`,
-`[[target|alias]]`, `[[target|type:refactors]]`.
+"""The links of a memory, to other memories or to anything else, and which memory a link means.
+
+In its text: `[[memory:name]]`, `[[src/auth.py]]`, `[[target|alias]]`, `[[target|type:refactors]]`; and what it is about
+as a whole, where its scope is a file.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memlane.core.markdown import lines_with_code
+from memlane.core.model import Memory
+from memlane.disk.names import folded
 
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 PLACE = re.compile(r"(?<=.)(?:#(?P<heading>.*)|:\d+(?:[:-]\d+)?)$", re.DOTALL)  # in a file
@@ -31,6 +36,14 @@ _PATTERNS = {
     kind: [(edge, re.compile(rf"\b(?:{'|'.join(words)})")) for edge, words in groups.items()]
     for kind, groups in EDGES.items()
 }
+
+
+def links_of(memory: Memory) -> Iterator[tuple[str, str, str]]:
+    """As `links_in`, of a memory's text and of its scope: `file:src/auth.ts` is a link to that file."""
+    if memory.scope and memory.scope.startswith("file:"):
+        target = memory.scope.removeprefix("file:").strip()
+        yield f"ghost:{target}", "applies_to", f"applies_to: {memory.scope}"
+    yield from links_in(memory.text)
 
 
 def links_in(text: str) -> Iterator[tuple[str, str, str]]:
@@ -77,3 +90,60 @@ def edge_type(context: str, is_memory: bool) -> str:
         if pattern.search(lowered):
             return edge
     return "RELATED_TO" if is_memory else "related_to"
+
+
+# -- which memory a link means
+
+
+class Targets:
+    """The memories that links can mean. A link names one by its id or, as in a vault of Obsidian, a note by its path.
+
+    The path may be shortened to its end, down to the name alone; case and `.md` do not count, and neither does what
+    follows a `#`, a place in the note. Of several notes that one could mean, it means the nearest: below the folder of
+    the note that links, else the one with the shortest path.
+    """
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self._ids: dict[str, str] = {}
+        self._by_name: dict[str, list[str]] = {}
+        for id in sorted(ids, key=lambda known: (known.count("/"), len(known), known)):
+            self._ids.setdefault(folded(id), id)
+            if id.startswith("notes:"):
+                self._by_name.setdefault(folded(id[6:].rpartition("/")[2]), []).append(id)
+
+    def find(self, node: str, source: str = "") -> str | None:
+        """The id that a node of `links_of` means in the memory `source`; None when it is no memory's."""
+        kind, _, target = node.partition(":")
+        name = placeless(target).strip()
+        if name.startswith("#"):
+            return source or None  # a heading of the note itself
+        folder = source.removeprefix("notes:").rpartition("/")[0] if source.startswith("notes:") else ""
+        if name.startswith(("./", "../")):
+            name = os.path.normpath(os.path.join(folder, name))
+        name = folded(name.lstrip("/"))
+        note = f"notes:{name.removesuffix('.md')}"
+        given = (note, name) if kind == "memory" else (name, note)
+        found = next((self._ids[id] for id in given if id in self._ids), None)
+        if found and ("/" in name or not found.startswith("notes:") or not folder):
+            return found
+        return self._nearest(note.removeprefix("notes:"), folder)
+
+    def may_mean(self, node: str, id: str | None) -> bool:
+        """Whether a node could mean a memory, in one memory or another: a quick look at its last part."""
+        name = folded(placeless(node.partition(":")[2])).removesuffix(".md")
+        last = name.rpartition("/")[2].removeprefix("notes:")
+        return id is not None and (name == folded(id) or last == folded(id).partition(":")[2].rpartition("/")[2])
+
+    def _nearest(self, path: str, folder: str) -> str | None:
+        notes = [
+            id for id in self._by_name.get(path.rpartition("/")[2], ()) if f"/{folded(id[6:])}".endswith(f"/{path}")
+        ]
+        near = (id for id in notes if id.startswith(f"notes:{folder}/")) if folder else iter(())
+        return next(near, notes[0] if notes else None)
+
+
+def ghost(node: str) -> str:
+    """The node of a link that means no memory: of a file, without a place in it."""
+    kind, _, target = node.partition(":")
+    name = placeless(target).strip()
+    return f"ghost:{os.path.normpath(name)}" if kind == "ghost" and name and "://" not in name else node

@@ -407,6 +407,14 @@ class Index:
         query = f"SELECT n FROM memories WHERE {' AND '.join(clauses)}"  # noqa: S608 - fixed names and marks
         return np.array([n for (n,) in self._db.execute(query, values)], np.int64)
 
+    def ids(self) -> list[str]:
+        """The ids of all memories."""
+        return [id for (id,) in self._db.execute("SELECT id FROM memories")]
+
+    def link_targets(self) -> list[str]:
+        """Every target that a memory links to, once."""
+        return [target for (target,) in self._db.execute("SELECT DISTINCT target FROM links ORDER BY target")]
+
     def links(self) -> list[tuple[int, str, str, str]]:
         """(memory number, target, edge type, context) of all links."""
         return self._db.execute(f"{_LINKS} ORDER BY memory, rowid").fetchall()

@@ -22,7 +22,7 @@ from memlane.index.chunks import chunks
 from memlane.index.columns import Array
 from memlane.index.database import BLOCK, ROWS
 from memlane.index.encoders import Encoder
-from memlane.index.links import links_in
+from memlane.index.links import links_of
 from memlane.index.rows import marks, shape
 from memlane.index.words import terms
 from memlane.lanes import Lane
@@ -61,6 +61,7 @@ class Entry:
             (memory.title, TITLE_WEIGHT),
             (" ".join((*memory.tags, memory.type or "")), TAGS_WEIGHT),
             (f"{memory.native_id} {memory.scope or ''} {memory.project or ''}", 1.0),
+            (scope.removeprefix("file:") if (scope := memory.scope or "").startswith("file:") else "", TITLE_WEIGHT),
             (memory.created_at.strftime("%d %B %Y %A") if memory.created_at else "", 1.0),
         ):
             for term in terms(text):
@@ -148,7 +149,7 @@ class Writer:
             for term, weight in weights.items():
                 self._postings[term, block] += struct.pack("<HB", at, min(round(weight * 4), 255))
             self._vectors.append((number, vector))
-        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in links_in(memory.text)])
+        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in links_of(memory)])
 
     def flush(self) -> None:
         self._db.executemany(

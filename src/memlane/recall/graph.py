@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.model import Link, Memory
 from memlane.index.chunks import chunks
+from memlane.index.links import Targets, ghost
 from memlane.index.store import Index
-from memlane.index.words import query_terms, terms
+from memlane.index.words import QUERY_CHARACTERS, query_terms, terms
 from memlane.recall.address import link_targets
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+
+_WORD = re.compile(r"[^\s\"'`()\[\]<>,;]+")
 
 
 def linked(bank: Bank, target: str, query: str, limit: int) -> list[Link]:
@@ -27,37 +31,50 @@ def linked(bank: Bank, target: str, query: str, limit: int) -> list[Link]:
     return []
 
 
-def _links(bank: Bank, names: Iterable[str], query: str, limit: int) -> list[Link]:
+def _links(bank: Bank, names: Sequence[str], query: str, limit: int) -> list[Link]:
     """The memories that link to something by one of its names, the best for the query first; then the newest.
 
+    Where that is a memory, a link counts that means it where it stands: the nearest of several notes of one name.
     The score is how close the memory's best chunk is to the query, by vectors and by shared words. Archived memories
     and those that are held back are left out.
     """
     index = bank.index
-    contexts: dict[int, list[tuple[str, str]]] = {}
-    for name in names:
-        for number, _, edge, context in index.links_to(name):
-            contexts.setdefault(number, []).append((edge, context))
+    targets = Targets(index.ids())
+    wanted = next(filter(None, map(targets.find, names)), None)
+    plain = set(map(ghost, names))
+    rows = [row for name in names for row in index.links_to(name)]
+    rows += [row for name in index.link_targets() if targets.may_mean(name, wanted) for row in index.links_to(name)]
+    contexts: dict[int, list[tuple[str, str, str]]] = {}
+    for number, *link in dict.fromkeys(rows):
+        contexts.setdefault(number, []).append((link[0], link[1], link[2]))
     links = []
     for number, memory in index.memories(contexts).items():
         if memory.status == "archived" or bank.tombstones.held(memory):
             continue
-        score, content = _closest(index, memory, query)
-        edge, context = max(contexts[number], key=lambda pair: _shared(query, pair[1]))
-        links.append(Link(memory, round(score, 4), content, context, edge))
+        own = [
+            link
+            for link in contexts[number]
+            if (meant := targets.find(link[0], memory.id)) == wanted or (meant is None and ghost(link[0]) in plain)
+        ]
+        if own:
+            score, content = _closest(index, memory, query)
+            _, edge, context = max(own, key=lambda link: _shared(query, link[2]))
+            links.append(Link(memory, round(score, 4), content, context, edge))
     links.sort(key=_link_order)
     return links[: max(limit, 0)]
+
+
+def about_files(index: Index, query: str) -> set[str]:
+    """The memories that link to a file that a query names, in the middle of a sentence or not."""
+    words = dict.fromkeys(word.rstrip(".:?!") for word in _WORD.findall(query[:QUERY_CHARACTERS]))
+    files = (ghost(f"ghost:{word}") for word in words if "." in word or "/" in word)
+    numbers = {number for file in files for number, *_ in index.links_to(file)}
+    return {memory.id for memory in index.memories(numbers).values()}
 
 
 def _link_order(link: Link) -> tuple[float, float, str]:
     created = link.memory.created_at
     return -link.score, -created.timestamp() if created else 0.0, link.memory.id
-
-
-def _ids(node: str) -> tuple[str, str]:
-    """The ids of the memories that a link may mean, the likeliest first."""
-    kind, _, name = node.partition(":")
-    return (f"notes:{name}", name) if kind == "memory" else (name, f"notes:{name}")
 
 
 def _closest(index: Index, memory: Memory, query: str) -> tuple[float, str]:
@@ -95,12 +112,14 @@ def graph(index: Index, held: Callable[[Memory], object]) -> dict[str, Any]:
             node = f"tag:{tag.lower()}"
             nodes.setdefault(node, {"id": node, "title": tag, "is_ghost": False})
             edges.append({"source": memory.id, "target": node, "edge_type": "HAS_TAG", "edge_context": ""})
-    memories = set(ids.values())
+    targets = Targets(ids.values())
     for number, target, edge, context in index.links():
         if number not in ids:
             continue
-        node = next((id for id in _ids(target) if id in memories), target)
+        node = targets.find(target, ids[number]) or ghost(target)
+        if node == ids[number]:
+            continue  # a heading of its own
         if node not in nodes:
-            nodes[node] = {"id": node, "title": target.partition(":")[2], "is_ghost": True}
+            nodes[node] = {"id": node, "title": node.partition(":")[2], "is_ghost": True}
         edges.append({"source": ids[number], "target": node, "edge_type": edge, "edge_context": context})
     return {"nodes": list(nodes.values()), "edges": edges}

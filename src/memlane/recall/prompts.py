@@ -72,7 +72,10 @@ def context(
     fetched = CANDIDATES + len(without)  # what must not be shown leaves its place to others
     hits = found(bank, query, fetched, {}, seen, wait)
     shown = [hit for hit in hits if hit.memory.id not in without]
-    shown = [hit for hit in shown[:CANDIDATES] if hit.why["relevance"] >= least]
+    from memlane.recall.graph import about_files  # NumPy, which a snapshot does without
+
+    named = bank.index.ask(lambda: about_files(bank.index, query), wait=wait) if least else set()
+    shown = [hit for hit in shown[:CANDIDATES] if hit.why["relevance"] >= least or hit.memory.id in named]
     return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items)
 
 

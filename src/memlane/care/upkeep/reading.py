@@ -13,7 +13,7 @@ from memlane.care.inventory import Progress, command_line, read_lane
 from memlane.core.model import Memory, Step
 from memlane.gate import redacted, shown
 from memlane.gate.likeness import tokens
-from memlane.index.links import links_in
+from memlane.index.links import Targets, links_in
 from memlane.lanes import NAMES
 
 if TYPE_CHECKING:
@@ -92,17 +92,20 @@ class Reading:
     @cached_property
     def linked(self) -> set[str]:
         """The ids that other memories link to."""
-        pairs = ((memory.id, self.target(node)) for memory, nodes in self.linking for node in nodes)
+        pairs = ((memory.id, self.target(node, memory.id)) for memory, nodes in self.linking for node in nodes)
         return {target for source, target in pairs if target and target != source}
 
     @cached_property
     def words(self) -> dict[str, frozenset[str]]:
         return {memory.id: _words(own_text(memory)) for memory in self.progress(self.memories, "comparing")}
 
-    def target(self, node: str) -> str | None:
-        """The id of the memory that a link names; None when there is none."""
-        _, _, name = node.partition(":")
-        return next((id for id in (f"notes:{name}", name) if id in self.ids), None)
+    @cached_property
+    def _targets(self) -> Targets:
+        return Targets(self.ids)
+
+    def target(self, node: str, source: str) -> str | None:
+        """The id of the memory that a link of another means; None when there is none."""
+        return self._targets.find(node, source)
 
     def command(self, *words: str) -> str:
         return command_line(self.folder, *words)

@@ -23,7 +23,7 @@ def superseded(reading: Reading) -> Iterator[Item]:
     items: list[Item] = []
     for source, links in reading.links.items():
         for node, edge, context in links:
-            target = reading.target(node) if node.startswith("memory:") else None
+            target = reading.target(node, source) if node.startswith("memory:") else None
             if target is None or target not in reading.by_id or target == source:
                 continue
             here, there = reading.by_id[source], reading.by_id[target]
