@@ -243,7 +243,7 @@ class MemoryVault:
         with self.log.changing():
             old = self.get_memory(memory_id)
             if old.tier == "canon":
-                raise InvalidInput("The memory is canon already.", hint="Use update_memory to change it.")
+                raise InvalidInput("The memory is canon already.", hint="Update it, if it should say something else.")
             return self._next(old, changes | ({} if tags is None else {"tags": tags}))
 
     def build_snapshot(self, scope: str | Sequence[str] | None = None) -> str:
