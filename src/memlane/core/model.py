@@ -84,6 +84,7 @@ class Draft:
     created_at: datetime | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
     remarks: tuple[str, ...] = ()
+    replaces: str = ""  # the id of the memory that it takes the place of
 
 
 @dataclass(frozen=True, slots=True)

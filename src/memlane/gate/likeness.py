@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import reduce
 from itertools import count, pairwise, zip_longest
@@ -178,22 +178,32 @@ class Lookalikes:
                 self._words.remove(key)
                 self._shelf(text).remove(key)
 
-    def find(self, text: str) -> tuple[str, float] | None:
-        """(key, score) of the text that was added first of those that are near-duplicates of this one."""
+    def find(self, text: str, unless: Callable[[str, str], bool] | None = None) -> tuple[str, float] | None:
+        """(key, score) of the text that was added first of those that are near-duplicates of this one.
+
+        Those for which `unless(key, text)` is true do not count.
+        """
+        return next((like for like in self._alike(text) if not (unless and unless(like[0], self.text(like[0])))), None)
+
+    def text(self, key: str) -> str:
+        return self._texts[key][1]
+
+    def _alike(self, text: str) -> Iterator[tuple[str, float]]:
         if self.overlap_from <= 0:
-            return next(((key, 0.0) for key in self._texts), None)
+            yield from ((key, 0.0) for key in self._texts)
+            return
         words, lowered = tokens(text), text.lower()
         row = _Row([lowered], len(lowered) // 8 + 1)
         for key in self._candidates(text):
             _, old = self._texts[key]
             if (score := overlap(words, tokens(old))) >= self.overlap_from:
-                return key, score
+                yield key, score
+                continue
             low = old.lower()
             if _lengths_allow(len(lowered), len(low), self.ratio_from) and next(row.bounds(low)) >= self.ratio_from:
                 score = ratio(text, old)
                 if score >= self.ratio_from:
-                    return key, score
-        return None
+                    yield key, score
 
     def _candidates(self, text: str) -> Iterable[str]:
         """The keys to look at, in the order in which they were added."""

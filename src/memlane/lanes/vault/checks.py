@@ -2,11 +2,15 @@
 
 A check takes (draft, vault) and returns the draft, perhaps changed, or raises Refused, as in `memlane.gate`.
 What a draft may repeat is looked up in what the vault's log knows. Nothing is written.
+
+In a bank (`MemoryVault.by_meaning`) two of them ask for more than the seed's measures: a journal-only signal has to be
+most of what a text says, and a near-duplicate that carries another value is a fact of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +28,7 @@ NOISE = (
     "status unchanged", "routine scan", "ephemeral",
 )  # fmt: skip
 MAX_TEXT = 1200
+LITTLE = 3  # words besides a journal-only signal
 
 
 def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
@@ -36,8 +41,8 @@ def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
 
 def noise(draft: Draft, lane: MemoryVault) -> Draft:
     """journal-only signals such as tick markers and heartbeats"""
-    if signal := noise_signal(draft.text):
-        hint = "Keep it in the journal; store what was learned from it, in other words."
+    if signal := noise_signal(draft.text, by_meaning=lane.by_meaning):
+        hint = "Leave tier out: then it is a note. Or store what was learned from it, in other words."
         raise _refusal("noise", "noise", f"the text contains the journal-only signal {signal!r}", hint)
     return draft
 
@@ -45,7 +50,7 @@ def noise(draft: Draft, lane: MemoryVault) -> Draft:
 def log_tier(draft: Draft, lane: MemoryVault) -> Draft:
     """tier "log\""""
     if draft.fields.get("tier") == "log":
-        hint = "Keep it in the journal, or use tier canon or register for what should last."
+        hint = "Leave tier out: then it is a note. Or use tier canon or register for what should last."
         raise _refusal("log_tier", "log_tier", 'tier "log" is journal-only', hint)
     return draft
 
@@ -90,31 +95,53 @@ def upsert(draft: Draft, lane: MemoryVault) -> Draft:
     if draft.fields.get("tier") == "register" and topic:
         with lane.log.reading() as known:
             old = known.register(draft.scope or lane.default_scope, topic)
-        if old:
-            return replace(draft, fields={**draft.fields, "upsert_of": old.id})
+        id = old.id if old else _without_topic(draft, lane)
+        if id:
+            return replace(draft, fields={**draft.fields, "upsert_of": id})
     return draft
+
+
+def _without_topic(draft: Draft, lane: MemoryVault) -> str | None:
+    """In a bank, the register that says the same and has no topic yet: it gets this one."""
+    if not lane.by_meaning:
+        return None
+    with lane.log.reading() as known:
+        is_other = {id for id, record in known.active.items() if record.tier != "register" or record.topic_id}
+        found = _lookalike(draft, lane, is_other)
+    return found[0] if found else None
 
 
 def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     """near-duplicates of an active memory in the scope"""
-    if "upsert_of" not in draft.fields and (found := _lookalike(draft, lane)):
-        id, score = found
-        why = f"Duplicate of {id} (similarity {score:.2f})"
-        raise _refusal("duplicate", "duplicate", why, f"`memlane update vault:{id}` changes it; or say what is new.")
-    return draft
+    has_topic = lane.by_meaning and draft.fields.get("tier") == "register" and draft.fields.get("topic_id")
+    if "upsert_of" in draft.fields or has_topic or not (found := _lookalike(draft, lane)):
+        return draft
+    id, score = found
+    why, hint = f"Duplicate of {id} (similarity {score:.2f})", f"`memlane update vault:{id}` changes it"
+    if lane.by_meaning:
+        with lane.log.reading() as known:
+            why = f"{why}, which says: {gate.shown(' '.join(known.active[id].text.split()))}"
+        raise _refusal("duplicate", "duplicate", why, f"{hint}; or name it as what this replaces.")
+    raise _refusal("duplicate", "duplicate", why, f"{hint}; or say what is new.")
 
 
-def _lookalike(draft: Draft, lane: MemoryVault) -> tuple[str, float] | None:
-    """(id, score) of the scope's first active memory that the draft is a near-duplicate of."""
+def _lookalike(draft: Draft, lane: MemoryVault, others: Collection[str] = ()) -> tuple[str, float] | None:
+    """(id, score) of the scope's first active memory that the draft is a near-duplicate of, but for these others."""
     from memlane.gate.likeness import Lookalikes
 
     scope = draft.scope or lane.default_scope
+
+    def is_another(id: str, text: str) -> bool:
+        from memlane.gate.changes import what_is_new
+
+        return id in others or f"vault:{id}" == draft.replaces or bool(what_is_new(draft.text, text))
+
     with lane.log.reading() as known:
         if scope not in known.lookalikes:  # from here on the log keeps them up to date
             known.lookalikes[scope] = Lookalikes(lane.similarity_threshold, lane.token_overlap_threshold)
             active = (record for record in known.active.values() if record.scope == scope)
             known.lookalikes[scope].fill((record.id, record.text) for record in active)
-        return known.lookalikes[scope].find(draft.text)
+        return known.lookalikes[scope].find(draft.text, is_another if lane.by_meaning else None)
 
 
 def capacity(draft: Draft, lane: MemoryVault) -> Draft:
@@ -146,10 +173,18 @@ def guarded(checks: Sequence[Check], guard: gate.Guard = gate.DEFAULT) -> tuple[
     return (characters, *checks[:after], secrets, *again, *checks[after:])
 
 
-def noise_signal(text: str) -> str | None:
-    """The first journal-only signal in a text."""
+def noise_signal(text: str, *, by_meaning: bool = False) -> str | None:
+    """The first journal-only signal in a text; `by_meaning`, only where the text says little else."""
     lowered = text.lower()
-    return next((signal for signal in NOISE if signal in lowered), None)
+    signals = (signal for signal in NOISE if signal in lowered)
+    return next((signal for signal in signals if not by_meaning or _says_little_else(lowered, signal)), None)
+
+
+def _says_little_else(text: str, signal: str) -> bool:
+    from memlane.gate.likeness import tokens
+
+    rest, times = re.subn(rf"(?<!\w){re.escape(signal)}(?!\w)", " ", text)
+    return times > 0 and len(tokens(rest)) <= LITTLE
 
 
 def _refusal(check: str, code: str, why: str, hint: str) -> Refused:

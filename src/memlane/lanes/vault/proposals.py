@@ -44,7 +44,7 @@ def stale_registers(records: Iterable[Record], now: datetime) -> Iterator[tuple[
                 yield record, updated
 
 
-def deletions(records: Sequence[Record], floor: float, now: datetime) -> list[dict[str, Any]]:
+def deletions(records: Sequence[Record], floor: float, now: datetime, by_meaning: bool = False) -> list[dict[str, Any]]:
     """What could go of these records (the newest first), one dictionary with `reason` and `detail` for each.
 
     A register with a topic is the value of its key: that it is short, or says the same as another, is no reason.
@@ -56,7 +56,7 @@ def deletions(records: Sequence[Record], floor: float, now: datetime) -> list[di
             continue
         if record.topic_id and (newer := topics.setdefault((record.scope, record.topic_id), record)) != record:
             reasons[record.id] = (record, "duplicate_topic", f"{newer.id} is a newer register of the same topic")
-        elif signal := noise_signal(record.text):
+        elif signal := noise_signal(record.text, by_meaning=by_meaning):
             reasons[record.id] = (record, "noise", f"contains the journal-only signal {signal!r}")
         elif len(record.text) < SHORT_TEXT and not record.topic_id:
             reasons[record.id] = (record, "short_text", f"{len(record.text)} characters say little")

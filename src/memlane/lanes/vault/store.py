@@ -73,14 +73,19 @@ class MemoryVault:
         guard: gate.Guard = gate.DEFAULT,
         tombstones: Tombstones | None = None,
         home: Path | None = None,
+        by_meaning: bool = False,
     ) -> None:
-        """`home` is the bank's folder: a link in the vault's place that leads out of it is not followed."""
+        """`home` is the bank's folder: a link in the vault's place that leads out of it is not followed.
+
+        With `by_meaning`, as in a bank, a near-duplicate that carries another value is stored: see `checks`.
+        """
         self.root = self.path = Path(path).absolute()
         files.take_root(self.path.parent, chosen=False)
         self.log = VaultLog(self.path, home)
         self.similarity_threshold = similarity_threshold
         self.max_active = max_active
         self.token_overlap_threshold = token_overlap_threshold
+        self.by_meaning = by_meaning
         self.scopes = tuple(scope.lower() for scope in scopes)  # () takes any name
         self.default_scope = self.scopes[0] if self.scopes else SCOPES[0]
         self.clock = clock
@@ -232,7 +237,7 @@ class MemoryVault:
 
     def propose_deletions(self, scope: str | Sequence[str] | None = None, floor: float = FLOOR) -> list[dict[str, Any]]:
         """What could go, one dictionary with `reason` and `detail` per memory. Deletes nothing, writes nothing."""
-        return proposals.deletions(self.recall_memories(scope), floor, self.clock())
+        return proposals.deletions(self.recall_memories(scope), floor, self.clock(), self.by_meaning)
 
     def promote_to_canon(self, memory_id: str, canonical_text: str, tags: Sequence[str] | None = None) -> Record:
         """Append a canon version of a register; its topic is cleared, so that no upsert overwrites it.
@@ -289,6 +294,7 @@ class MemoryVault:
             "similarity_threshold": settings.profile.similarity_threshold,
             "scopes": tuple(settings["vault.scopes"]),
             "home": settings.root,
+            "by_meaning": True,
         }
 
     # -- the bank's verbs
@@ -326,9 +332,8 @@ class MemoryVault:
         known(draft.fields, frozenset(LABELS), self.name)
         fields = dict(draft.fields) if draft.type is None else {**draft.fields, "category": draft.type}
         normal = to_draft(draft.text, draft.scope or self.default_scope, tags=draft.tags, **fields)
-        return self._memory(
-            self._add(replace(normal, title=draft.title, thread=draft.thread, created_at=draft.created_at))
-        )
+        kept = {name: getattr(draft, name) for name in ("title", "thread", "created_at", "replaces")}
+        return self._memory(self._add(replace(normal, **kept)))
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
@@ -389,6 +394,7 @@ class MemoryVault:
         extra = {name: value for name in ("title", "thread") if (value := getattr(draft, name)) is not None}
         if old := state.active.get(fields.get("upsert_of", "")):
             given = {"category": lowered(fields["category"]), "source": fields["source"], "tags": list(draft.tags)}
+            given["topic_id"] = fields["topic_id"]  # one that it did not have
             values = {name: value for name, value in given.items() if value} | {"extra": {**old.extra, **extra}}
             text = draft.text.strip()
             return storable(old.next(text=text, updated_at=self._now(), remarks=draft.remarks, **values))
