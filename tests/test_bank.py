@@ -184,7 +184,7 @@ def test_what_no_file_can_hold_is_refused_in_every_field(bank: Bank, fields: dic
 
 
 def test_a_field_cannot_smuggle_in_another(bank: Bank) -> None:
-    memory = bank.add("x", title="a", **{"a: b\nstatus2": "x"})
+    memory = bank.add("x", title="a", extra={"a: b\nstatus2": "x"})
     assert memory.fields == {"a: b\nstatus2": "x"}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -23,11 +23,12 @@ from memlane.core.choosing import date_given, fitting, scope_given, tags_of
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
-from memlane.disk import files, tombstones, written
+from memlane.disk import files, replaced, tombstones, written
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
 from memlane.recall import address
 from memlane.recall.arguments import check_query
+from memlane.recall.superseded import marked
 
 if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
@@ -73,6 +74,7 @@ class _Opened:
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
         self.tombstones = Tombstones(settings.root / tombstones.FILE, private=config.forgotten_texts(settings.root))
+        self.replaced = replaced.Replaced(settings.root / replaced.FILE)
         self._copy: Copy | None = None  # of a bank of the past
         self.left_out: tuple[Problem, ...] = ()  # the files of its commit that it does not have
         self._watch: Watch | None = None
@@ -195,14 +197,11 @@ class _Opened:
 
     def watching(self) -> Watch | None:
         """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
-        if os.path.exists(os.path.join(self.root, "anchors.jsonl")):
-            return self.watch
-        return None
+        return self.watch if os.path.exists(os.path.join(self.root, "anchors.jsonl")) else None
 
     def changed_code(self, memories: Sequence[Memory]) -> dict[str, str]:
         """What prompts and people should know of these memories' code, by id."""
-        watch = self.watching()
-        found = watch.look(memories) if watch else {}
+        found = watch.look(memories) if (watch := self.watching()) else {}
         return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
 
 
@@ -277,25 +276,33 @@ class Bank(_Opened):
         self,
         text: str,
         *,
-        lane: str = "notes",
+        lane: str | None = None,
         title: str | None = None,
         tags: Sequence[str] = (),
         type: str | None = None,
         scope: str | None = None,
         thread: str | None = None,
         created_at: datetime | str | None = None,
+        replaces: str | None = None,
+        extra: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> Memory:
-        """Remember a text. Durable when it returns.
+        """Remember a text, as a note unless `lane` says else. Durable when it returns.
 
-        `fields` are the lane's own (a vault record's `tier`, a topic's `problem`, a layer's `project`).
-        Raises Refused when the gate says no, InvalidInput, AlreadyExists, StorageError; then nothing is written.
+        A text that is there already is not written again (`duplicate`); what is much like it is named (`similar`).
+        `replaces` is the id of a memory whose place this takes. `fields` are the lane's own (a vault record's `tier`,
+        a topic's `problem`), `extra` any others. Raises Refused by the gate, NotFound, InvalidInput, AlreadyExists,
+        StorageError; then nothing is written.
         """
+        from memlane.recall.adding import add
+
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
         when = date_given(created_at, "created_at")
-        draft = Draft(text, title or None, tags_of(tags), type, scope_given(scope), thread, when, fields)
-        return self._anchored(self._indexed(self.lane(lane).put(draft)))
+        labels = (title or None, tags_of(tags), type, scope_given(scope), thread, when, fields)
+        draft = Draft(text, *labels, replaces=replaces or "")
+        memory = add(self, draft, lane, extra or {})
+        return memory if memory.duplicate else self._anchored(self._indexed(memory))
 
     def check(
         self, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
@@ -305,7 +312,7 @@ class Bank(_Opened):
 
     def get(self, id: str) -> Memory:
         """One memory by its id, path, file name or title: see `memlane.recall.address`. Raises NotFound."""
-        return address.get(self, id)
+        return marked(self, [address.get(self, id)])[0]
 
     def list(
         self,
@@ -332,7 +339,8 @@ class Bank(_Opened):
         chosen = {"type": type, "status": status, "project": project, "thread": thread}
         chosen["scope"] = scopes.spelt(self, scope) if scope is not None else None
         archived = archived or status is not None
-        return listed(self, limit, lane, fitting(tags=tags, since=since, until=until, archived=archived, **chosen))
+        fits = fitting(tags=tags, since=since, until=until, archived=archived, **chosen)
+        return marked(self, listed(self, limit, lane, fits))
 
     def search(
         self,
@@ -469,7 +477,7 @@ class Bank(_Opened):
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
         from memlane.recall.graph import graph
 
-        return self.index.ask(lambda: graph(self.index, self.tombstones.held))
+        return self.index.ask(lambda: graph(self.index, self.tombstones.held, self.replaced.links()))
 
     def suggest_merges(
         self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
@@ -612,11 +620,10 @@ class Bank(_Opened):
 
     def _anchored(self, memory: Memory) -> Memory:
         """Note what the code is that a memory names. The memory is stored: what goes wrong here is but a remark."""
-        watch = self.watch
-        if watch is not None:
-            try:
+        try:
+            if (watch := self.watch) is not None:
                 watch.anchor(memory, utc_now())
-            except (MemlaneError, OSError) as error:
-                remark = f"the code that it names was not anchored: {error}"
-                return replace(memory, remarks=(*memory.remarks, remark))
+        except (MemlaneError, OSError) as error:
+            remark = f"the code that it names was not anchored: {error}"
+            return replace(memory, remarks=(*memory.remarks, remark))
         return memory

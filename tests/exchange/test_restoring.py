@@ -49,10 +49,24 @@ def test_all_lanes_come_back_as_they_were(bank: Bank, other: Bank, tmp_path: Pat
     bank.update("vault:" + next(iter(bank.memories("vault"))).native_id, words(99), tags=["x"], title="Named")
     bank.add(words(100), lane="vault", tier="register", topic_id="plans", thread="t1", source="chat")
     bank.add(
-        "pinned words", title="Pin", tags=["pinned"], type="plan", status="archived", project="p", rank=3, more=[1]
+        "pinned words",
+        title="Pin",
+        tags=["pinned"],
+        type="plan",
+        status="archived",
+        project="p",
+        extra={"rank": 3, "more": [1]},
     )
     bank.add(words(101), lane="layers", layer="agent", agent="hermes", file_type="insights")
-    bank.add("First\n\n## part\n", lane="topics", topic="auth", context="C-1", results="good", tags=["t"], thread="t1")
+    bank.add(
+        "First\n\n## part\n",
+        lane="topics",
+        topic="auth",
+        context="C-1",
+        extra={"results": "good"},
+        tags=["t"],
+        thread="t1",
+    )
     write(bank.root / "plain.md", "# No front matter\n\nAt all.\n")
     found = carried(bank, other, tmp_path)
     assert {one.status for one in found} == {"new"}

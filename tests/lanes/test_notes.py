@@ -238,7 +238,10 @@ def test_update_replaces_the_whole_file(notes: NoteLane) -> None:
     """S003-16"""
     notes.create_memory("a.md", "old", ["x"])
     answer = notes.update_memory("a.md", "---\ntype: fact\n---\nnew")
+    remark = answer.pop("remark")
     assert answer == {"status": "updated", "filename": "a.md", "path": str(notes.root / "a.md")}
+    assert remark.startswith("the whole file was replaced, and with it its front matter (status: active, tags: [x], c")
+    assert remark.endswith("; begin the content with it to keep it")
     assert (notes.root / "a.md").read_text() == "---\ntype: fact\n---\nnew"
 
 

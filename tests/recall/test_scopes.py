@@ -89,7 +89,7 @@ def test_an_unknown_scope_is_an_error_that_names_the_known_ones(bank: Bank) -> N
             ask()  # type: ignore[no-untyped-call]
         assert str(caught.value) == "There is no scope 'user:carol' here."
         assert caught.value.hint == (
-            "There are: shared, global, area:birds, user:alice, user:bob, birds/gulls, birds/herons, shared-project."
+            "Use one of: shared, global, area:birds, user:alice, user:bob, birds/gulls, birds/herons, shared-project."
         )
     assert bank.search("herons", scope="shared") != []
 

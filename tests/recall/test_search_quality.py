@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from memlane import Bank
+from memlane.core.dates import moment
+from memlane.core.model import Draft
 from memlane.index.query_dates import spans
 from memlane.index.words import importance, query_terms
 from memlane.recall.search import parse, search
@@ -139,7 +141,7 @@ def test_a_phrase_is_found_among_any_number_of_equals(bank: Bank) -> None:
 def test_equals_are_sorted_by_age_and_name_not_by_when_they_were_indexed(bank: Bank) -> None:
     for number in range(300):
         day = "2024-01-02" if number in (50, 250) else "2024-01-01"
-        bank.add("The very same words.", title="same", created_at=day)
+        bank.notes.put(Draft("The very same words.", "same", created_at=moment(day)))
     hits = bank.search("very words", 300)
     keys = [(-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id) for hit in hits if hit.memory.created_at]
     assert (len(keys), keys) == (300, sorted(keys))

@@ -212,6 +212,7 @@ def test_create_read_update_append_and_delete_answer_as_the_seed_says(folder: Pa
     assert read == {**name, "content": read["content"], "path": path}
     assert read["content"].startswith('---\ntype: "plan"\nstatus: "active"\ntags: ["refactor", "auth"]\ncreated_at: ')
     assert read["content"].endswith(PLAN["content"])
+    assert updated.pop("remark").startswith("the whole file was replaced, and with it its front matter (type: plan, ")
     assert updated == {"status": "updated", **name, "path": path}
     assert appended == {"status": "appended", **name, "path": path}
     assert deleted == {"status": "deleted", **name, "moved_to": deleted["moved_to"]}
@@ -397,9 +398,25 @@ def test_lists_are_understood_as_clients_send_them(folder: Path) -> None:
 def test_remember_stores_a_note_by_default(folder: Path) -> None:
     stored = call(folder, "remember", text="Deploys go out on Tuesdays.", title="Deploy day", tags=["ops"], type="fact")
     path = str(folder / ".memories/deploy-day.md")
-    assert stored == {"id": "notes:deploy-day", "lane": "notes", "path": path, "updated": False, "remarks": []}
+    said = {"updated": False, "duplicate": False, "similar": [], "remarks": []}
+    assert stored == {"id": "notes:deploy-day", "lane": "notes", "path": path, **said}
     memory = Bank.open(folder).get("notes:deploy-day")
     assert (memory.text, memory.tags, memory.type) == ("Deploys go out on Tuesdays.", ("ops",), "fact")
+
+
+def test_remember_says_what_is_there_and_replaces_it(folder: Path) -> None:
+    first, again, similar, new = calls(
+        folder,
+        ("remember", {"text": "Deploys go out on Tuesdays.", "title": "Deploy day"}),
+        ("remember", {"text": "Deploys go out on Tuesdays."}),
+        ("remember", {"text": "Deploys go out on Wednesdays."}),
+        ("remember", {"text": "Deploys go out on Fridays.", "replaces": "notes:deploy-day"}),
+    )
+    assert (first["duplicate"], again["id"], again["duplicate"]) == (False, "notes:deploy-day", True)
+    assert [(like["id"], like["first_line"]) for like in similar["similar"]] == [
+        ("notes:deploy-day", "Deploys go out on Tuesdays.")
+    ]
+    assert Bank.open(folder).get("notes:deploy-day").superseded_by == new["id"]
 
 
 def test_the_same_topic_replaces_its_register(folder: Path) -> None:
@@ -967,7 +984,8 @@ def test_every_tool_that_writes_says_what_the_gate_changed(
         bank.layers.create({"layer": "agent", "agent": "zeus", "file_type": "x", "content": "x"})
     (answer,) = calls(folder, (tool, arguments), more=["vault", "topics", "layers", "records"])
     said = answer[key]
-    assert (said if isinstance(said, str) else "; ".join(said)) == "1 line separators became newlines"
+    first = said.partition("; ")[0] if isinstance(said, str) else said[0]
+    assert first == "1 line separators became newlines"
 
 
 def test_the_reference_is_what_the_code_says() -> None:

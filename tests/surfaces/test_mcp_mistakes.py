@@ -36,7 +36,7 @@ MISTAKES: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("remember", {"text": ""}, ("remember", "remember")),
     ("remember", {"text": "Prefers terse answers", "lane": "memory"}, ("remember", "remember")),
     ("remember", {"text": "Prefers terse answers", "scope": "user"}, ("remember",)),
-    ("remember", {"text": "Prefers terse answers", "tier": "canon", "scope": "global"}, ("remember", "remember")),
+    ("remember", {"text": "Prefers terse answers", "tier": "canon", "scope": "global"}, ("remember",)),
     ("remember", {"text": "Prefers terse answers", "tier": "Canon"}, ("remember",)),
     ("remember", {"text": "Prefers terse answers", "tier": "permanent"}, ("remember", "remember")),
     ("remember", {"text": "x " * 700, "tier": "canon"}, ("remember", "remember")),
@@ -85,7 +85,7 @@ MISTAKES: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("suggest_memory_merges", {"filter_type": None}, ("suggest_memory_merges",)),
     ("list_memory", {}, ("list_memory", "list_memories")),
     ("search_linked_memories", {"target_document": "src/a.py"}, ("search_linked_memories", "…")),
-    ("vault_add_memory", {"text": "t x t", "scope": "user", "category": "pref"}, ("vault_add_memory",) * 2),
+    ("vault_add_memory", {"text": "t x t", "scope": "user", "category": "pref"}, ("vault_add_memory",)),
     ("vault_update_memory", {"id": "vault:123"}, ("vault_update_memory", "list_memories", "vault_update_memory")),
     ("vault_search_memories", {"query": ""}, ("vault_search_memories",)),
     # and some more that were found since
@@ -165,7 +165,7 @@ def advised(name: str, given: dict[str, Any], said: str) -> Iterator[Call]:
         else:
             arguments[argument] = Automaton.TEXT
     if match := re.search(r"Use one of: ([^.;]+)", said):
-        about = re.search(r"(?:^(\w+): |no such (?:note )?(\w+))", said)
+        about = re.search(r"(?:^(\w+): |no (?:such )?(?:note )?(\w+))", said)
         assert about, said
         wrong = next(key for key in arguments if key in about.groups() or {key, about[2]} == {"type", "category"})
         arguments[wrong] = match[1].split(", ")[0]

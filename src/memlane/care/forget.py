@@ -270,11 +270,12 @@ def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
 
 
 def _forget_id(bank: Bank, id: str) -> None:
-    """Take an id out of what lists ids: anchors, what sessions were shown, the log of the hooks."""
+    """Take an id out of what lists ids: anchors, what replaced what, what sessions were shown, the log of the hooks."""
     path = os.path.join(bank.root, anchors.NAME)
     quoted = [json.dumps(id, ensure_ascii=way).encode() for way in (False, True)]
     if os.path.isfile(path) and _has_any(path, quoted):
         anchors.compact(path, drop=[id])
+    bank.replaced.forget([id])
     state = config.user_state()
     lines = [path + log.REJECTED, *(os.fspath(state / name) for name in _LOGS)]
     for file in lines:

@@ -135,6 +135,7 @@ def take(folder: str | None = None, flags: Mapping[str, Any] | None = None, prog
             problems.append(Problem(settings.lane_root(name), f"cannot be read: {error}"))
     problems += bank.tombstones.problems()
     problems += anchors.problems(os.path.join(bank.root, anchors.NAME))
+    problems += bank.replaced.problems()
     paths = [file for place in places(bank) for file in walk(os.fspath(place))]
     found = tuple(_read(file, bank.guard) for file in progress(paths, "auditing"))
     listed = [entry.memory for entry in memories]

@@ -48,7 +48,7 @@ def problems(bank: Bank) -> list[Problem]:
     """All damage found on disk, and what a merge has left in two versions."""
     found = [item for name in NAMES for item in _scan(bank, name) if isinstance(item, Problem)]
     found += anchors.problems(os.path.join(bank.root, anchors.NAME))
-    return list(dict.fromkeys((*found, *bank.tombstones.problems(), *bank.left_out)))
+    return list(dict.fromkeys((*found, *bank.tombstones.problems(), *bank.replaced.problems(), *bank.left_out)))
 
 
 def _scan(bank: Bank, lane: str) -> Iterator[Memory | Problem]:

@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlane.core.dates import iso
+
+
+class Similar(NamedTuple):
+    """A memory that is much like one that was just written."""
+
+    id: str
+    date: str | None
+    first_line: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,10 @@ class Memory:
     updated_at: datetime | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
     remarks: tuple[str, ...] = field(default=(), compare=False)  # what the gate changed, on a fresh write only
+    similar: tuple[Similar, ...] = field(default=(), compare=False)  # what is much like it, on a fresh write only
+    duplicate: bool = field(default=False, compare=False)  # it was there already, and nothing was written
+    superseded_by: str | None = field(default=None, compare=False)  # the id of what took its place
+    replaces: tuple[str, ...] = field(default=(), compare=False)  # the ids of those whose place it took
 
     @property
     def path(self) -> Path:
@@ -51,7 +63,13 @@ class Memory:
         return suspicious("\n".join((self.title, *self.tags, self.text)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape for JSON on every surface."""
+        """The one shape for JSON on every surface. What is only said of some memories is left out where it is not."""
+        said = {
+            "superseded_by": self.superseded_by,
+            "replaces": list(self.replaces),
+            "duplicate": self.duplicate,
+            "similar": [like._asdict() for like in self.similar],
+        }
         return {
             "id": self.id,
             "lane": self.lane,
@@ -68,6 +86,7 @@ class Memory:
             "path": self.file,
             "suspicious": list(self.suspicious),
             "fields": dict(self.fields),
+            **{name: value for name, value in said.items() if value},
         }
 
 

@@ -16,7 +16,7 @@ from memlane.core.errors import ConfigError, InvalidInput
 from memlane.core.model import Memory
 from memlane.core.text import newline_of
 from memlane.core.toml import load_toml
-from memlane.disk import anchors, files, tombstones
+from memlane.disk import anchors, files, replaced, tombstones
 from memlane.lanes import NAMES, open_lane, scan
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
@@ -133,7 +133,7 @@ def join_git(settings: config.Config) -> dict[str, Any]:
         ignores += [f"/{below}{pattern.format(name=spelt)}" for pattern in answers.ignores]
     if git.relative(top, settings.root) is not None:
         attributes, _ = rules.setdefault(settings.root, ([], [".memlane-*.tmp"]))
-        for name in (tombstones.FILE, anchors.NAME):
+        for name in (tombstones.FILE, anchors.NAME, replaced.FILE):
             attributes.append(f"{name} -text merge=union")  # its lines mean the same in any order
     written = []
     for home, (attributes, ignores) in rules.items():

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlane import config, gate, lanes
+from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, Refused
 from memlane.core.front_matter import find_front, load_front
 from memlane.core.model import Draft, Memory
@@ -255,6 +256,7 @@ def _words(text: str) -> str:
 
 def _into_own_lanes(bank: Bank, update: bool, dry_run: bool) -> Take:
     in_trash = {removed.id for removed in bank.removed()}
+    ids: dict[str, str] = {}  # under which memories are here that have another id there
 
     def take(item: Item) -> Outcome:
         assert item.memory is not None  # noqa: S101 - these importers find nothing else
@@ -276,6 +278,9 @@ def _into_own_lanes(bank: Bank, update: bool, dry_run: bool) -> Take:
         if dry_run:
             return Outcome("new", shown, memory.id)
         stored = restoring.put(bank, memory)
+        ids[memory.id] = stored.id
+        for before in item.memory.replaces:
+            bank.replaced.link(stored.id, ids.get(before, before), utc_now())
         return Outcome("new", shown, stored.id, "" if stored.id == memory.id else "under another id")
 
     return take

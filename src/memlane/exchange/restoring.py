@@ -50,7 +50,7 @@ def same(one: Memory, other: Memory) -> bool:
 
 
 def _content(memory: Memory) -> dict[str, Any]:
-    values = line_of(memory)
+    values = line_of(replace(memory, replaces=(), superseded_by=None))
     fields = {name: value for name, value in memory.fields.items() if name not in _VOLATILE}
     status = memory.status if memory.lane == "notes" else None  # elsewhere a matter of where it lies
     return {**values, "status": status, "fields": fields, "created_at": None, "updated_at": None}

@@ -364,6 +364,12 @@ class Index:
         query = f"{_SHAPES} WHERE s.n IN ({marks(wanted)})"
         return {n: loaded(data, digest) for n, data, digest in self._db.execute(query, wanted)}
 
+    def numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """The numbers of the memories that have these ids."""
+        wanted = list(ids)
+        rows = self._db.execute(f"SELECT id, n FROM memories WHERE id IN ({marks(wanted)})", wanted)  # noqa: S608 - marks
+        return dict(rows.fetchall())
+
     def every_memory(self) -> Iterator[tuple[int, Memory]]:
         """Every memory with its number in the index."""
         for n, data, digest in self._db.execute(f"{_SHAPES} ORDER BY s.n").fetchall():

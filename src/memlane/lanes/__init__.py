@@ -161,11 +161,17 @@ def edited(text: str, keys: Mapping[str, Any]) -> str:
         raise InvalidInput(f"The front matter {error}.", hint="Mend it in an editor, then try again.") from None
 
 
-def known(changes: Mapping[str, Any], allowed: frozenset[str], lane: str) -> None:
-    """Raise InvalidInput for a field that the lane does not have."""
+_COMMON = ("title", "tags", "type", "scope", "thread", "created_at", "replaces", "extra")  # of `Bank.add`
+
+
+def known(changes: Mapping[str, Any], allowed: frozenset[str], lane: str, otherwise: str = "") -> None:
+    """Raise InvalidInput for a field that the lane does not have; its hint names the nearest that it has."""
     for name in changes:
         if name not in allowed:
+            from difflib import get_close_matches
+
+            near = "".join(f"Did you mean {word}? " for word in get_close_matches(str(name), (*allowed, *_COMMON), 1))
             raise InvalidInput(
                 f"The {lane} lane has no field {gate.shown(str(name))!r}.",
-                hint=f"It has: {', '.join(sorted(allowed))}.",
+                hint=f"{near}It has: {', '.join(sorted(allowed))}. {otherwise}".strip(),
             )

@@ -119,6 +119,7 @@ class Answers:
     ids_are_random: ClassVar[bool] = False  # no two memories ever have the same id
     prunes: ClassVar[bool] = False
     rules_bind: ClassVar[bool] = True  # an edit that breaks a rule of the format is refused
+    fields: ClassVar[frozenset[str] | None] = None  # that `add` takes; None where the lane itself refuses all others
     merges: ClassVar[tuple[tuple[str, str], ...]] = ()
     ignores: ClassVar[tuple[str, ...]] = (f"{trash.TRASH}/",)
     health: ClassVar[tuple[HealthCheck, ...]] = ()
@@ -283,6 +284,10 @@ class Answers:
         """
         stored: Memory = self.lane.put(self.draft_of(memory))
         return stored
+
+    def unfolded(self, draft: Draft) -> Draft:
+        """A draft as somebody gave it, with the labels that its text brings along as its own."""
+        return draft
 
     def draft_of(self, memory: Memory) -> Draft:
         """What the lane has to be told to store a memory as it was."""

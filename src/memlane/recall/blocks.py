@@ -123,15 +123,21 @@ class Composer:
             items.append(_Item(self._group(memory, "Newest"), memory, Hit(memory, 1.0, text.strip(), header)))
         return self._block("snapshot", _ordered(items), budget)
 
-    def context(self, hits: Sequence[Hit], budget: int | None = BUDGET, most: int | None = None) -> Block:
+    def context(
+        self,
+        hits: Sequence[Hit],
+        budget: int | None = BUDGET,
+        most: int | None = None,
+        others: Sequence[LeftOut] = (),
+    ) -> Block:
         """The block of the hits that fit, at most `most`, each whole if possible: else the chunk that was found.
 
-        Chosen best first; canon and registers stand on top.
+        Chosen best first; canon and registers stand on top. `others` were left out before.
         """
         least = SHARE * max((hit.score for hit in hits), default=0.0)
         items = [_Item(self._group(hit.memory), hit.memory, hit) for hit in hits if hit.score >= least]
         weak = [LeftOut(hit.memory.id, "fits the query far less than the best") for hit in hits if hit.score < least]
-        return self._block("context", items, budget, most, weak)
+        return self._block("context", items, budget, most, [*others, *weak])
 
     def shares(self, memories: Sequence[Memory], budget: int, most: int) -> Block:
         """The block of the first of these memories, at most `most`, two at least: for that, long ones are cut."""
@@ -260,6 +266,8 @@ class Composer:
                 yield "stale"
         if memory.id in self.foreign:
             yield one_line(self.foreign[memory.id])
+        if memory.superseded_by:
+            yield f"replaced by {one_line(memory.superseded_by)}"
         if memory.id in self.outdated:
             yield one_line(self.outdated[memory.id])
         if memory.suspicious:

@@ -10,6 +10,7 @@ from memlane.core.model import Hit
 from memlane.recall import scopes
 from memlane.recall.scopes import Seen
 from memlane.recall.search import search
+from memlane.recall.superseded import marked_hits
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -30,6 +31,7 @@ def found(
         "filters": {**filters, "visible": seen and seen.row_values},
         "recency": (bank.config["memory.recency_boost_days"], bank.config["memory.recency_boost_factor"]),
         "weigh": watch.weights if watch else None,
+        "replaced": bank.replaced.all_successors(),
         "now": utc_now(),
     }
     held = bank.tombstones.held if bank.tombstones.any() else lambda _: None
@@ -38,5 +40,5 @@ def found(
         hits = bank.index.ask(lambda: search(bank.index, query, limit=fetched, **options), wait=wait)  # noqa: B023
         shown = [hit for hit in hits if not held(hit.memory)]
         if len(shown) >= limit or len(hits) < fetched:
-            return shown[: max(limit, 0)]
+            return marked_hits(bank, shown[: max(limit, 0)])
         fetched *= 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +98,11 @@ def _shared(query: str, text: str) -> float:
     return len(query_words & set(terms(text))) / len(query_words) if query_words else 0.0
 
 
-def graph(index: Index, held: Callable[[Memory], object]) -> dict[str, Any]:
-    """Nodes and edges of the whole bank; tags are nodes, too. Memories that `held` names are left out."""
+def graph(index: Index, held: Callable[[Memory], object], replaced: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Nodes and edges of the whole bank; tags are nodes, too. Memories that `held` names are left out.
+
+    `replaced` is what took the place of which.
+    """
     nodes: dict[str, dict[str, Any]] = {}
     ids: dict[int, str] = {}
     edges = []
@@ -122,4 +125,8 @@ def graph(index: Index, held: Callable[[Memory], object]) -> dict[str, Any]:
         if node not in nodes:
             nodes[node] = {"id": node, "title": node.partition(":")[2], "is_ghost": True}
         edges.append({"source": ids[number], "target": node, "edge_type": edge, "edge_context": context})
+    for old, successors in replaced.items():
+        for new in successors:
+            if {old, new} <= set(ids.values()):
+                edges.append({"source": new, "target": old, "edge_type": "SUPERSEDES", "edge_context": ""})
     return {"nodes": list(nodes.values()), "edges": edges}

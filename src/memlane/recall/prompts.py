@@ -13,7 +13,8 @@ from memlane.core.text import estimate
 from memlane.index.peek import Peek
 from memlane.recall import scopes as scopes_
 from memlane.recall.arguments import check_query
-from memlane.recall.blocks import CANDIDATES, PINNED, Block, Composer
+from memlane.recall.blocks import CANDIDATES, PINNED, Block, Composer, LeftOut
+from memlane.recall.superseded import in_place
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -48,6 +49,7 @@ def snapshot(
             return memory.status != "archived" and memory not in pinned and seen(memory) and not held(memory)
 
         newest = [memory for memory in peek.first(is_new, limit=recent) if memory.created_at or memory.updated_at]
+    canon, registers, pinned, newest = in_place(bank, (canon, registers, pinned, newest), seen)
     composer = _composer(bank, count, [*canon, *registers, *pinned, *newest])
     return composer.snapshot(canon, registers, pinned, newest, budget)
 
@@ -76,7 +78,11 @@ def context(
 
     named = bank.index.ask(lambda: about_files(bank.index, query), wait=wait) if least else set()
     shown = [hit for hit in shown[:CANDIDATES] if hit.why["relevance"] >= least or hit.memory.id in named]
-    return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items)
+    known = {*without, *(hit.memory.id for hit in shown)}
+    replaced = [hit.memory for hit in shown if hit.memory.superseded_by in known]
+    shown = [hit for hit in shown if hit.memory not in replaced]
+    old = [LeftOut(memory.id, f"{memory.superseded_by} took its place") for memory in replaced]
+    return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items, old)
 
 
 def embed(bank: Bank, query: str, limit: int, max_tokens: int) -> Block:

@@ -86,5 +86,5 @@ def _spelt(bank: Bank, name: str, known: set[tuple[str, str]], lane: str | None 
         if scope.lower() == name.lower():
             return scope
     more = f", and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
-    said = f"There are: {', '.join(map(shown, there[:_SHOWN]))}{more}." if there else "No memory has one."
+    said = f"Use one of: {', '.join(map(shown, there[:_SHOWN]))}{more}." if there else "No memory has one."
     raise InvalidInput(f"There is no scope {shown(name)!r} here.", hint=said)

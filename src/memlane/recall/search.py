@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -45,6 +46,8 @@ BATCH = 2_000  # memories that are read at a time, at most
 TIES = 1_000  # of memories with equal score and time, only so many are sorted by id
 SCANNED = 5_000  # memories that are searched for a phrase without any indexed term, the best first
 EXTRA = 15  # hits beyond the limit, which may overtake those whose code has changed
+SUPERSEDED = 0.3  # factor for a memory that another one took the place of
+Replaced = Mapping[str, Sequence[str]]  # what took the place of each, the earlier first
 Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # factors for the scores of some of these memories, by id
 
 
@@ -83,13 +86,15 @@ def search(
     filters: Mapping[str, Any] | None = None,
     recency: tuple[int, float] = (7, 1.2),
     weigh: Weigh | None = None,
+    replaced: Replaced = MappingProxyType({}),
     now: datetime,
 ) -> list[Hit]:
     """The best memories for a query, one hit each. Filters apply before the cut; results are deterministic.
 
     The first 2,000 characters and 200 terms of a query count. Phrases and -words are matched as they are written apart
     from case and accents, also inside words (`"auth.py"` is in `src/auth.py`), but a phrase made of stop words only
-    matches whole words. `recency` is (days, factor): newer memories get the factor.
+    matches whole words. `recency` is (days, factor): newer memories get the factor. `replaced` is what took the place
+    of which: it has at least the score of the old one, which falls behind it.
     """
     parsed = parse(query)
     if not parsed.text or limit <= 0:
@@ -98,7 +103,7 @@ def search(
     if parsed.phrases and query.rstrip().endswith("?"):
         # a question that quotes something: better an answer without the exact words than none
         attempts.append(replace(parsed, phrases=()))
-    hits = (_search(index, attempt, limit, filters or {}, recency, weigh, now) for attempt in attempts)
+    hits = (_search(index, attempt, limit, filters or {}, recency, weigh, replaced, now) for attempt in attempts)
     return next(filter(None, hits), [])
 
 
@@ -109,6 +114,7 @@ def _search(
     filters: Mapping[str, Any],
     recency: tuple[int, float],
     weigh: Weigh | None,
+    replaced: Replaced,
     now: datetime,
 ) -> list[Hit]:
     columns = index.columns()
@@ -124,12 +130,20 @@ def _search(
     if not allowed.any():
         return []
     parts = _score_parts(index, layout, query, now)
+    may_be_found = allowed
     if not required:  # else the phrases are reason enough
-        allowed &= (parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE)
+        allowed = allowed & ((parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE))
     scores = np.where(allowed, parts.base, 0)
     days, factor = recency
     recent = layout.created > (now - timedelta(days=days + 1)).timestamp()
     scores[recent] *= factor
+    relevance = (parts.words.covered + parts.cosine) / 2
+    for old, new in _replaced_rows(index, layout, replaced):
+        if may_be_found[new] and allowed[old]:
+            allowed[new] = True
+            scores[new] = max(scores[new], scores[old])
+            relevance[new] = max(relevance[new], relevance[old])
+        scores[old] *= SUPERSEDED
     candidates = limit + EXTRA if weigh else limit
     best = _best_rows(index, layout, np.flatnonzero(allowed), scores, candidates, required, excluded)
     freshness = weigh([memory for _, memory in best]) if weigh else {}
@@ -145,7 +159,7 @@ def _search(
             **parts.explained(row),
             "recency": float(factor) if recent[row] else 1.0,
             "freshness": freshness.get(memory.id, 1.0),
-            "relevance": float(parts.words.covered[row] + parts.cosine[row]) / 2,
+            "relevance": float(relevance[row]),
         }
         why = {name: round(value, 4) for name, value in why.items()}
         hits.append(Hit(memory, round(float(scores[row]), 6), text.strip(), header, why))
@@ -308,6 +322,20 @@ def _allowed(index: Index, layout: _Layout, filters: Mapping[str, Any]) -> Array
     if matching is not None:
         allowed &= np.isin(layout.memory, matching)
     return allowed
+
+
+def _replaced_rows(index: Index, layout: _Layout, replaced: Replaced) -> Iterator[tuple[int, int]]:
+    """(row of a memory, row of what took its place), for those that the index has; the earlier ones first."""
+    if not replaced:
+        return
+    numbers = index.numbers({id for old, new in replaced.items() for id in (old, *new)})
+    rows = np.flatnonzero(np.isin(layout.memory, list(numbers.values())) & layout.alive[layout.start])
+    row_of = {int(layout.memory[row]): int(row) for row in rows}
+    at = {id: row_of[number] for id, number in numbers.items() if number in row_of}
+    for old, successors in replaced.items():
+        for new in successors:
+            if old in at and new in at:
+                yield at[old], at[new]
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ def test_a_repetition_is_refused_with_what_is_there(vault: MemoryVault) -> None:
         "code": "duplicate",
         "check": "duplicate",
         "message": f"Not stored: Duplicate of {id} (similarity 0.78), which says: {BURST}.",
-        "hint": f"It is there already. To store this in its place, name what it replaces: vault:{id}.",
+        "hint": f"`memlane update vault:{id}` changes it; or name it as what this replaces.",
     }
 
 

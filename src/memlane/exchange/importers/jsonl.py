@@ -42,4 +42,6 @@ def _item(values: dict[str, Any]) -> Item:
         raise ValueError("has a value of the wrong type: text is expected")
     known: dict[str, Any] = {key: values.get(key) for key in _TEXTS}
     known |= {key: moment(values.get(key)) for key in _DATES}
+    old = values.get("replaces") or []
+    known["replaces"] = tuple(old) if isinstance(old, list) and all(isinstance(one, str) for one in old) else ()
     return Item.of(Memory(id, lane, text, values.get("title") or "", "", tuple(tags), **known, fields=fields))

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from memlane.core.dates import moment
-from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.model import Draft, Memory
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers
-from memlane.lanes.notes.store import STATUSES, TYPES
+from memlane.lanes.notes import front
+from memlane.lanes.notes.store import STATUSES, TYPES, to_tags
 
 
 class NoteAnswers(Answers):
+    fields = frozenset({"filename", "status", "project"})
     merges = (("note", "*.md"),)
     ignores = (*Answers.ignores, "indices/")
 
     def broken_rules(self, memory: Memory) -> Iterator[str]:
         """Front-matter values that are read as if they were missing."""
         text = read_file(memory.file)
-        front = find_front(text) if isinstance(text, str) else None
-        values: dict[str, Any] = {}
-        if isinstance(text, str) and front:
-            with suppress(FrontMatterError):  # reported already
-                values = load_front(text[front.start : front.end])
+        values = front.values_of(text)[0] if isinstance(text, str) else {}  # damage is reported already
         for key, allowed in (("type", TYPES), ("status", STATUSES)):
             if values.get(key) not in (None, *allowed):
                 yield f"has an unknown {key}, read as {allowed[0]}: use one of {', '.join(allowed)}"
@@ -38,6 +34,9 @@ class NoteAnswers(Answers):
         tags = values.get("tags")
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"
+
+    def unfolded(self, draft: Draft) -> Draft:
+        return front.unfolded(draft, to_tags)
 
     def draft_of(self, memory: Memory) -> Draft:
         fields: dict[str, Any] = {**memory.fields, "status": memory.status, "filename": f"{memory.native_id}.md"}

@@ -32,6 +32,8 @@ from memlane.disk import files, trash
 from memlane.disk.names import folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan
+from memlane.lanes.notes import front
+from memlane.lanes.notes.front import KEYS
 
 if TYPE_CHECKING:
     from memlane.lanes.notes.answers import NoteAnswers
@@ -39,8 +41,7 @@ if TYPE_CHECKING:
 TYPES = ("journal", "plan", "fact", "observation", "reflection")
 STATUSES = ("active", "archived")
 _WORDS = ("scope", "project", "thread")
-_OWN_KEYS = frozenset({"type", "status", "tags", "created_at", "title", *_WORDS})
-_FIELDS = frozenset({"text", *_OWN_KEYS})
+_FIELDS = frozenset({"text", *front.KEYS})
 
 P = ParamSpec("P")
 
@@ -94,7 +95,10 @@ class NoteLane:
     ) -> dict[str, Any]:
         """Write a new note with front matter. An unknown type becomes "journal"."""
         kind = memory_type if memory_type in TYPES else TYPES[0]
-        draft = self._admit(Draft(content, tags=_tags(tags), type=kind, fields={"filename": filename}))
+        given = Draft(content, tags=to_tags(tags), type=kind, fields={"filename": filename})
+        if kind == TYPES[0] and front.brought(content)[0].get("type") in TYPES:  # it counts more than a default
+            given = replace(given, type=None)
+        draft = self._admit(front.unfolded(given, to_tags))
         path = self._new(draft.fields["filename"])
         self._create(path, self._front(draft), draft.text)
         return self._written("created", path, draft.remarks)
@@ -112,10 +116,10 @@ class NoteLane:
         """Replace the whole file; front matter that is not in `content` is gone."""
         path = self._given(filename)
         draft = self._admit(Draft(content))
-        data = files.encoded(draft.text)
         with files.locked(path):
-            files.replace(path, data)
-        return self._written("updated", path, draft.remarks)
+            dropped = front.dropped(readable(path), draft.text)
+            files.replace(path, files.encoded(draft.text))
+        return self._written("updated", path, (*draft.remarks, dropped) if dropped else draft.remarks)
 
     @_answers
     def append_memory(self, filename: str, content: str) -> dict[str, Any]:
@@ -155,9 +159,13 @@ class NoteLane:
         if os.path.lexists(new):
             raise AlreadyExists(f"Target file already exists: {self._filename(new)}", hint="Choose another name.")
         self._create(new, "", draft.text)
+        kept = front.values_of(draft.text)[0]
+        tags = dict.fromkeys(tag for path in old for tag in to_tags(front.values_of(readable(path))[0].get("tags")))
+        lost = [tag for tag in tags if tag not in to_tags(kept.get("tags"))]
         for path in old:
             self._trash(path)
-        return self._just_written(new, draft.remarks)
+        why = f"the sources' tags are not in the new note: {', '.join(lost)}; begin the content with front matter to"
+        return self._just_written(new, (*draft.remarks, *([f"{why} keep them"] if lost else [])))
 
     @_answers
     def stats(self) -> dict[str, Any]:
@@ -211,16 +219,17 @@ class NoteLane:
     def put(self, draft: Draft) -> Memory:
         _refuse_unknown(draft.type, draft.fields.get("status"))
         draft = self._admit(draft)
-        front = self._front(draft)
+        head = self._front(draft)
         if "filename" in draft.fields:
             path = self._new(draft.fields["filename"])
-            self._create(path, front, draft.text)
+            self._create(path, head, draft.text)
         else:
-            path = self._create_named(slug(draft.title or first_line(draft.text)), front, draft.text)
+            path = self._create_named(slug(draft.title or first_line(draft.text)), head, draft.text)
         return self._just_written(path, draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
+        changes = _merged(changes)
         _refuse_unknown(changes.get("type"), changes.get("status"))
         draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}))
         keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
@@ -266,13 +275,13 @@ class NoteLane:
     # -- the format
 
     def _parse(self, path: str, text: str) -> Iterator[Memory | Problem]:
-        front = find_front(text)
+        head = find_front(text)
         values: dict[str, Any] = {}
         body = text.removeprefix("\ufeff")
-        if front:
+        if head:
             try:
-                values = load_front(text[front.start : front.end])
-                body = text[front.body :]
+                values = load_front(text[head.start : head.end])
+                body = text[head.body :]
             except FrontMatterError as error:
                 yield Problem(Path(path), f"front matter {error}; it is read as text", error.line)
         yield self._memory(path, values, body)
@@ -288,12 +297,12 @@ class NoteLane:
             text=body,
             title=str(title or native),
             file=path,
-            tags=_tags(front.get("tags")),
+            tags=to_tags(front.get("tags")),
             type=kind if kind in TYPES else TYPES[0],
             status=status if status in STATUSES else STATUSES[0],
             **words,
             created_at=moment(front.get("created_at", front.get("created", front.get("date")))),
-            fields={key: value for key, value in front.items() if key not in _OWN_KEYS},
+            fields={key: value for key, value in front.items() if key not in KEYS},
         )
 
     def _front(self, draft: Draft) -> str:
@@ -459,6 +468,14 @@ class NoteLane:
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
 
 
+def _merged(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Changes with what the front matter of a new text says, where nothing else says it."""
+    values, body = front.brought(changes.get("text"))
+    if "tags" in values:
+        values["tags"] = to_tags(values["tags"])
+    return {**values, **changes, "text": body} if values else changes
+
+
 def _refuse_unknown(kind: Any, status: Any) -> None:
     """Raise InvalidInput for a type or status that notes do not have."""
     for value, allowed, what in ((kind, TYPES, "note type"), (status, STATUSES, "status")):
@@ -473,7 +490,7 @@ def human_size(size: int) -> str:
     return f"{size / 1024:.1f}KB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f}MB"
 
 
-def _tags(value: Any) -> tuple[str, ...]:
+def to_tags(value: Any) -> tuple[str, ...]:
     """Tags as people write them: a list, or one string with commas."""
     if not value:
         return ()

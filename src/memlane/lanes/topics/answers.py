@@ -18,7 +18,7 @@ from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Progress, Sign, Trace
 from memlane.lanes.topics import archive, ids, index_page, pages
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.drafts import memory_of
+from memlane.lanes.topics.drafts import OWN, memory_of
 from memlane.lanes.topics.store import TopicLane
 from memlane.lanes.topics.usage import STATS
 
@@ -31,6 +31,7 @@ def _index_out_of_step(lane: TopicLane, memories: Sequence[Memory], command: Com
 class TopicAnswers(Answers):
     shares_files = True
     prunes = True
+    fields = OWN
     merges = (("topic", "*/*.md"), ("archive", "archive/*/*.md"), ("index", "index.md"))
     ignores = (*Answers.ignores, STATS)
     health = (

@@ -120,7 +120,7 @@ def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     why, hint = f"Duplicate of {id} (similarity {score:.2f})", f"`memlane update vault:{id}` changes it"
     if lane.by_meaning:
         with lane.log.reading() as known:
-            why = f"{why}, which says: {gate.shown(' '.join(known.active[id].text.split()))}"
+            why = f"{why}, which says: {gate.shown(' '.join(known.active[id].text.split())).rstrip('.')}"
         raise _refusal("duplicate", "duplicate", why, f"{hint}; or name it as what this replaces.")
     raise _refusal("duplicate", "duplicate", why, f"{hint}; or say what is new.")
 

@@ -12,7 +12,9 @@ from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import id_argument, tag_option, text_argument, with_bank
 from memlane.surfaces.cli.output import line_ended, print_written, take_text
 
-_OPTIONS = frozenset({"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at"})
+_OPTIONS = frozenset(
+    {"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at", "replaces", "extra"}
+)
 field_option = click.option(
     "--field", "pairs", metavar="NAME=VALUE", multiple=True, help="One of the lane's own fields."
 )
@@ -33,24 +35,33 @@ def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
 
 @click.command()
 @text_argument
-@click.option("--lane", type=click.Choice(NAMES), default="notes", show_default=True)
+@click.option("--lane", type=click.Choice(NAMES), help="notes, unless it replaces a memory of another lane.")
 @click.option("--title", help="A title; else the first line.")
 @tag_option
 @click.option("--type", help="journal, plan, fact, observation or reflection; a vault record's category.")
 @click.option("--scope", help="What it applies to: a vault scope, file:PATH, area:NAME.")
 @click.option("--thread", help="The conversation or session it belongs to.")
 @click.option("--created-at", metavar="WHEN", help="When it was so, if not now: 2025-01-15T10:30:00Z.")
+@click.option("--replaces", metavar="ID", help="A memory that this takes the place of; it stays readable.")
+@click.option("--extra", "own", metavar="NAME=VALUE", multiple=True, help="A field of your own.")
 @field_option
 @with_bank
-def add(bank: Bank, text: str | None, pairs: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def add(
+    bank: Bank, text: str | None, pairs: tuple[str, ...], own: tuple[str, ...], as_json: bool, **options: Any
+) -> None:
     """Remember TEXT (or what is piped in).
+
+    A text that is there already is not written again; what is much like it is named.
 
     \b
     $ memlane add "Deploys go out on Tuesdays" --tag release
+    $ memlane add "Deploys go out on Wednesdays" --replaces notes:deploys-go-out-on-tuesdays
     $ git log -1 --format=%B | memlane add - --type journal
     """
-    given = line_ended(take_text(text), options["lane"])
-    print_written(bank.add(given, **options, **fields_of(pairs)), as_json, "stored in")
+    lane = options["lane"] or (bank.get(options["replaces"]).lane if options["replaces"] else "notes")
+    given = line_ended(take_text(text), lane)
+    memory = bank.add(given, **options, extra=fields_of(own), **fields_of(pairs))
+    print_written(memory, as_json, "already in" if memory.duplicate else "stored in")
 
 
 @click.command()

@@ -10,6 +10,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.model import Memory
+from memlane.recall.superseded import marked
 from memlane.surfaces.cli.options import filters, limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_text
 
@@ -73,6 +74,6 @@ def export(
 def _chosen(bank: Bank, filters: dict[str, Any]) -> list[Memory]:
     """The memories that the filters let pass, in the order of the lanes and their files."""
     if not any(value is not None and value != () for value in filters.values()):
-        return list(bank.memories())
+        return marked(bank, bank.memories())
     ids = {memory.id for memory in bank.list(**filters, archived=True)}
-    return [memory for memory in bank.memories(filters["lane"]) if memory.id in ids]
+    return marked(bank, (memory for memory in bank.memories(filters["lane"]) if memory.id in ids))

@@ -10,7 +10,16 @@ from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.disk import files
 from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, with_bank
-from memlane.surfaces.cli.output import one_line, print_bytes, print_json, print_result, print_rows, print_text, say
+from memlane.surfaces.cli.output import (
+    one_line,
+    print_bytes,
+    print_json,
+    print_result,
+    print_rows,
+    print_text,
+    say,
+    titled,
+)
 
 
 @click.command()
@@ -38,6 +47,10 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     say(" · ".join(one_line(fact) for fact in facts if fact))
     if why := bank.held(memory):
         say(f"note: {why}")
+    if memory.superseded_by:
+        say(f"⚠ replaced by {memory.superseded_by}")
+    if memory.replaces:
+        say(f"replaces {', '.join(memory.replaces)}")
     if outdated := bank.outdated(memory):
         say(f"⚠ {outdated}")
     if where:
@@ -59,7 +72,9 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     $ memlane list --tag release --since 2025-01-01 -n 10
     """
     memories = [bank.original(memory) for memory in bank.list(**chosen)]
-    rows = ((memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], memory.title) for memory in memories)
+    rows = (
+        (memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], titled(memory)) for memory in memories
+    )
     print_result(memories, as_json, rows)
 
 

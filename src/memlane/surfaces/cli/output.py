@@ -239,6 +239,11 @@ def print_written(memory: Memory, as_json: bool, verb: str) -> None:
     print_stored(memory, as_json, memory.id, f"{verb} {memory.path}")
 
 
+def titled(memory: Memory) -> str:
+    """A memory's title, with a mark where another one took its place."""
+    return f"{memory.title} (replaced by {memory.superseded_by})" if memory.superseded_by else memory.title
+
+
 def print_line(text: str) -> None:
     """Print an id or a path: unchanged in a pipe; on a terminal in one line."""
     click.echo(_line(text) if sys.stdout.isatty() else text)

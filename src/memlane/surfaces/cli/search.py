@@ -10,7 +10,7 @@ import click
 from memlane.bank import Bank
 from memlane.disk import derived
 from memlane.surfaces.cli.options import as_of, filters, json_from_bank, limit_option, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_rows, say
+from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
 
 
 @click.command()
@@ -40,7 +40,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
         return
     for hit in hits:
         place = f" > {hit.header_path}" if hit.header_path else ""
-        print_rows([(hit.memory.id, f"{hit.score:.2f}", f"{hit.memory.title}{place}")])
+        print_rows([(hit.memory.id, f"{hit.score:.2f}", f"{titled(hit.memory)}{place}")])
         if explain:
             click.echo("    " + ", ".join(f"{name} {value:g}" for name, value in hit.why.items()))
     if not hits:

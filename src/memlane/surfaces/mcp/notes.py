@@ -70,6 +70,7 @@ class Found(TypedDict):
     header_path: str
     lane: str
     created_at: str | None
+    superseded_by: NotRequired[str]
 
 
 class Linked(TypedDict):
@@ -289,7 +290,7 @@ def _changed(status: str, memory: Memory) -> Written:
 
 def _found(hit: Hit) -> Found:
     memory = hit.memory
-    return {
+    found: Found = {
         "memory_id": memory_id(memory.id),
         "score": hit.score,
         "content": hit.content,
@@ -301,6 +302,9 @@ def _found(hit: Hit) -> Found:
         "lane": memory.lane,
         "created_at": iso(memory.created_at),
     }
+    if memory.superseded_by:
+        found["superseded_by"] = memory.superseded_by
+    return found
 
 
 def _linked(link: Link) -> Linked:

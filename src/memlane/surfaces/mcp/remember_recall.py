@@ -19,6 +19,8 @@ class Remembered(TypedDict):
     lane: str
     path: str
     updated: bool
+    duplicate: bool
+    similar: list[dict[str, str | None]]
     remarks: list[str]
 
 
@@ -34,13 +36,15 @@ class Recalled(TypedDict):
 def remember(
     bank: Bank,
     text: str,
-    lane: Literal["notes", "vault", "topics", "records"] = "notes",
+    lane: Literal["notes", "vault", "topics", "records"] | None = None,
     title: str | None = None,
     type: Annotated[str | None, Field(description="A note's type, a vault category")] = None,
     tags: Words | None = None,
     scope: Annotated[str | None, Field(description="A vault scope, file:PATH or area:NAME")] = None,
     tier: Literal["canon", "register"] | None = None,
     topic_id: Annotated[str | None, Field(description="Stable key, such as current_projects")] = None,
+    replaces: Annotated[str | None, Field(description="Id of what this supersedes")] = None,
+    extra: dict[str, Any] | None = None,
 ) -> Remembered:
     """Store a text. Use it as soon as something is settled that a later session would have to find out again: a
     decision and why, a bug's cause and fix, a convention, a preference, what is unfinished. With tier or topic_id it
@@ -50,15 +54,18 @@ def remember(
     fields: dict[str, Any] = {}
     if lane == "topics":
         fields = {"topic": topic_id} if topic_id else {}
-    elif lane == "vault" or (lane == "notes" and (tier or topic_id)):
+    elif lane == "vault" or (lane in (None, "notes") and (tier or topic_id)):
         lane = "vault"
         fields = {"tier": tier or ("register" if topic_id else "canon"), "topic_id": topic_id, "source": "tool"}
-    memory = bank.add(text, lane=lane, title=title, type=type, tags=tags or (), scope=scope, **fields)
+    labels: dict[str, Any] = {"title": title, "type": type, "tags": tags or (), "scope": scope}
+    memory = bank.add(text, lane=lane, replaces=replaces, extra=extra, **labels, **fields)
     return {
         "id": memory.id,
-        "lane": lane,
+        "lane": memory.lane,
         "path": memory.file,
-        "updated": lane == "vault" and memory.fields.get("version", 1) > 1,
+        "updated": not memory.duplicate and memory.lane == "vault" and memory.fields.get("version", 1) > 1,
+        "duplicate": memory.duplicate,
+        "similar": [like._asdict() for like in memory.similar],
         "remarks": list(memory.remarks),
     }
 

@@ -1,0 +1,165 @@
+"""Remembering a text: look first what is there, then store it, and say how the two stand to each other.
+
+the same text is there       nothing is written, and the memory that says it is returned (`duplicate`)
+something much like it is    stored, with `similar`, and how to let it take the place of the other
+`replaces` names a memory    stored, and the other one is superseded: `memlane.disk.replaced`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memlane import gate
+from memlane.core.dates import iso, utc_now
+from memlane.core.errors import InvalidInput, MemlaneError
+from memlane.core.model import Draft, Memory, Similar
+from memlane.core.text import first_line
+from memlane.lanes import Lane, known
+from memlane.recall.similar import Like, look
+from memlane.recall.superseded import current
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+MOST = 3  # memories that are named as similar
+# What says where in its lane a memory is: one that takes the place of another stays there.
+_PLACE = ("topic", "subtopic", "layer", "skill", "agent", "project", "tier", "topic_id")
+_NOT_A_PLACE = frozenset({"source", "status", "labels", "context", "problem", "solution", "code", "category"})
+_RELATIVE = re.compile(
+    r"\b(?:today|tonight|tomorrow|yesterday|(?:next|last|this|coming)\s+(?:week|month|year|quarter|sprint|(?:mon|tues"
+    r"|wednes|thurs|fri|satur|sun)day)|in\s+(?:a|an|one|two|three|four|five|six|\d+)\s+(?:days?|weeks?|months?))\b",
+    re.IGNORECASE,
+)
+
+
+def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) -> Memory:
+    """As `Bank.add`."""
+    old = bank.get(draft.replaces) if draft.replaces else None
+    home = bank.lane(lane or (old.lane if old else "notes"))
+    draft = replace(draft, replaces=old.id if old else "", fields=_fields(home, draft.fields, extra))
+    draft = home.answers.unfolded(draft)
+    if old is not None and old.lane == home.name:
+        draft = _in_place_of(home, old, draft)
+    likes = [] if home.name == "records" else look(bank, draft.text)  # what was said twice was said twice
+    if old is None and (same := _same(bank, likes, home, draft, chosen=lane is not None)):
+        return _there_already(same, draft)
+    memory = home.put(draft)
+    replaced = _took_place(bank, memory, old)
+    likes = [like for like in likes if like.memory.id not in (memory.id, old.id if old else None)]
+    remarks = (*memory.remarks, *replaced, *_remarks(memory, draft, likes))
+    return replace(memory, remarks=remarks, similar=_similar(likes), replaces=(old.id,) if replaced and old else ())
+
+
+def _fields(home: Lane, fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a draft. Raises InvalidInput for a name that the lane does not know, unless it is in `extra`."""
+    names = home.answers.fields
+    if names is None and extra:
+        raise InvalidInput(f"The {home.name} lane has no room for other fields.", hint="Put it into the text or a tag.")
+    if names is not None:
+        known(fields, names, home.name, "Put a field of your own under extra.")
+    if both := fields.keys() & extra.keys():
+        raise InvalidInput(f"{gate.shown(min(both))} is given twice.", hint="Give it once.")
+    return {**fields, **extra}
+
+
+def _in_place_of(home: Lane, old: Memory, draft: Draft) -> Draft:
+    """The draft with the labels of what it takes the place of, where it brings none of its own."""
+    before = home.answers.draft_of(old)
+    place = {name: before.fields[name] for name in _PLACE if before.fields.get(name) is not None}
+    if draft.scope is not None:
+        place.pop("topic", None)
+    return replace(
+        draft,
+        tags=draft.tags or before.tags,
+        type=draft.type or before.type,
+        scope=draft.scope or before.scope,
+        thread=draft.thread or before.thread,
+        fields={**place, **draft.fields},
+    )
+
+
+# -- the same text
+
+
+def _same(bank: Bank, likes: Sequence[Like], home: Lane, draft: Draft, *, chosen: bool) -> Memory | None:
+    """The memory that says the very same in the place that is asked for; None when there is none.
+
+    What was captured, and what something else has taken the place of, does not count: saying it now is news.
+    """
+    for like in likes:
+        memory = like.memory
+        if not like.same or memory.lane == "records" or (chosen and memory.lane != home.name):
+            continue
+        places = {"scope": draft.scope, "thread": draft.thread, **_places(draft.fields)}
+        asked = {name: value for name, value in places.items() if value is not None}
+        differs = any(str(value).lower() != str(_of(memory, name)).lower() for name, value in asked.items())
+        titled = draft.title and draft.title.strip().lower() != memory.title.strip().lower()
+        if not differs and not titled and current(bank, memory.id) is None:
+            return memory
+    return None
+
+
+def _places(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in _NOT_A_PLACE}
+
+
+def _of(memory: Memory, name: str) -> Any:
+    if name == "topic":
+        return memory.scope if "/" in str(memory.scope) else memory.fields.get("topic")
+    return getattr(memory, name, None) or memory.fields.get(name)
+
+
+def _there_already(memory: Memory, draft: Draft) -> Memory:
+    remarks = [f"it is there already, as {memory.id}; nothing was written"]
+    tags = [tag for tag in draft.tags if tag not in memory.tags]
+    labels = [f"the tags {', '.join(tags)}"] if tags else []
+    labels += [f"the type {draft.type}"] if draft.type not in (None, memory.type) else []
+    if labels:
+        remarks.append(f"{' and '.join(labels)} were not taken over: update {memory.id} to change that")
+    return replace(memory, duplicate=True, remarks=tuple(remarks))
+
+
+# -- what is said of a memory that was stored
+
+
+def _took_place(bank: Bank, memory: Memory, old: Memory | None) -> tuple[str, ...]:
+    """Note what a new memory takes the place of. It is stored: what goes wrong here is but a remark."""
+    try:
+        bank.replaced.end(memory.id, utc_now())  # another memory of that name, which is gone
+        if old is None or old.id == memory.id:
+            return ()
+        bank.replaced.link(memory.id, old.id, utc_now())
+    except (MemlaneError, OSError) as error:
+        return (f"what it replaces was not noted: {error}",)
+    return (f"it takes the place of {old.id}, which stays readable below it",)
+
+
+def _similar(likes: Collection[Like]) -> tuple[Similar, ...]:
+    memories = [like.memory for like in likes][:MOST]
+    return tuple(
+        Similar(memory.id, (iso(memory.updated_at or memory.created_at) or "")[:10] or None, _shown(memory))
+        for memory in memories
+    )
+
+
+def _shown(memory: Memory) -> str:
+    return gate.redacted(first_line(memory.text, 120))
+
+
+def _remarks(memory: Memory, draft: Draft, likes: Sequence[Like]) -> list[str]:
+    remarks = []
+    if likes:
+        like = likes[0].memory
+        says = "says the same" if likes[0].same else "is much like it"
+        remarks.append(f"{like.id} {says} ({_shown(like)}): if this replaces it, add it with replaces={like.id}")
+    if draft.scope and (memory.scope or "").lower() != draft.scope.strip().lower():
+        remarks.append(f"the {memory.lane} lane keeps no scope of its own: it is under {memory.scope or memory.id}")
+    if found := _RELATIVE.search(draft.text):
+        remarks.append(
+            f'"{" ".join(found[0].split())}" will mean another day when it is read: today is '
+            f"{utc_now():%A, %Y-%m-%d}, so better write the date"
+        )
+    return remarks

@@ -1,0 +1,164 @@
+"""What a bank already says that is the same as a text, or much like it: the look before something is written.
+
+The index finds candidates by words, straight from its file, without NumPy and without bringing it up to date; files
+that it does not know yet are read, for a moment at most, and remembered while the bank is open. Then texts are compared
+as they are on the disk. So a write never waits for an index, and what is missed is a remark, never a memory.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from memlane.core.errors import MemlaneError
+from memlane.core.model import Memory
+from memlane.disk.tombstones import plain
+from memlane.gate.likeness import overlap, ratio, tokens
+from memlane.index.rows import loaded, marks
+from memlane.index.seal import reading
+from memlane.recall.superseded import there
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+WAIT = 0.15  # seconds for files that are not indexed
+TERMS = 16  # the rarest words of a text that are looked up
+CANDIDATES = 30
+SHARED, OF_ALL = 0.6, 0.4  # of the smaller text's words, and of the words of both: as much is common to two like texts
+ALIKE = 0.8  # or their sequence ratio
+_LONG = 4_000  # characters: beyond that only words are compared
+
+
+class Like(NamedTuple):
+    memory: Memory
+    score: float
+    same: bool
+
+
+def look(bank: Bank, text: str) -> list[Like]:
+    """What the bank says that is like a text, what is the same first. Bounded; writes nothing."""
+    seen = _seen.setdefault(bank, _Seen())
+    words, said = tokens(text), bare(text)
+    found: dict[str, Like] = {}
+    for memory in seen.candidates(bank, text, words):
+        if memory.id not in found and (like := _compared(memory, text, words, said)):
+            now = there(bank, memory.id)  # as it is on the disk
+            if now is not None and now.status != "archived" and (like := _compared(now, text, words, said)):
+                found[now.id] = like
+    return sorted(found.values(), key=lambda like: (not like.same, like.memory.lane == "records", -like.score))
+
+
+def bare(text: str) -> str:
+    """A text as it is compared: without differences of white space, case, and the sign at its end."""
+    return plain(text).casefold().rstrip(" .!")
+
+
+def _compared(memory: Memory, text: str, words: frozenset[str], said: str) -> Like | None:
+    if bare(memory.text) == said:
+        return Like(memory, 1.0, True)
+    theirs = tokens(memory.text)
+    score = len(words & theirs) / max(len(words | theirs), 1)
+    if overlap(words, theirs) >= SHARED and score >= OF_ALL:
+        return Like(memory, score, False)
+    short, long = sorted((len(text), len(memory.text)))
+    if long <= _LONG and 2 * short >= ALIKE * (short + long) and (score := ratio(text, memory.text)) >= ALIKE:
+        return Like(memory, score, False)
+    return None
+
+
+class _Seen:
+    """The memories of one bank's files that are not in its index, by word."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[tuple[int, int] | None, list[Memory]]] = {}
+        self._holders: defaultdict[str, set[str]] = defaultdict(set)  # paths of the files that have a word
+
+    def candidates(self, bank: Bank, text: str, words: frozenset[str]) -> Iterator[Memory]:
+        end = monotonic() + WAIT
+        try:
+            db = reading(bank.index_file, timeout=WAIT)
+        except (sqlite3.Error, MemlaneError, ValueError):
+            db = None
+        try:
+            indexed = _indexed_files(db) if db else {}
+            unread = self._read(bank, indexed, end)
+            yield from self._of_files(words, unread)
+            if db is not None:
+                yield from (memory for memory in _of_index(db, text) if memory.file not in unread)
+        except (sqlite3.Error, ValueError):
+            return  # damage, which the next search mends
+        finally:
+            if db is not None:
+                db.close()
+
+    def _read(self, bank: Bank, indexed: dict[str, tuple[int, int]], end: float) -> set[str]:
+        """Read the files that the index does not know, until the time is over; return their paths."""
+        unread: set[str] = set()
+        for lane in bank.present():
+            shared = lane.answers.shares_files
+            for path in lane.files():
+                if not isinstance(path, str) or (path in indexed and not shared):
+                    continue  # a memory of its own file that was changed by hand is compared as it is now, if found
+                state = _state(path) if shared or path not in self._files else self._files[path][0]
+                if state is None or indexed.get(path) == state:
+                    continue
+                unread.add(path)
+                if (path not in self._files or self._files[path][0] != state) and monotonic() < end:
+                    self._take(path, state, [item for item in lane.parse(path) if isinstance(item, Memory)])
+        return unread
+
+    def _take(self, path: str, state: tuple[int, int], memories: list[Memory]) -> None:
+        self._files[path] = state, memories
+        for word in {word for memory in memories for word in tokens(memory.text)}:
+            self._holders[word].add(path)
+
+    def _of_files(self, words: frozenset[str], unread: set[str]) -> Iterator[Memory]:
+        shared = Counter(path for word in words for path in self._holders.get(word, ()) if path in unread)
+        for path, _ in shared.most_common(CANDIDATES):
+            for memory in self._files[path][1]:
+                if 2 * len(words & tokens(memory.text)) >= len(words):
+                    yield memory
+
+
+_seen: WeakKeyDictionary[Bank, _Seen] = WeakKeyDictionary()
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_size, info.st_mtime_ns
+
+
+def _indexed_files(db: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    return {path: (size, mtime) for path, size, mtime in db.execute("SELECT path, size, mtime FROM files")}
+
+
+_SHAPES = "SELECT DISTINCT s.data, m.digest FROM chunks c JOIN memories m ON m.n = c.memory JOIN shapes s ON s.n = m.n"
+
+
+def _of_index(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
+    """The memories that share most of a text's rarest words."""
+    from memlane.index.database import BLOCK
+    from memlane.index.words import query_terms
+
+    terms = query_terms(text)
+    query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)})"  # noqa: S608 - marks
+    postings: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
+    for term, block, data in db.execute(query, terms):
+        postings[term].append((block, data))
+    rarest = sorted(postings.values(), key=lambda blocks: sum(len(data) for _, data in blocks))[:TERMS]
+    chunks = Counter(
+        block * BLOCK + at for blocks in rarest for block, data in blocks for at, _ in struct.iter_unpack("<HB", data)
+    )
+    numbers = [number for number, _ in chunks.most_common(CANDIDATES)]
+    rows = f"{_SHAPES} WHERE c.n IN ({marks(numbers)})"
+    for data, digest in db.execute(rows, numbers):
+        yield loaded(data, digest)
