@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -109,6 +111,13 @@ def test_an_archived_note_is_not_pinned(bank: Bank) -> None:
     bank.add("Old style.", title="Old", tags=["pinned"])
     bank.update("notes:old", status="archived")
     assert bank.snapshot() == ""
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: (path.touch(), os.truncate(path, 3 << 30))])
+def test_anchors_that_cannot_be_read_silence_no_memory(bank: Bank, make: Callable[[Path], None]) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploys", tags=["pinned"])
+    make(bank.root / "anchors.jsonl")
+    assert [ids(bank.snapshot()), ids(bank.context("deploys"))] == [["notes:deploys"]] * 2
 
 
 def test_a_snapshot_writes_nothing(bank: Bank, tmp_path: Path) -> None:
