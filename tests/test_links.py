@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memlane import Bank
 from memlane.surfaces.cli import COMMANDS as ALL
 from torture_links import COMMANDS, UNTRIED, make_home, prints, put_link, target_of
 
@@ -67,3 +68,16 @@ def test_a_link_takes_the_place_of_what_was_there(tmp_path: Path, name: str) -> 
     (tmp_path / "topics/area/part.md").write_text("old")
     put_link(tmp_path, name, "/dev/zero")
     assert (tmp_path / name).readlink() == Path("/dev/zero")
+
+
+def test_a_link_at_the_vault_keeps_no_other_lane_from_its_care(tmp_path: Path) -> None:
+    """Damage stays where it is: the vault is reported, and the notes are counted, tidied and forgotten as ever."""
+    (tmp_path / "project").mkdir()
+    (tmp_path / "outside").write_text("not ours")
+    with Bank.init(tmp_path / "project") as bank:
+        bank.add("Deploys go out on Tuesdays.", title="Deploys")
+        (bank.root / "vault.jsonl").symlink_to(tmp_path / "outside")
+        assert (bank.removed(), bank.upkeep().steps, bank.stats()["count"]) == ([], (), 1)
+        assert bank.forget("notes:deploys").ids == ("notes:deploys",)
+        assert [problem.path.name for problem in bank.problems()] == ["vault.jsonl"]
+    assert (tmp_path / "outside").read_text() == "not ours"

@@ -8,13 +8,14 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memlane.core.dates import iso, moment, utc_now
-from memlane.core.errors import AlreadyExists, InvalidInput
+from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
 from memlane.core.model import Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
 from memlane.disk import files, log, written
@@ -174,15 +175,20 @@ class VaultAnswers(Answers):
     def ages(self) -> Iterator[Age]:
         """A register without a topic that was not updated for 90 days is stale (seed 002)."""
         now = self.lane.clock()
-        for record, updated in stale_registers(self.lane.recall_memories(), now):
-            yield Age(f"vault:{record.id}", "stale", str(updated.date()), (now - updated).days)
+        with suppress(StorageError):  # `parse` reports a file that cannot be read
+            for record, updated in stale_registers(self.lane.recall_memories(), now):
+                yield Age(f"vault:{record.id}", "stale", str(updated.date()), (now - updated).days)
 
     def prunable(self) -> Plan:
         """What `propose_deletions` names: duplicates, noise, registers that nobody updates (seed 002)."""
+        try:
+            rows = self.lane.propose_deletions()
+        except StorageError:  # `parse` reports a file that cannot be read
+            rows = []
         return Plan(
             tuple(
                 Step(f"vault:{row['id']}", "delete", f"{row['reason']}: {row['detail']}", first_line(row["text"]))
-                for row in self.lane.propose_deletions()
+                for row in rows
             )
         )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -371,7 +372,8 @@ class MemoryVault:
         return self._memory(record)
 
     def removed(self) -> Iterator[Removed]:
-        with self.log.reading() as state:
+        times: dict[str, datetime] = {}
+        with suppress(OSError, StorageError), self.log.reading() as state:  # `parse` reports what cannot be read
             times = {id: time_of(record.deleted_at) for id, record in state.latest.items() if record.deleted_at}
         for id in sorted(times, key=times.__getitem__, reverse=True):
             yield Removed(f"vault:{id}", "tombstone", self.path, times[id])
