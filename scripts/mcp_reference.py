@@ -56,9 +56,11 @@ def described(tool: Tool) -> Iterator[str]:
     if definition.input_schema["properties"]:
         yield ""
     result = definition.output_schema
-    if tool.returns_list:
-        item = result["properties"]["result"]["items"]
-        yield f"Answers a list of objects{keys(item)}."
+    wrapped = result["properties"]["result"] if tool.wraps else {}
+    if "items" in wrapped:
+        yield f"Answers a list of objects{keys(wrapped['items'])}."
+    elif wrapped:
+        yield f"Answers an object{keys(wrapped)}, or null."
     else:
         yield f"Answers an object{keys(result)}."
     yield ""

@@ -853,6 +853,10 @@ def test_the_topics_verbs_as_tools(folder: Path) -> None:
         ("topics_embed", {"query": "auth"}),
         more=["topics"],
     )
+    assert call(folder, "topics_load", topic="auth", more=("topics",)) == loaded
+    assert call(folder, "topics_list", more=("topics",)) == [
+        {"topic": "auth/oauth2", "entries": 1, "newest": stored["entry"]["date"]}
+    ]
     assert (stored["stored"], stored["path"]) == (True, str(folder / ".memories/topics/auth/oauth2.md"))
     assert [entry["title"] for entry in (*found, *loaded)] == ["Refresh fails"] * 2
     assert (block["ids"], block["left_out"]) == ([stored["entry"]["id"]], [])
@@ -900,7 +904,16 @@ def test_the_layers_verbs_as_tools(folder: Path) -> None:
     )
     assert (empty, agents, pruned) == ([], [], {"pruned": [], "warnings": []})
     assert deleted == {"id": id, "deleted": True}
-    assert gone == "There is no such file. layers_get_staleness_report lists all of them."
+    assert gone is None
+
+
+def test_what_is_not_there_is_null(folder: Path) -> None:
+    """S004-10, S004-30"""
+    names = {"layer": "shared-project", "project_name": "new", "file_type": "project_profile"}
+    answers = calls(
+        folder, ("layers_read", names), ("layers_get_project_profile", {"project_name": "new"}), more=["layers"]
+    )
+    assert answers == [None, None]
 
 
 def test_pruning_layers_shows_it_first_and_can_be_undone(folder: Path) -> None:

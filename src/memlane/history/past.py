@@ -34,7 +34,7 @@ _READS = frozenset(
         "read_memory", "stats", "get_memory_stats",  # notes
         "recall_memories", "search_memories", "find_consolidation_candidates", "propose_deletions", "build_snapshot",
         "vault_stats", "get_memory", "history", "scopes", "default_scope", "max_active",  # vault
-        "search", "load", "embed", "relevant",  # topics
+        "search", "load", "embed", "relevant", "topics",  # topics
         "get", "list", "find", "index", "validate",  # records
         "read", "get_project_profile", "get_shared_project_memory", "get_skill_memory", "get_command_memory",
         "get_agent_memory", "get_by_project", "get_staleness_report",  # layers

@@ -24,6 +24,25 @@ def test_load_returns_entries_in_file_order(lane: TopicLane) -> None:
     ]
 
 
+def test_a_topic_alone_stands_for_all_its_files(lane: TopicLane) -> None:
+    """S000-51, S000-52: each sub-topic in the order of its file; the archive is none of them."""
+    for name in ("auth/sso", "auth", "authors/x", "auth/oauth2"):
+        lane.store(name, title=name.replace("/", " "), problem="p")
+    assert [entry.title for entry in lane.load("auth")] == ["auth", "auth oauth2", "auth sso"]
+    assert sorted(json.loads((lane.root / ".stats.json").read_text())) == ["auth/general", "auth/oauth2", "auth/sso"]
+    assert (lane.load("nothing"), lane.load("archive")) == ([], [])
+
+
+def test_the_topics_and_how_much_they_hold(lane: TopicLane) -> None:
+    lane.store("b/c", "text", date="2025-01-03")
+    lane.store("b/c", "other text", date="2025-01-01")
+    lane.store("a", "text", date="2025-01-02")
+    assert lane.topics() == [
+        {"topic": "a/general", "entries": 1, "newest": "2025-01-02"},
+        {"topic": "b/c", "entries": 2, "newest": "2025-01-03"},
+    ]
+
+
 def test_load_counts_the_access(lane: TopicLane, clock: Clock) -> None:
     """S000-52"""
     lane.store("a/b", "text")

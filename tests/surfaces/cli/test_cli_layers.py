@@ -22,3 +22,18 @@ def test_the_layers_verbs(run: Run, bank: Bank) -> None:
     assert len(run("layers", "search", "Issues", "--json").json["matches"]) == 1
     assert run("layers", "read", "--project", "api", "--type", "gone").code == 3
     assert run("layers", "search", "(").code == 2
+
+
+def test_a_match_is_shown_between_its_lines(run: Run, bank: Bank) -> None:
+    """S004-38: as grep shows them."""
+    run("layers", "create", "one\ntwo\nneedle\nfour\nfive\nsix", "--project", "api", "--type", "x")
+    shown = run("layers", "search", "needle").out
+    path = "projects/api/x.md"
+    assert shown == f"{path}-3-one\n{path}-4-two\n{path}:5:needle\n{path}-6-four\n{path}-7-five\n"
+
+
+def test_the_topics_are_listed_and_loaded_by_their_first_name(run: Run, bank: Bank) -> None:
+    run("topics", "store", "auth/oauth2", "Refresh fails.", "--date", "2025-01-10")
+    assert run("topics", "list").out == "auth/oauth2\t1\t2025-01-10\n"
+    assert "Refresh fails." in run("topics", "load", "auth").out
+    assert run("topics", "load", "nothing").err == "nothing is stored there; `memlane topics list` shows the topics\n"

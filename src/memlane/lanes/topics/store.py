@@ -144,19 +144,37 @@ class TopicLane:
     def load(self, topic: str) -> list[Entry]:
         """The entries of `topic/subtopic`, in the order of the file; [] when there is none. Counts the access.
 
-        The id of an entry stands for the topic that it is in.
+        A topic alone stands for all its sub-topics, by name, and the id of an entry for the topic that it is in.
         """
-        names = drafts.split(drafts.topic_in(topic))
+        given = drafts.topic_in(topic)
+        names = drafts.split(given)
         if names[0].casefold() in RESERVED:
             return []
-        path = self.folder.path(*names)
-        entries = ids.identified(self.folder, path)
-        if isinstance(entries, Problem):
-            raise StorageError(f"{os.path.basename(path)} {entries.why}.", hint="Mend the file, then try again.")
-        if entries is None:
-            return []
-        usage.count(self.folder.at(usage.STATS), "/".join(names), self.clock)
-        return [entry for entry in entries if not self.tombstones.held(memory_of(entry))]
+        paths = [self.folder.path(*names)]
+        if "/" not in given.strip():
+            files_of_topic = (path for path in self.folder.topic_files() if isinstance(path, str))
+            paths = [path for path in files_of_topic if self.folder.named(path)[0] == names[0]]
+        loaded = []
+        for path in paths:
+            entries = ids.identified(self.folder, path)
+            if isinstance(entries, Problem):
+                raise StorageError(f"{os.path.basename(path)} {entries.why}.", hint="Mend the file, then try again.")
+            if entries is not None:
+                usage.count(self.folder.at(usage.STATS), "/".join(self.folder.named(path)), self.clock)
+                loaded += [entry for entry in entries if not self.tombstones.held(memory_of(entry))]
+        return loaded
+
+    def topics(self) -> list[dict[str, Any]]:
+        """Every `topic/subtopic` with the number of its entries and the date of the newest. Writes nothing."""
+        found = []
+        for path in self.folder.topic_files():
+            if isinstance(path, str):
+                entries = ids.identified(self.folder, path)
+                shown = entries if isinstance(entries, tuple) else ()
+                dates = [entry.date for entry in shown if not self.tombstones.held(memory_of(entry))]
+                name = "/".join(self.folder.named(path))
+                found.append({"topic": name, "entries": len(dates), "newest": max(dates, default=None)})
+        return found
 
     def embed(self, query: str, *, limit: int = 3, max_tokens: int = MAX_TOKENS) -> Embedding:
         """The two or three most relevant entries for a prompt, whole and with their source, within `max_tokens`.

@@ -9,6 +9,7 @@ import click
 from memlane.bank import Bank
 from memlane.core.errors import NotFound
 from memlane.lanes.layers.entries import LAYERS, SCOPES, MemoryEntry
+from memlane.lanes.layers.search import CONTEXT
 from memlane.recall.address import native
 from memlane.surfaces.cli.options import (
     Command,
@@ -19,7 +20,7 @@ from memlane.surfaces.cli.options import (
     json_from_bank,
     with_bank,
 )
-from memlane.surfaces.cli.output import print_result, take_text
+from memlane.surfaces.cli.output import print_json, print_result, print_text, take_text
 from memlane.surfaces.cli.prune import print_pruned
 
 
@@ -182,8 +183,20 @@ def search(
     """
     given = {name: value for name, value in filters.items() if value is not None}
     result = bank.layers.search(pattern, layer, project_name, **given)
-    rows = ((f"{match['path']}:{match['lineNumber']}", match["lineContent"].strip()) for match in result["matches"])
-    print_result(result, as_json, rows)
+    if as_json:
+        print_json(result)
+    elif result["matches"]:
+        print_text("\n".join(map(_excerpt, result["matches"])))
+
+
+def _excerpt(match: dict[str, Any]) -> str:
+    """A match between its lines as grep prints them: `path:12:` before it, `path-11-` before the others."""
+    numbered = enumerate(match["context"].split("\n"), max(match["lineNumber"] - CONTEXT, 1))
+    return "".join(
+        f"{match['path']}{sign}{number}{sign}{line}\n"
+        for number, line in numbered
+        for sign in (":" if number == match["lineNumber"] else "-",)
+    )
 
 
 def _anchored(bank: Bank, done: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from memlane.bank import Bank
 from memlane.recall.scopes import spelt
 from memlane.surfaces.cli.context import explain_option, print_block
 from memlane.surfaces.cli.options import any_tag_option, content_argument, dates, limit_option, scope_option, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, take_text
+from memlane.surfaces.cli.output import print_json, print_result, print_stored, print_text, say, take_text
 
 
 @click.group()
@@ -72,7 +72,7 @@ def search(bank: Bank, query: str, limit: int, scope: str | None, as_json: bool,
 @click.argument("topic")
 @with_bank
 def load(bank: Bank, topic: str, as_json: bool) -> None:
-    """Print the entries of TOPIC/SUBTOPIC, each below its id, and count the access.
+    """Print the entries of TOPIC/SUBTOPIC, or of all sub-topics of TOPIC, each below its id, and count the access.
 
     \b
     $ memlane topics load auth/oauth2
@@ -82,6 +82,20 @@ def load(bank: Bank, topic: str, as_json: bool) -> None:
         print_json(entries)
     elif entries:
         print_text("\n".join(f"<!-- {entry.id} -->\n{entry.raw.rstrip()}\n" for entry in entries))
+    else:
+        say("nothing is stored there; `memlane topics list` shows the topics")
+
+
+@topics.command("list")
+@with_bank
+def list_(bank: Bank, as_json: bool) -> None:
+    """List every topic and sub-topic with the number of its entries and the date of the newest.
+
+    \b
+    $ memlane topics list
+    """
+    found = bank.topics.topics()
+    print_result(found, as_json, ((item["topic"], str(item["entries"]), item["newest"] or "") for item in found))
 
 
 @topics.command()

@@ -8,7 +8,6 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from memlane.bank import Bank
-from memlane.core.errors import NotFound
 from memlane.lanes.layers.entries import MemoryEntry
 from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Since, Until, tool, without_lane
 
@@ -77,8 +76,8 @@ def read(
     skill_name: str | None = None,
     command_name: str | None = None,
     agent_name: str | None = None,
-) -> Entry:
-    """Read a file with its staleness."""
+) -> Entry | None:
+    """Read a file with its staleness; null when there is none."""
     return _entry(bank.layers.read(layer, project_name, file_type, skill_name, command_name, agent_name))
 
 
@@ -107,8 +106,8 @@ def delete(bank: Bank, id: Id) -> Deleted:
 
 
 @tool(ADDS, name="layers_get_project_profile")
-def get_project_profile(bank: Bank, project_name: str) -> Entry:
-    """Read a project's profile, and count the use."""
+def get_project_profile(bank: Bank, project_name: str) -> Entry | None:
+    """Read a project's profile, and count the use; null when there is none."""
     return _entry(bank.layers.get_project_profile(project_name))
 
 
@@ -198,10 +197,8 @@ def _anchored(bank: Bank, answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _entry(entry: MemoryEntry | None) -> Entry:
-    if entry is None:
-        raise NotFound("There is no such file.", hint="layers_get_staleness_report lists all of them.")
-    return entry.to_dict()
+def _entry(entry: MemoryEntry | None) -> Entry | None:
+    return entry.to_dict() if entry else None
 
 
 def _entries(entries: list[MemoryEntry]) -> list[Entry]:

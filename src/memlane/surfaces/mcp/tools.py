@@ -97,7 +97,7 @@ class Tool:
     arguments: type[BaseModel]
     reads_index: bool
     updates_index: bool
-    returns_list: bool  # structured content must be an object, so a list is sent as {"result": list}
+    wraps: bool  # structured content must be an object, so a list or null is sent as {"result": …}
     lines: Callable[[Any], str]
 
     @property
@@ -111,7 +111,7 @@ class Tool:
 
     def answer(self, result: Any) -> tuple[str, dict[str, Any]]:
         """What a client is sent: a text of a few lines, and the data."""
-        if not self.returns_list:
+        if not self.wraps:
             return self.lines(result), result
         remark = getattr(result, "remark", "") or ("" if result else "There is nothing.")
         shown = "\n".join(filter(None, (self.lines(result) if result else "", remark)))
@@ -178,11 +178,10 @@ def tool(
         tool_name = name or function.__name__
         arguments = create_model(tool_name, __config__={"extra": "forbid"}, **fields)
         returned = hints["return"]
-        returns_list = get_origin(returned) in (list, Remarked)
-        if returns_list:
-            (item,) = get_args(returned)
-            listed = compact(TypeAdapter(list[item]).json_schema())  # type: ignore[valid-type]
-            kinds = {"result": listed, "remark": {"type": "string"}}
+        wraps = get_origin(returned) in (list, Remarked) or type(None) in get_args(returned)
+        if wraps:
+            plain: Any = list[get_args(returned)[0]] if get_origin(returned) is Remarked else returned  # type: ignore[misc]
+            kinds = {"result": compact(TypeAdapter(plain).json_schema()), "remark": {"type": "string"}}
             output = {"type": "object", "properties": kinds, "required": ["result"]}
         else:
             output = compact(TypeAdapter(returned).json_schema())
@@ -194,7 +193,7 @@ def tool(
             output_schema=output,
             annotations=annotations,
         )
-        return Tool(definition, function, arguments, reads_index, updates_index, returns_list, lines)
+        return Tool(definition, function, arguments, reads_index, updates_index, wraps, lines)
 
     return make
 

@@ -24,6 +24,12 @@ class Stored(TypedDict):
     remarks: list[str]
 
 
+class Listed(TypedDict):
+    topic: str
+    entries: int
+    newest: str | None
+
+
 class Embedded(TypedDict):
     text: str
     tokens: int
@@ -71,8 +77,14 @@ def search(
 
 @tool(ADDS, name="topics_load")
 def load(bank: Bank, topic: Topic) -> list[dict[str, Any]]:
-    """Read the entries of a topic, the newest first, and count the access."""
+    """Read the entries of a topic, the newest first, and count the access; a topic alone means all its sub-topics."""
     return [entry.to_dict() for entry in bank.topics.load(topic)]
+
+
+@tool(READS, name="topics_list")
+def list_(bank: Bank) -> list[Listed]:
+    """Every topic/subtopic with the number of its entries and the date of the newest."""
+    return cast("list[Listed]", bank.topics.topics())
 
 
 @tool(READS, reads_index=True, name="topics_embed")
