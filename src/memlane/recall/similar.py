@@ -32,6 +32,7 @@ TERMS = 16  # the rarest words of a text that are looked up
 CANDIDATES = 30
 SHARED, OF_ALL = 0.6, 0.4  # of the smaller text's words, and of the words of both: as much is common to two like texts
 ALIKE = 0.8  # or their sequence ratio
+_WORTH = 0.25  # of the words of both texts: with fewer in common the sequence ratio is not worth its time
 _LONG = 4_000  # characters: beyond that only words are compared
 
 
@@ -67,7 +68,8 @@ def _compared(memory: Memory, text: str, words: frozenset[str], said: str) -> Li
     if overlap(words, theirs) >= SHARED and score >= OF_ALL:
         return Like(memory, score, False)
     short, long = sorted((len(text), len(memory.text)))
-    if long <= _LONG and 2 * short >= ALIKE * (short + long) and (score := ratio(text, memory.text)) >= ALIKE:
+    worth = score >= _WORTH and long <= _LONG and 2 * short >= ALIKE * (short + long)
+    if worth and (score := ratio(text, memory.text)) >= ALIKE:
         return Like(memory, score, False)
     return None
 
@@ -91,7 +93,7 @@ class _Seen:
             yield from self._of_files(words, unread)
             if db is not None:
                 yield from (memory for memory in _of_index(db, text) if memory.file not in unread)
-        except (sqlite3.Error, ValueError):
+        except (sqlite3.Error, ValueError, TypeError, struct.error):
             return  # damage, which the next search mends
         finally:
             if db is not None:
