@@ -48,7 +48,7 @@ run memlane restore notes:deploy-day
 
 say "Damage in one file is reported and hides nothing else."
 printf -- '---\ntags: [unfinished\n---\nStill readable.\n' > ../.memories/damaged.md
-run memlane problems
+run memlane doctor --only damage
 run memlane get damaged
 
 say "That was all: the folder is gone now. Start your own with: memlane init"

@@ -1,4 +1,4 @@
-"""What `memlane fresh` costs: many anchored memories over some files of code, with nothing and with something changed.
+"""What `memlane review --only drifted --show` costs: many anchored memories over some files of code.
 
     python bench/fresh.py [--memories 10000] [--files 500]
 
@@ -97,10 +97,10 @@ def main() -> None:
         print(f"{given.memories:,} memories over {given.files:,} files")
         show("the first run: everything is read and anchored", spent(lambda: judged(project)))
         show("nothing changed", statistics.median(spent(lambda: judged(project)) for _ in range(5)), judged(project))
-        command = [sys.executable, "-m", "memlane", "--bank", folder, "fresh"]
+        command = [sys.executable, "-m", "memlane", "--bank", folder, "review", "--only", "drifted", "--show"]
         run = lambda: subprocess.run(command, check=True, capture_output=True)  # noqa: E731
         show(
-            "nothing changed: `memlane fresh`, the interpreter included",
+            "nothing changed: `memlane review --only drifted --show`, the interpreter included",
             statistics.median(spent(run) for _ in range(5)),
         )
         with Bank.open(project) as bank:

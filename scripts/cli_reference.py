@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from memlane.surfaces.cli import app
+from memlane.surfaces.cli import GROUPS, MORE, app
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 HEAD = """\
@@ -40,18 +40,17 @@ This page is made from the commands by `python scripts/cli_reference.py`; `memla
 def page() -> str:
     """The whole page."""
     context = app.make_context("memlane", ["list"], resilient_parsing=True)
-    commands = [(name, command) for name in app.list_commands(context) if (command := app.get_command(context, name))]
-    rows = [
-        f"| [`{name}`](#memlane-{name}) | {_summary(command)} |" for name, command in commands if not command.hidden
-    ]
-    parts = [HEAD, "## Commands", "\n".join(["| command | what it does |", "|---|---|", *rows])]
+    commands = {name: command for name in app.list_commands(context) if (command := app.get_command(context, name))}
+    parts = [HEAD, "## Commands"]
+    for group, names in {**GROUPS, "For scripts and programs": MORE}.items():
+        rows = [f"| [`{name}`](#memlane-{name}) | {_summary(commands[name])} |" for name in names]
+        parts += [f"### {group}", "\n".join(["| command | what it does |", "|---|---|", *rows])]
     parts += ["## Global options", _options(app), "They stand before the command: `memlane --bank ~/project list`."]
-    for name, command in commands:
-        if not command.hidden:
-            parts += _command(f"memlane {name}", command, 2)
-            if isinstance(command, click.Group):
-                for sub, child in command.commands.items():
-                    parts += _command(f"memlane {name} {sub}", child, 3)
+    for name, command in commands.items():
+        parts += _command(f"memlane {name}", command, 2)
+        if isinstance(command, click.Group):
+            for sub, child in command.commands.items():
+                parts += _command(f"memlane {name} {sub}", child, 3)
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 

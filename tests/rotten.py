@@ -39,7 +39,7 @@ def entries(count: int) -> str:
 
 
 def plant(bank: Bank) -> None:
-    """What `memlane upkeep` looks for, once or twice of each kind, with fixed ids."""
+    """What `memlane review` looks for, once or twice of each kind, with fixed ids."""
     note(bank, "port", "The staging server answers on port 8443 behind the proxy.\n")
     note(bank, "port-2", "The staging server answers on port 8443 behind the proxy.\n", "2025-02-10")
     note(bank, "backup", "Backups run nightly at two from the replica only.\n")
@@ -120,7 +120,7 @@ def main() -> None:
     bank = Bank.init(base)
     plant(bank)
     before = state(bank)
-    plan = Bank.open(base, **_KEEP).upkeep()
+    plan = Bank.open(base, **_KEEP).review()
     number, killed, wrong = 0, 0, []
     while not number or killed == number // stride:
         number += stride

@@ -45,7 +45,7 @@ max_active = 1000000
 toolsets = ["vault", "topics", "layers", "records"]
 """
 ACTIONS = {"kill": 60, "hand": 25, "index": 8, "commit": 6, "merge": 6, "checkout": 5, "full": 5}
-PLANTED = frozenset({"space", "trash", "form"})  # a small disk, many deletions, texts that say nothing: no harm
+PLANTED = frozenset({"space", "trash", "format"})  # a small disk, many deletions, texts that say nothing: no harm
 MARK = re.compile(r"mark(\d+)z(\d+)([ab])\b")
 
 
@@ -446,14 +446,14 @@ def check_health(storm: Storm, left: Left, figures: Figures) -> None:
         figures.chaos["torn lines of the vault"] = len(torn)
         storm._memlane("vault", "compact")
     storm._memlane("search", "anything")  # brings the index up to date
-    for command in (("problems", "--json"), ("doctor", "--deep", "--json")):
+    for command in (("doctor", "--only", "damage", "--json"), ("doctor", "--deep", "--json")):
         done = subprocess.run([MEMLANE, *command], cwd=storm.project, capture_output=True, text=True)
         try:
             found = json.loads(done.stdout)
         except ValueError:
             figures.broken.append(f"memlane {command[0]}: {done.stderr[-600:]}")
             continue
-        if command[0] == "problems":
+        if "--only" in command:
             figures.corrupted += [f"{problem['path']}: {problem['why']}" for problem in found]
             continue
         for finding in found["findings"]:

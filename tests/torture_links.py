@@ -43,26 +43,28 @@ FIXED = (
 SAID = "Deploys of `src/app.py` go out on Tuesdays, after the tests."
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("init",), ("init", "--git"), ("check-config",), ("add", "A new fact of the day.", "--title", "new"),
-    ("get", "notes:first"), ("list",), ("search", "deploy"), ("links", "src/app.py"), ("graph",), ("context", "deploy"),
-    ("snapshot",), ("update", "notes:first", "Changed text."), ("append", "notes:first", "One more line."),
-    ("history", "notes:first"), ("log",), ("list", "--as-of", "2024-06-01"), ("rm", "notes:first"),
-    ("restore", "notes:gone"), ("forget", "notes:first", "--yes"), ("trash",),
-    ("merge", "notes:first", "notes:second", "--into", "both", "--text", "Both."), ("suggest-merges",), ("upkeep",),
-    ("upkeep", "--apply"), ("undo",), ("prune",), ("prune", "--apply"), ("stale",), ("validate",), ("stats",),
-    ("problems",), ("reindex",), ("doctor",), ("doctor", "--deep"), ("doctor", "--fix"), ("capture", "../said.jsonl"),
+    ("get", "notes:first"), ("list",), ("search", "deploy"), ("links", "src/app.py"), ("links",), ("context", "deploy"),
+    ("context",), ("update", "notes:first", "Changed text."), ("append", "notes:first", "One more line."),
+    ("history", "notes:first"), ("history",), ("list", "--as-of", "2024-06-01"), ("rm", "notes:first"),
+    ("restore", "notes:gone"), ("forget", "notes:first", "--yes"), ("restore",),
+    ("merge", "notes:first", "notes:second", "--into", "both", "--text", "Both."), ("review", "--only", "similar"),
+    ("review",),
+    ("review", "--apply"), ("undo",), ("review", "--only", "prune"), ("review", "--only", "prune", "--apply"),
+    ("review", "--only", "stale"), ("doctor", "--only", "format"), ("stats",),
+    ("doctor", "--only", "damage"), ("doctor", "--reindex"), ("doctor",), ("doctor", "--deep"), ("doctor", "--fix"),
+    ("capture", "../said.jsonl"),
     ("vault", "add", "The mission is to stay small.", "--category", "mission"), ("vault", "list"), ("vault", "compact"),
     ("vault", "snapshot"), ("vault", "stats"), ("topics", "store", "area/part", "A dated entry.", "--title", "entry"),
     ("topics", "load", "area/part"), ("topics", "reindex"), ("topics", "search", "entry"),
     ("records", "create", "A message that was captured.", "--subject", "kept", "-k", "word"), ("records", "list"),
     ("records", "index"), ("records", "validate"), ("records", "retain"), ("layers", "search", "pattern"),
     ("layers", "stale"), ("layers", "prune"), ("import", "../import"), ("export",), ("export", "--to", "CLAUDE.md"),
-    ("gate", "show"), ("gate", "test", "Some text."), ("audit",), ("fresh",), ("connect", "claude-code", "--project"),
-    ("disconnect", "claude-code", "--project"), ("trust", "--yes"), ("hook", "claude-code", "session-start"),
+    ("gate", "show"), ("gate", "test", "Some text."), ("doctor", "--only", "secrets"),
+    ("review", "--only", "drifted", "--show"), ("connect", "claude-code", "--project"),
+    ("connect", "claude-code", "--remove", "--project"), ("trust", "--yes"), ("hook", "claude-code", "session-start"),
     ("hook", "claude-code", "prompt"), ("hook", "claude-code", "stop"),
 )  # fmt: skip
-UNTRIED = frozenset(
-    {"edit", "merge-driver", "promote", "mcp", "completion", "help"}
-)  # each needs a partner, or no bank
+UNTRIED = frozenset({"edit", "merge-driver", "mcp", "completion", "help"})  # each needs a partner, or no bank
 
 
 class Case(NamedTuple):
@@ -133,8 +135,8 @@ def make_project(project: Path) -> None:
     run(project, ("records", "create", "A message.", "--subject", "one", "-k", "word"))
     layer = ("--lane", "layers", "--field", "project=app", "--field", "file_type=common_patterns")
     run(project, ("add", "A pattern of the code.", *layer))
-    (project / ".memories/empty.md").write_text("")  # upkeep takes it away, and undo brings it back
-    for command in (("upkeep", "--apply"), ("fresh",), ("search", "deploy")):
+    (project / ".memories/empty.md").write_text("")  # a review takes it away, and undo brings it back
+    for command in (("review", "--apply"), ("review", "--only", "drifted", "--show"), ("search", "deploy")):
         run(project, command)
 
 
@@ -247,10 +249,11 @@ def preload() -> None:
     """Import what commands import, once."""
     import importlib
 
-    from memlane.surfaces.cli import COMMANDS as MODULES
+    from memlane.surfaces.cli import COMMANDS as ALL
+    from memlane.surfaces.cli import app
 
-    for module in {name.partition(".")[0] for name in MODULES.values()} - {"mcp"}:
-        importlib.import_module(f"memlane.surfaces.cli.{module}")
+    for name in set(ALL) - {"mcp"}:
+        app.get_command(app.make_context("memlane", ["list"], resilient_parsing=True), name)
     for module in ("bank", "recall.search", "index.store", "surfaces.hook", "care.doctor", "care.forget"):
         importlib.import_module(f"memlane.{module}")
 

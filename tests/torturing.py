@@ -323,19 +323,19 @@ class Cli:
         self._run("context", query)
 
     def snapshot(self) -> None:
-        self._run("snapshot")
+        self._run("context")
 
     def stats(self) -> None:
         self._run("stats")
 
     def suggest(self) -> None:
-        self._run("suggest-merges")
+        self._run("review", "--only", "similar")
 
     def compact(self) -> None:
         self._run("vault", "compact")
 
     def fresh(self) -> None:
-        self._run("fresh")
+        self._run("review", "--only", "drifted", "--show")
 
     def end(self) -> None:
         pass

@@ -100,7 +100,7 @@ class ToyLane:
                 self.tombstones.lift(self.answers.texts_in(lies)[0])
                 files.move(lies, self._path(native))
                 return self.fetch(native)
-        raise NotFound(f"The trash has no toy {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
+        raise NotFound(f"The trash has no toy {gate.shown(native)}.", hint="`memlane restore` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
         for name, lies, when in trash.contents(self.root):

@@ -267,7 +267,7 @@ class Bank(_Opened):
 
         found = past.log(self.config, memories, id, limit)
         if id is not None and not found:
-            raise NotFound(f"No commit has a memory {gate.shown(id)}.", hint="`memlane log` shows what they have.")
+            raise NotFound(f"No commit has a memory {gate.shown(id)}.", hint="`memlane history` shows what they have.")
         return found
 
     # -- the verbs over all lanes
@@ -492,17 +492,17 @@ class Bank(_Opened):
             lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, held=self.tombstones.held)
         )
 
-    def upkeep(self, **chosen: Any) -> Plan:
-        """What the bank as a whole needs; `chosen` narrows it, as `memlane.care.upkeep.plan` says. Changes nothing."""
-        from memlane.care.upkeep import plan
+    def review(self, **chosen: Any) -> Plan:
+        """What the bank as a whole needs; `chosen` narrows it, as `memlane.care.review.plan` says. Changes nothing."""
+        from memlane.care.review import plan
 
         return plan(self, **chosen)
 
     def apply(self, plan: Plan) -> Plan:
         """Carry out what in a plan needs no decision and return what was done; `undo` takes it back."""
-        from memlane.care import upkeep
+        from memlane.care import review
 
-        done = upkeep.apply(self, plan)
+        done = review.apply(self, plan)
         self._look_again()
         return done
 

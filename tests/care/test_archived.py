@@ -109,7 +109,7 @@ def test_links_to_it_are_no_ghosts(bank: Bank, archived: Memory) -> None:
 def test_nothing_is_wrong_with_it(bank: Bank, archived: Memory, run: Run) -> None:
     bank.search("gnu")
     assert run("doctor").code == 0
-    assert run("validate").code == 0
+    assert run("doctor", "--only", "format").code == 0
 
 
 def test_the_terminal_asks_for_it(run: Run, bank: Bank, archived: Memory) -> None:

@@ -186,7 +186,7 @@ def damage(site: Site) -> Planted:
     ]
 
 
-def form(site: Site) -> Planted:
+def format_(site: Site) -> Planted:
     path = site.write("odd.md", "---\ntype: idea\n---\nText.\n")
     why = "has an unknown type, read as journal: use one of journal, plan, fact, observation, reflection"
     return [(path, why, "memlane update notes:odd --type journal")]
@@ -201,7 +201,7 @@ def conflict(site: Site) -> Planted:
 
 def secrets(site: Site) -> Planted:
     path = site.write(".trash/leak_20250110_143022.md", f"Use {CANARY}\n")
-    fix = "Take it out and revoke it. If it is none, `memlane audit --json` says how to allow it."
+    fix = "Take it out and revoke it. If it is none, `memlane doctor --only secrets --json` says how to allow it."
     return [(f"{path}:1:5", "looks like a secret or personal data: GitHub token", fix)]
 
 
@@ -314,7 +314,7 @@ def index_damage(site: Site) -> Planted:
     site.bank.search("tuesdays")
     site.bank.close()
     path = site.write("indices/index.db", b"SQLite format 3\0" + b"x" * 5000)
-    return [(path, "is damaged; the next search makes it anew", "memlane reindex")]
+    return [(path, "is damaged; the next search makes it anew", "memlane doctor --reindex")]
 
 
 def index_version(site: Site) -> Planted:
@@ -322,7 +322,7 @@ def index_version(site: Site) -> Planted:
     site.bank.close()
     site.index("PRAGMA user_version = 99")
     why = "is of another version of memlane; the next search makes it anew"
-    return [(f"{site.root}/indices/index.db", why, "memlane reindex")]
+    return [(f"{site.root}/indices/index.db", why, "memlane doctor --reindex")]
 
 
 def index_encoder(site: Site) -> Planted:
@@ -332,7 +332,7 @@ def index_encoder(site: Site) -> Planted:
         file.write('[search]\nencoder = "none"\n')
     trusted(site.folder / "memlane.toml")
     why = "has the vectors of another encoder; the next search makes them anew"
-    return [(f"{site.root}/indices/index.db", why, "memlane reindex")]
+    return [(f"{site.root}/indices/index.db", why, "memlane doctor --reindex")]
 
 
 def index_behind(site: Site) -> Planted:
@@ -341,7 +341,7 @@ def index_behind(site: Site) -> Planted:
     site.write("new.md", "New.")
     (site.root / "deploys.md").unlink()
     why = "has not seen 1 file new or changed and 1 file gone; the next search looks by itself"
-    return [(f"{site.root}/indices/index.db", why, "memlane reindex")]
+    return [(f"{site.root}/indices/index.db", why, "memlane doctor --reindex")]
 
 
 def index_differs(site: Site) -> Planted:
@@ -350,7 +350,7 @@ def index_differs(site: Site) -> Planted:
     site.index("UPDATE memories SET digest = x'00'")
     site.index("UPDATE shapes SET data = replace(data, '\"deploys\"', '\"another\"')")
     why = "holds 1 memories otherwise than their files say, such as notes:deploys"
-    return [(f"{site.root}/indices/index.db", why, "memlane reindex")]
+    return [(f"{site.root}/indices/index.db", why, "memlane doctor --reindex")]
 
 
 def git_ignore(site: Site) -> Planted:
@@ -390,7 +390,7 @@ def git_merge(site: Site) -> Planted:
 
 
 PLANTS = {
-    name.replace("_", "-"): plant
+    name.rstrip("_").replace("_", "-"): plant
     for name, plant in list(globals().items())
     if getattr(plant, "__annotations__", {}).get("return") == "Planted"
 }
@@ -527,7 +527,7 @@ def test_deep_compares_all_that_a_search_sees_with_a_new_index(site: Site, tampe
     path = f"{site.root}/indices/index.db"
     why = "holds 1 memories otherwise than their files say, such as notes:deploys"
     assert site.found("index-differs", deep=True) == [
-        Finding("index-differs", "error", path, why, "memlane reindex", True)
+        Finding("index-differs", "error", path, why, "memlane doctor --reindex", True)
     ]
     assert site.found("index-differs") == []
     assert tree(site.folder) == before
@@ -634,11 +634,11 @@ def test_a_lane_outside_the_bank_is_looked_at_too(site: Site) -> None:
 
 
 def test_errors_make_exit_code_6_and_warnings_do_not(site: Site, run: Run) -> None:
-    odd = form(site)[0][0]
+    odd = format_(site)[0][0]
     result = run("doctor")
     assert (result.code, result.err) == (0, "1 warning in 2 memories\n")
     assert result.out.splitlines()[0].startswith(f"warning: {Path(odd).relative_to(site.folder)}: has an unknown type")
-    assert result.out.splitlines()[0].endswith(" [form]")
+    assert result.out.splitlines()[0].endswith(" [format]")
     assert result.out.splitlines()[1:] == ["  memlane update notes:odd --type journal"]
     damage(site)
     assert run("doctor").code == 6
@@ -723,7 +723,7 @@ def test_a_secret_is_never_shown(site: Site, run: Run) -> None:
 
 def test_everything_at_once(site: Site) -> None:
     """Checks do not hinder each other, and a second treatment finds nothing left to mend."""
-    for plant in (open_to_all, left_over, unread, form, conflict, secrets, suspicious, empty, future, stale, links):
+    for plant in (open_to_all, left_over, unread, format_, conflict, secrets, suspicious, empty, future, stale, links):
         plant(site)
     for plant in (topics_index, index_damage, git_tracked):
         plant(site)

@@ -96,7 +96,7 @@ def lived(bank: Bank, lane: str, canary: Canary, folder: Path) -> list[str]:
         bank.search(word)
     write_block(bank, folder / "AGENTS.md")
     live = [memory.id for memory in bank.list() if memory.id in ids]
-    with recording(bank, "upkeep") as journal:
+    with recording(bank, "review") as journal:
         for id in live:
             journal.step(id, "delete")
             bank.delete(id)

@@ -195,7 +195,7 @@ def test_what_lies_in_the_trash_and_is_like_it_comes_back_held(kept: Bank) -> No
 
 def test_undo_brings_it_back_held(kept: Bank) -> None:
     twin = kept.add(CHANGED, title="Twin")
-    with recording(kept, "upkeep") as journal:
+    with recording(kept, "review") as journal:
         journal.step(twin.id, "delete")
         kept.delete(twin.id)
     forget(kept, [add(kept, "vault").id])
@@ -322,8 +322,8 @@ def test_the_log_does_not_tell_its_title(repo: Path, run: Run, lane: str) -> Non
         save(repo)
         forget(bank, [id])
         save(repo)
-    assert "4821" not in run("--bank", repo, "log").out
-    assert "4821" not in run("--bank", repo, "log", "--json").out
+    assert "4821" not in run("--bank", repo, "history").out
+    assert "4821" not in run("--bank", repo, "history", "--json").out
 
 
 # -- where it is remembered
@@ -419,10 +419,10 @@ def test_the_two_commands_decide(run: Run, bank: Bank, tmp_path: Path) -> None:
         assert run("forget", "notes:door", "--yes").code == 0
         file.write_text(before.replace("every", "each"))
         assert run("list").out == ""
-        assert run("problems").code == 6
+        assert run("doctor", "--only", "damage").code == 6
         assert "`memlane forget notes:door` removes it again" in run("get", "notes:door").err
         assert run(command, "notes:door", *(["--yes"] if command == "forget" else [])).code == 0
         assert [line.split("\t")[0] for line in run("list").out.splitlines()] == left
-        assert run("problems").code == 0
+        assert run("doctor", "--only", "damage").code == 0
         if left:
             run("forget", "notes:door", "--yes")

@@ -596,22 +596,22 @@ def test_a_look_knows_what_the_last_report_found_moved(bank: Bank, repository: P
 
 def test_the_command_says_what_became_of_the_code(run: Run, project: Path) -> None:
     run("add", "See `src/auth.py`.", "--title", "auth")
-    assert run("fresh") == (0, "", "1 fresh\n")
-    assert run("fresh", "--all").out == "notes:auth\tfresh\tsrc/auth.py\n"
+    assert run("review", "--only", "drifted", "--show") == (0, "", "1 fresh\n")
+    assert run("review", "--only", "drifted", "--all").out == "notes:auth\tfresh\tsrc/auth.py\n"
     write(project, "src/auth.py", "x = 1\n")
-    result = run("fresh", "--check")
-    since = run("fresh", "--json").json["verdicts"][0]["findings"][0]["since"]
+    result = run("review", "--only", "drifted", "--show", "--check")
+    since = run("review", "--only", "drifted", "--show", "--json").json["verdicts"][0]["findings"][0]["since"]
     why = f"src/auth.py changed since {since}"
     assert (result.code, result.out) == (6, f"notes:auth\tdrifted\t{why}\n")
     assert f"⚠ drifted: {why}\n" in run("get", "notes:auth").err
-    assert run("fresh", "--accept", "notes:auth").out == "notes:auth\tfresh\tsrc/auth.py\n"
-    assert run("fresh", "--check").code == 0
+    assert run("review", "--accept", "notes:auth").out == "notes:auth\tfresh\tsrc/auth.py\n"
+    assert run("review", "--only", "drifted", "--show", "--check").code == 0
 
 
 def test_the_json_of_the_command_has_one_shape(run: Run, project: Path) -> None:
     run("add", "See `src/auth.py:login`.", "--title", "auth")
     run("add", "Nothing at all.", "--title", "plain")
-    found = run("fresh", "--json").json
+    found = run("review", "--only", "drifted", "--show", "--json").json
     since = found["verdicts"][0]["findings"][0]["since"]
     finding = {"target": "src/auth.py", "symbol": "login", "verdict": "fresh", "since": since}
     assert found == {
@@ -628,9 +628,9 @@ def test_accepting_everything(run: Run, project: Path) -> None:
     run("add", "See `src/auth.py`.", "--title", "one")
     run("add", "See `src/auth.py`, too.", "--title", "two")
     write(project, "src/auth.py", "x = 1\n")
-    assert run("fresh", "--accept-all").err == "2 fresh\n"
-    assert run("fresh", "--accept").code == 2
-    assert run("fresh", "notes:nothing").code == 3
+    assert run("review", "--accept", "--all").err == "2 fresh\n"
+    assert run("review", "--accept").code == 2
+    assert run("review", "--only", "drifted", "--show", "notes:nothing").code == 3
 
 
 def test_what_the_lanes_own_verbs_write_is_anchored_anew(run: Run, bank: Bank, project: Path) -> None:

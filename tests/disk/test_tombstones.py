@@ -427,7 +427,7 @@ def test_what_is_held_back_is_in_no_graph_and_no_cluster(bank: Bank) -> None:
 def test_get_says_that_it_is_held_back(run: Run, bank: Bank) -> None:
     memory = come_back(bank, "notes")
     assert "it is held back" in run("get", memory.id).err
-    assert run("problems").code == 6
+    assert run("doctor", "--only", "damage").code == 6
 
 
 # -- git
@@ -536,10 +536,13 @@ def test_a_link_out_of_the_bank_is_not_followed(name: str, run: Run, tmp_path: P
     run("add", "Deploys go out on Tuesdays, says `code.py`.", "--title", "day")
     run("add", "Our mission is to keep the runtime stable.", "--lane", "vault")
     run("rm", "notes:day")
-    run("fresh")
+    run("review", "--only", "drifted", "--show")
     run("vault", "compact")
     assert outside.read_text() == "mine\n"
-    assert run("problems").out == f"{tmp_path}/.memories/{name}: is a link out of the bank and not followed\n"
+    assert (
+        run("doctor", "--only", "damage").out
+        == f"{tmp_path}/.memories/{name}: is a link out of the bank and not followed\n"
+    )
 
 
 def test_a_file_that_cannot_be_read_hides_no_memory(run: Run, tmp_path: Path) -> None:
@@ -550,7 +553,10 @@ def test_a_file_that_cannot_be_read_hides_no_memory(run: Run, tmp_path: Path) ->
     assert (added.code, added.out) == (0, "notes:pager\n")
     assert "whether it was deleted before is not known: tombstones.jsonl cannot be read: is not a file." in added.err
     assert [line.split("\t")[0] for line in run("list").out.splitlines()] == ["notes:pager", "notes:day"]
-    assert run("problems").out == f"{tmp_path}/.memories/tombstones.jsonl: cannot be read: is not a file\n"
+    assert (
+        run("doctor", "--only", "damage").out
+        == f"{tmp_path}/.memories/tombstones.jsonl: cannot be read: is not a file\n"
+    )
 
 
 @pytest.mark.parametrize("lane", ["notes", "records"])

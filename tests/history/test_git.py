@@ -194,7 +194,7 @@ def test_both_versions_of_a_text_are_kept_and_told(shared: Path, run: Run) -> No
     git(other, "merge", "-q", "main", "-m", "Merge")
     text = Bank.open(other).get("notes:shared").text
     assert (text.count(MARK), "One." in text, "Two." in text) == (3, True, True)
-    result = run("--bank", other, "problems")
+    result = run("--bank", other, "doctor", "--only", "damage")
     assert (result.code, "has two versions of a text" in result.out) == (6, True)
 
 
@@ -379,7 +379,7 @@ def test_a_time_that_cannot_be_found_is_said(old: Path) -> None:
 
 def test_outside_of_git_the_past_is_not_known(run: Run, tmp_path: Path) -> None:
     run("init")
-    for command in (["list", "--as-of", "2025-01-01"], ["log"]):
+    for command in (["list", "--as-of", "2025-01-01"], ["history"]):
         result = run(*command)
         assert (result.code, "not in a git repository" in result.err) == (1, True)
 
@@ -400,7 +400,7 @@ def test_what_was_merged_counts_from_its_merge_on(repo: Path) -> None:
 
 def test_the_log_tells_which_commit_did_what(old: Path, run: Run) -> None:
     vault = next(memory.id for memory in Bank.open(old).memories("vault"))
-    changes = run("--bank", old, "log", "--json").json
+    changes = run("--bank", old, "history", "--json").json
     assert [(change["subject"], change["date"], change["author"]) for change in changes] == [
         ("Delete", "2025-03-10T12:00:00Z", "Ann"),
         ("Change", "2025-02-10T12:00:00Z", "Ann"),
@@ -416,20 +416,19 @@ def test_the_log_tells_which_commit_did_what(old: Path, run: Run) -> None:
     ]
 
 
-def test_the_log_of_one_memory(old: Path, run: Run) -> None:
+def test_the_log_of_one_memory(old: Path) -> None:
+    bank = Bank.open(old)
     for id in ("notes:deploy-day", "deploy-day"):
-        changes = run("--bank", old, "log", id, "--json").json
-        assert [change["subject"] for change in changes] == ["Delete", "Change", "Remember"]
-        assert changes[0]["removed"] == [{"id": "notes:deploy-day", "title": "Deploy day"}]
-        assert changes[0]["changed"] == []
-    assert [change["subject"] for change in run("--bank", old, "log", "deploy-day", "-n", "1", "--json").json] == [
-        "Delete"
-    ]
-    assert run("--bank", old, "log", "notes:never").code == 3
+        changes = bank.log(id)
+        assert [change.subject for change in changes] == ["Delete", "Change", "Remember"]
+        assert (changes[0].removed, changes[0].changed) == ((("notes:deploy-day", "Deploy day"),), ())
+    assert [change.subject for change in bank.log("deploy-day", limit=1)] == ["Delete"]
+    with pytest.raises(NotFound):
+        bank.log("notes:never")
 
 
 def test_the_log_in_a_pipe_is_lines_of_cells(old: Path, run: Run) -> None:
-    rows = [row.split("\t") for row in run("--bank", old, "log", "-n", "1").out.splitlines()]
+    rows = [row.split("\t") for row in run("--bank", old, "history", "-n", "1").out.splitlines()]
     assert rows[0][1:] == ["2025-03-10", "Ann", "Delete"]
     assert rows[1] == ["-", "notes:deploy-day", "Deploy day"]
 
@@ -504,7 +503,12 @@ def test_a_repository_of_another_user_says_how_to_trust_it(repo: Path, run: Run)
     with Bank.open(repo) as bank:
         bank.add("Deploys go out on Tuesdays.", title="day")
     os.chown(repo / ".git", 12345, 12345)
-    for command in (["log"], ["list", "--as-of", "HEAD"], ["history", "notes:day"], ["audit", "--history"]):
+    for command in (
+        ["history"],
+        ["list", "--as-of", "HEAD"],
+        ["history", "notes:day"],
+        ["doctor", "--only", "secrets", "--history"],
+    ):
         assert run("--bank", repo, *command).err.splitlines() == [
             "error: git does not trust this repository: it is another user's.",
             f"next: git config --global --add safe.directory {repo}",
@@ -519,7 +523,7 @@ def test_the_history_of_a_bank_with_a_submodule_is_audited(repo: Path, run: Run)
     git(repo, "commit", "-q", "-m", "A submodule")
     (repo / ".memories/key.md").unlink()
     git(repo, "commit", "-q", "-a", "-m", "Away with it")
-    found = run("--bank", repo, "audit", "--history")
+    found = run("--bank", repo, "doctor", "--only", "secrets", "--history")
     assert (found.code, found.out.partition(": ")[0]) == (4, f"{commit[:12]}:.memories/key.md:1:7")
 
 

@@ -71,7 +71,7 @@ def traps(repo: Path, canaries: Path) -> None:
         '[merge "x"]', f"driver = {trap('merge')}",
         "[gpg]", f"program = {trap('gpg')}", '[gpg "ssh"]', f"program = {trap('gpg-ssh')}",
         "[credential]", f"helper = {trap('credential')}", "[sequence]", f"editor = {trap('sequence')}",
-        "[pager]", *(f"{name} = {trap('pager-' + name)}" for name in ("log", "grep", "config", "diff")),
+        "[pager]", *(f"{name} = {trap('pager-' + name)}" for name in ("history", "grep", "config", "diff")),
         "[alias]", *(f"{name} = !{trap('alias-' + name)}" for name in ("rev-list", "log", "ls-tree", "cat-file")),
         "[trailer \"x\"]", f"command = {trap('trailer')}",
         '[remote "origin"]', f"url = {repo}/nowhere", "promisor = true", f"uploadpack = {trap('uploadpack')}",
@@ -115,11 +115,14 @@ def trapped(repo: Path, tmp_path: Path) -> Path:
 
 
 COMMANDS = [
-    ["fresh"], ["fresh", "--all"], ["fresh", "--accept"], ["upkeep"], ["log"], ["log", "notes:gone"],
+    ["review", "--only", "drifted", "--show"], ["review", "--only", "drifted", "--all"], ["review", "--accept"],
+    ["review"], ["history"], ["history", "notes:gone"],
     ["history", "notes:gone"], ["list", "--as-of", "HEAD~1"], ["search", "matters", "--as-of", "2025-03-11"],
-    ["get", "notes:gone", "--as-of", "HEAD~1"], ["audit", "--history"], ["doctor"], ["doctor", "--fix"],
-    ["forget", "notes:gone", "--dry-run"], ["init", "--git"], ["snapshot"], ["context", "matters"],
-    ["add", "Something about `changed.py`."], ["hook", "claude-code"], ["search", "matters"], ["stats"], ["problems"],
+    ["get", "notes:gone", "--as-of", "HEAD~1"], ["doctor", "--only", "secrets", "--history"], ["doctor"],
+    ["doctor", "--fix"],
+    ["forget", "notes:gone", "--dry-run"], ["init", "--git"], ["context"], ["context", "matters"],
+    ["add", "Something about `changed.py`."], ["hook", "claude-code"], ["search", "matters"], ["stats"],
+    ["doctor", "--only", "damage"],
     ["forget", "notes:moved", "--yes"],
 ]  # fmt: skip
 
@@ -161,7 +164,7 @@ def test_nothing_but_git_and_python_is_executed(trapped: Path, tmp_path: Path) -
 
 
 def test_a_rename_that_is_in_the_index_or_in_a_commit_is_still_found(trapped: Path, run: Run) -> None:
-    rows = run("--bank", trapped, "fresh", "--json").json["verdicts"]
+    rows = run("--bank", trapped, "review", "--only", "drifted", "--show", "--json").json["verdicts"]
     found = {row["id"]: {place.get("now") for place in row["findings"]} - {None, ""} for row in rows}
     assert found["notes:moved"] == {"elsewhere.py"}
     assert found["notes:byhand"] == {"hand.py"}
@@ -175,7 +178,7 @@ def test_what_a_partial_clone_lacks_is_not_fetched(old: Path, run: Run, tmp_path
     script.write_text(f"#!/bin/sh\ntouch {canary}\n")
     script.chmod(0o755)
     git(part, "config", "remote.origin.uploadpack", str(script))
-    for command in (["log"], ["list", "--as-of", "HEAD~1"], ["audit", "--history"]):
+    for command in (["history"], ["list", "--as-of", "HEAD~1"], ["doctor", "--only", "secrets", "--history"]):
         result = run("--bank", part, *command)
         assert (result.code, "`git fetch --refetch --no-filter` brings it" in result.err) == (1, True), command
     assert not canary.exists()
@@ -189,7 +192,12 @@ def test_a_folder_that_passes_for_a_bare_repository_is_not_asked(repo: Path, run
         (bank / name).mkdir()
     (bank / "HEAD").write_text("ref: refs/heads/main\n")
     (bank / "config").write_text(f'[core]\nbare = false\nworktree = ..\nfsmonitor = "touch {canary}; false"\n')
-    for command in (["log"], ["list", "--as-of", "HEAD"], ["audit", "--history"], ["init", "--git"]):
+    for command in (
+        ["history"],
+        ["list", "--as-of", "HEAD"],
+        ["doctor", "--only", "secrets", "--history"],
+        ["init", "--git"],
+    ):
         result = run("--bank", repo, *command)
         assert (result.code, "looks like a git repository" in result.err) == (1, True), command
     assert run("--bank", repo, "doctor").code != 2
@@ -198,7 +206,7 @@ def test_a_folder_that_passes_for_a_bare_repository_is_not_asked(repo: Path, run
 
 def test_a_work_tree_elsewhere_is_not_believed(repo: Path, run: Run, home: Path) -> None:
     git(repo, "config", "core.worktree", str(home))
-    result = run("--bank", repo, "log")
+    result = run("--bank", repo, "history")
     assert (result.code, "another folder than it lies in" in result.err) == (1, True)
 
 
@@ -207,7 +215,7 @@ def test_git_is_not_looked_for_in_the_project(repo: Path, run: Run, monkeypatch:
     fake.write_text(f"#!/bin/sh\ntouch {repo}/canary\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f".:{os.environ['PATH']}:")
-    assert run("--bank", repo, "log").code == 0
+    assert run("--bank", repo, "history").code == 0
     assert not (repo / "canary").exists()
 
 
@@ -217,7 +225,7 @@ def test_no_library_of_the_project_is_loaded(repo: Path, run: Run, monkeypatch: 
         for name in ("libz.so.1", "libpcre2-8.so.0"):
             (folder / name).write_text("not a library")
     monkeypatch.setenv("LD_LIBRARY_PATH", ":/usr/local/lib")
-    assert run("--bank", repo, "log").code == 0
+    assert run("--bank", repo, "history").code == 0
 
 
 def test_a_link_at_the_configuration_of_git_is_not_written_through(repo: Path, home: Path) -> None:
@@ -318,9 +326,9 @@ def test_a_tree_that_leads_out_writes_nothing_outside(repo: Path, run: Run, tmp_
         ):
             result = run("--bank", repo, *command)
             assert (result.code, "leads out of its folder" in result.err) == (0, True), (command, result)
-        result = run("--bank", repo, "log")
+        result = run("--bank", repo, "history")
         assert (result.code, "leads out of its folder" in result.out) == (0, True)
-        assert run("--bank", repo, "audit", "--history").code == 0
+        assert run("--bank", repo, "doctor", "--only", "secrets", "--history").code == 0
     assert tree(victim.parent) == {"settings.md": b"mine"}
 
 
@@ -369,7 +377,7 @@ def test_a_small_repository_with_billions_of_files_is_refused(
     when = commit(repo, folder)
     result = run("--bank", repo, "list", "--as-of", when)
     assert (result.code, "git lists more than" in result.err) == (1, True)
-    result = run("--bank", repo, "log")
+    result = run("--bank", repo, "history")
     assert (result.code, "of memory" in result.err or "took longer" in result.err) == (1, True)
     assert os.listdir(user_state() / "scratch") == []
 
@@ -378,7 +386,7 @@ def test_more_than_is_copied_is_said(repo: Path, run: Run, monkeypatch: pytest.M
     monkeypatch.setattr(past, "MAX_BYTES", 1000)
     blobs = [("100644", f"{n}.md", make(repo, "blob", b"%d" % n * 600)) for n in range(2)]
     when = commit(repo, nest(repo, *blobs))
-    for command in (["list", "--as-of", when], ["log"]):
+    for command in (["list", "--as-of", when], ["history"]):
         result = run("--bank", repo, *command)
         assert (result.code, "2 files of 1,200 bytes; 100,000 and 1,000 are read" in result.err) == (1, True)
     monkeypatch.setattr(asked, "MAX_BLOB", 500)
@@ -412,14 +420,14 @@ def test_no_author_subject_or_path_can_pass_for_another_commit(repo: Path, run: 
     note = make(repo, "blob", b"text\n")
     bank = nest(repo, ("100644", f"\n:100644 100644 {forged} {forged} A", note), ("100644", "note.md", note))
     commit(repo, bank, author, f"Fine\x01{forged}\x02now\x02Ann\x02lie\x02\x1b[2J\x9b31m")
-    changes = run("--bank", repo, "log", "--json").json
+    changes = run("--bank", repo, "history", "--json").json
     assert changes[0]["author"] == f"Eve{forged}]0;owned"
     subjects = [change["subject"] for change in changes]
     assert subjects == ["Clean", f"Fine{forged}nowAnnlie31m", *subjects[2:]]
     versions = run("--bank", repo, "history", "notes:note", "--json").json
     assert [version["what"] for version in versions] == ["Clean", f"Fine{forged}nowAnnlie31m"]
     assert {version["path"] for version in versions} == {".memories/note.md"}
-    for command in (["log"], ["history", "notes:note"], ["audit", "--history"]):
+    for command in (["history"], ["history", "notes:note"], ["doctor", "--only", "secrets", "--history"]):
         result = run("--bank", repo, *command)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", result.out + result.err), command
 
@@ -427,7 +435,7 @@ def test_no_author_subject_or_path_can_pass_for_another_commit(repo: Path, run: 
 @pytest.mark.parametrize("at", [10**18, -(10**18), 0])
 def test_a_commit_of_an_impossible_time_is_told_without_one(at: int, repo: Path, run: Run) -> None:
     commit(repo, nest(repo, ("100644", "note.md", make(repo, "blob", b"text\n"))), at=at)
-    result = run("--bank", repo, "log", "--json")
+    result = run("--bank", repo, "history", "--json")
     assert result.code == 0
     assert [change["subject"] for change in result.json[:2]] == ["Clean", "Work"]
 

@@ -599,6 +599,11 @@ def test_what_a_merge_left_undecided_is_named(lane: str, run: Run, tmp_path: Pat
         text = merged("", "Deploys go out on Mondays.", "Deploys go out on Tuesdays.")
         memory = bank.add(text, lane=lane, title="Day", **fields.get(lane, {}))
         why = undecided(memory)
-    for command in (["validate"], ["validate", memory.id], ["doctor"], ["problems"]):
+    for command in (
+        ["doctor", "--only", "format"],
+        ["doctor", "--only", "format", memory.id],
+        ["doctor"],
+        ["doctor", "--only", "damage"],
+    ):
         found = run(*command)
         assert (why is not None and why in found.out + found.err, command) == (True, command)

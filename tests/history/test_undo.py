@@ -36,11 +36,11 @@ def topic(bank: Bank, count: int = 12) -> Path:
 
 def test_what_was_applied_is_taken_back(run: Run, rotten: Bank) -> None:
     before = state(rotten)
-    done = run("upkeep", "--apply", "--json").json
+    done = run("review", "--apply", "--json").json
     assert done["applied"]
     assert state(rotten) != before
     undone = run("undo", "--json").json
-    assert (undone["what"], undone["conflicts"]) == ("upkeep", [])
+    assert (undone["what"], undone["conflicts"]) == ("review", [])
     assert state(rotten) == before
     assert rotten.problems() == []
     assert run("undo").code == 3
@@ -48,7 +48,7 @@ def test_what_was_applied_is_taken_back(run: Run, rotten: Bank) -> None:
 
 def test_an_undo_can_be_undone_and_that_too(run: Run, rotten: Bank) -> None:
     before = state(rotten)
-    run("upkeep", "--apply")
+    run("review", "--apply")
     after = state(rotten)
     for _ in range(2):
         undone = run("undo", "--json").json
@@ -56,19 +56,19 @@ def test_an_undo_can_be_undone_and_that_too(run: Run, rotten: Bank) -> None:
         assert run("undo", undone["id"], "--json").json["conflicts"] == []
         assert state(rotten) == after
     states = [(one.what, one.state) for one in applied(rotten)]
-    assert (states[0], states[-1]) == (("undo", "applied"), ("upkeep", "applied"))
+    assert (states[0], states[-1]) == (("undo", "applied"), ("review", "applied"))
 
 
 def test_plans_are_taken_back_one_after_the_other(run: Run, rotten: Bank) -> None:
     first = state(rotten)
-    run("prune", "--lane", "topics", "--apply")
+    run("review", "--only", "prune", "--lane", "topics", "--apply")
     second = state(rotten)
-    run("prune", "--lane", "layers", "--apply")
+    run("review", "--only", "prune", "--lane", "layers", "--apply")
     run("undo")
     assert state(rotten) == second
     run("undo")
     assert state(rotten) == first
-    assert [one["state"] for one in run("undo", "--list", "--json").json if one["what"] == "prune"] == ["undone"] * 2
+    assert [one["state"] for one in run("undo", "--list", "--json").json if one["what"] == "review"] == ["undone"] * 2
 
 
 def test_a_merge_is_taken_back(run: Run, bank: Bank) -> None:
@@ -98,8 +98,8 @@ def test_retained_records_are_taken_back_each_on_its_own(run: Run, rotten: Bank)
 def test_nothing_is_noted_where_nothing_is_changed(run: Run, bank: Bank, tmp_path: Path) -> None:
     note(bank, "a", "one\n")
     before = tree(tmp_path)
-    run("upkeep", "--apply")
-    run("prune", "--apply")
+    run("review", "--apply")
+    run("review", "--only", "prune", "--apply")
     run("records", "retain", "--days", "1", "--apply")
     assert tree(tmp_path) == before
     assert run("undo", "--list").err == "nothing was applied yet\n"
@@ -111,7 +111,7 @@ def test_nothing_is_noted_where_nothing_is_changed(run: Run, bank: Bank, tmp_pat
 def test_what_changed_since_is_left_with_all_that_belongs_to_it(run: Run, bank: Bank) -> None:
     """The archive is not emptied when the topic file cannot take its entries back."""
     path = topic(bank)
-    run("prune", "--apply")
+    run("review", "--only", "prune", "--apply")
     archive = bank.root / "topics/archive/auth/2025.md"
     archived = archive.read_text()
     path.write_text(path.read_text().replace("Entry 12", "Entry 12, corrected"))
@@ -121,13 +121,13 @@ def test_what_changed_since_is_left_with_all_that_belongs_to_it(run: Run, bank: 
     assert undone.json["restored"] == []
     assert undone.json["conflicts"] == [{"path": "topics/auth/oauth2.md", "why": "has changed since"}]
     assert (path.read_text(), archive.read_text()) == (changed, archived)
-    assert [one.state for one in applied(bank) if one.what == "prune"] == ["partly undone"]
+    assert [one.state for one in applied(bank) if one.what == "review"] == ["partly undone"]
 
 
 def test_a_conflict_is_gone_when_the_change_is(run: Run, bank: Bank) -> None:
     path = topic(bank)
     before = state(bank)
-    run("prune", "--apply")
+    run("review", "--only", "prune", "--apply")
     pruned = path.read_text()
     path.write_text(pruned + "x")
     assert run("undo").code == 5
@@ -139,7 +139,7 @@ def test_a_conflict_is_gone_when_the_change_is(run: Run, bank: Bank) -> None:
 def test_the_index_of_the_topics_is_made_anew_where_others_have_changed_it(run: Run, bank: Bank) -> None:
     topic(bank)
     bank.topics.reindex()
-    run("prune", "--apply")
+    run("review", "--only", "prune", "--apply")
     bank.topics.store("db/postgres", "vacuum runs at night", title="Vacuum")
     assert run("undo").code == 0
     index = (bank.root / "topics/index.md").read_text()
@@ -151,7 +151,7 @@ def test_the_index_of_the_topics_is_made_anew_where_others_have_changed_it(run: 
 def test_what_others_appended_to_the_vault_stays(run: Run, rotten: Bank) -> None:
     """The log is never cut: the record comes back as its next version."""
     before = rotten.vault.path.read_bytes()
-    assert run("upkeep", "--apply", "--only", "prune", "vault:aaaaaaaaaaaa").code == 0
+    assert run("review", "--apply", "--only", "prune", "vault:aaaaaaaaaaaa").code == 0
     new = rotten.vault.add_memory("Written after the plan was applied", "shared", "other")
     assert run("undo").out == "vault:aaaaaaaaaaaa\n"
     assert rotten.vault.path.read_bytes().startswith(before)
@@ -160,14 +160,14 @@ def test_what_others_appended_to_the_vault_stays(run: Run, rotten: Bank) -> None
 
 
 def test_a_record_comes_back_after_a_compaction(run: Run, rotten: Bank) -> None:
-    run("upkeep", "--apply", "--only", "prune", "vault:aaaaaaaaaaaa")
+    run("review", "--apply", "--only", "prune", "vault:aaaaaaaaaaaa")
     rotten.vault.compact()
     assert run("undo").code == 0
     assert rotten.get("vault:aaaaaaaaaaaa").text == "The current sprint is about search quality"
 
 
 def test_a_record_that_was_restored_and_changed_since_is_left(run: Run, rotten: Bank) -> None:
-    run("upkeep", "--apply", "--only", "prune", "vault:aaaaaaaaaaaa")
+    run("review", "--apply", "--only", "prune", "vault:aaaaaaaaaaaa")
     run("restore", "vault:aaaaaaaaaaaa")
     rotten.vault.update_memory("aaaaaaaaaaaa", text="A statement of its own")
     assert run("undo", "--json").json["conflicts"] == [{"path": "vault:aaaaaaaaaaaa", "why": "has changed since"}]
@@ -176,14 +176,14 @@ def test_a_record_that_was_restored_and_changed_since_is_left(run: Run, rotten: 
 
 def test_what_was_restored_by_hand_is_no_conflict(run: Run, rotten: Bank) -> None:
     before = state(rotten)
-    run("upkeep", "--apply", "--only", "duplicate")
+    run("review", "--apply", "--only", "duplicate")
     run("restore", "notes:port-2")
     assert run("undo").code == 0
     assert state(rotten) == before
 
 
 def test_an_emptied_trash_is_said(run: Run, rotten: Bank) -> None:
-    run("upkeep", "--apply", "--only", "duplicate")
+    run("review", "--apply", "--only", "duplicate")
     for path in rotten.root.glob(".trash/port-2*"):
         path.unlink()
     undone = run("undo", "--json")
@@ -205,7 +205,7 @@ def test_the_last_twenty_are_kept(bank: Bank) -> None:
 
 
 def test_git_does_not_see_it(run: Run, rotten: Bank) -> None:
-    run("upkeep", "--apply")
+    run("review", "--apply")
     assert (rotten.root / ".trash/undo/.gitignore").read_text() == "*\n"
 
 
@@ -216,7 +216,7 @@ def test_a_forged_journal_reaches_nothing_outside_the_bank(run: Run, bank: Bank,
         folder = bank.root / ".trash/undo/20250101-000000"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "1.md").write_text("theirs")
-        lines = [{"what": "upkeep"}, {"path": name, "was": None, "now": None, "copy": "1.md"}]
+        lines = [{"what": "review"}, {"path": name, "was": None, "now": None, "copy": "1.md"}]
         (folder / "journal.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
         assert run("undo").code == 5
         assert target.read_text() == "mine"
@@ -239,7 +239,7 @@ def test_a_forged_journal_reaches_nothing_of_gits(run: Run, tmp_path: Path) -> N
     (tmp_path / "vault.jsonl").touch()
     (tmp_path / ".git/hooks").mkdir(parents=True)
     entry = {"path": ".git/hooks/post-checkout", "was": HASH, "copy": "1.md", "now": None}
-    _forged(Bank.open(tmp_path), '{"what":"upkeep"}', json.dumps(entry))
+    _forged(Bank.open(tmp_path), '{"what":"review"}', json.dumps(entry))
     assert run("undo").code == 5
     assert os.listdir(tmp_path / ".git/hooks") == []
 
@@ -253,7 +253,7 @@ def test_a_forged_journal_reaches_nothing_of_gits(run: Run, tmp_path: Path) -> N
 )  # fmt: skip
 def test_a_damaged_line_keeps_its_step_as_it_is(line: str, run: Run, bank: Bank) -> None:
     other = {"path": "b.md", "was": HASH, "copy": "1.md", "now": None}
-    _forged(bank, '{"what":"upkeep"}', '{"step":"notes:b","action":"delete"}', json.dumps(other), line)
+    _forged(bank, '{"what":"review"}', '{"step":"notes:b","action":"delete"}', json.dumps(other), line)
     found = run("undo")
     assert (found.code, found.err.splitlines()[0]) == (
         5, "left as it is: .trash/undo/20990101-000000 has a line that cannot be read",
@@ -266,7 +266,7 @@ def test_what_is_no_journal_is_in_nobodys_way(run: Run, bank: Bank, tmp_path: Pa
         bank.add("text", title="note")
     (bank.root / ".trash/undo/20990101-000000/journal.jsonl").mkdir(parents=True)
     (bank.root / ".trash/undo/20990101-000001").mkdir()
-    (tmp_path / "profile").write_text('{"what":"upkeep"}\n{"path":"a.md","was":null,"now":null}\n')
+    (tmp_path / "profile").write_text('{"what":"review"}\n{"path":"a.md","was":null,"now":null}\n')
     (bank.root / ".trash/undo/20990101-000001/journal.jsonl").symlink_to(tmp_path / "profile")
     assert [one.what for one in applied(bank)] == ["change"]
     assert bank.undo().restored == ("note.md",)

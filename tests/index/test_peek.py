@@ -100,7 +100,7 @@ def test_a_damaged_index_is_done_without(bank: Bank, run: Run, tmp_path: Path) -
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     sound = path.read_bytes()
-    true = set(run("snapshot").out.splitlines()) | set(run("list").out.splitlines())
+    true = set(run("context").out.splitlines()) | set(run("list").out.splitlines())
     chance = random.Random(3)
     for _ in range(40):
         bad = bytearray(sound)
@@ -111,7 +111,7 @@ def test_a_damaged_index_is_done_without(bank: Bank, run: Run, tmp_path: Path) -
             if name.startswith("index.db"):
                 os.unlink(path.parent / name)
         path.write_bytes(bad)
-        for command in (["snapshot"], ["list", "-n", "3"]):
+        for command in (["context"], ["list", "-n", "3"]):
             code, out, err = run(*command)
             assert (code, err) == (0, "")
             assert set(out.splitlines()) <= true

@@ -71,7 +71,7 @@ def test_forget_leaves_nothing(bank: Bank, tmp_path: Path) -> None:
 def test_undo_takes_back_what_a_plan_did(bank: Bank) -> None:
     bank.add(KITE, lane="toys", title="Kite")
     before = (bank.root / "toys/kite.md").read_bytes()
-    with recording(bank, "upkeep") as journal:
+    with recording(bank, "review") as journal:
         journal.step("toys:kite", "delete")
         bank.delete("toys:kite")
     assert bank.undo().restored == ("toys/kite.md",)
@@ -84,15 +84,15 @@ def test_doctor_and_validate_ask_it_for_its_rules(bank: Bank, tmp_path: Path) ->
     bank.index.refresh()
     [problem] = validate(bank, lane="toys")
     assert (problem.path.name, problem.why) == ("long.md", "is too long for a toy")
-    findings = [one for one in examine(str(tmp_path)).findings if one.check == "form"]
+    findings = [one for one in examine(str(tmp_path)).findings if one.check == "format"]
     assert [(one.where, one.why) for one in findings] == [
         (str(bank.root / "toys/long.md"), "is too long for a toy"),
     ]
 
 
-def test_upkeep_and_prune_pass_it_by(bank: Bank) -> None:
+def test_review_and_prune_pass_it_by(bank: Bank) -> None:
     bank.add(KITE, lane="toys", title="Kite")
-    assert bank.upkeep() == Plan()
+    assert bank.review() == Plan()
     assert bank.apply(Plan((Step("toys:kite", "archive", ""),))) == Plan()
 
 

@@ -384,8 +384,8 @@ def test_the_commands_print_the_blocks(run: Run, tmp_path: Path) -> None:
     run("add", "Deploys go out on Tuesdays.", "--title", "Deploy day", "--tag", "pinned")
     bank = Bank.open(tmp_path)
     assert run("context", "when is the deploy?").out == bank.context("when is the deploy?")
-    assert run("snapshot").out == bank.snapshot()
-    assert run("snapshot", "--json").json == json.loads(json.dumps(bank.snapshot().to_dict()))
+    assert run("context").out == bank.snapshot()
+    assert run("context", "--json").json == json.loads(json.dumps(bank.snapshot().to_dict()))
     assert run("context", "deploy", "--budget", "10").out == ""
 
 

@@ -91,7 +91,7 @@ def printed_by_the_command_line(run: Run, ids: Iterable[str]) -> Iterator[Said]:
     for command in (
         ["list"], ["search", "tabs quicksilver errors", "--archived", "-n", "20"], ["links", "src/auth.py"],
         ["vault", "list"], ["records", "list"], ["topics", "search", "refresh"], ["layers", "project", "my-api"],
-        ["context", "deploy tabs refresh errors"], ["snapshot"],
+        ["context", "deploy tabs refresh errors"], ["context"],
     ):  # fmt: skip
         yield from from_lines(run(*command).out, ids) if command[0] != "links" else ()  # a column quotes the text
         yield from from_json(run(*command, "--json").json, ids)
@@ -243,7 +243,7 @@ def test_the_command_line_understands_what_is_printed(full: Bank5, printed: list
     assert not wrong(printed, written)
     assert not wrong(printed, removed)
     assert not wrong([said for said in printed if said[0] != full.held], past)
-    assert not wrong(printed, lambda name: said("log", name) and full.bank.get(name).id)
+    assert not wrong(printed, lambda name: said("history", name) and full.bank.get(name).id)
 
 
 def test_the_server_understands_what_is_printed(full: Bank5, printed: list[Said]) -> None:
@@ -403,4 +403,4 @@ def test_a_damaged_file_is_found_by_any_name(full: Bank5, run: Run, monkeypatch:
     path.write_text("no front matter\n")
     for name in (id, str(path), path.name, f"records/{path.name}"):
         assert run("edit", name).err.strip() == "nothing changed"
-        assert run("validate", name).code == 6
+        assert run("doctor", "--only", "format", name).code == 6

@@ -594,7 +594,9 @@ def test_no_hooks_says_that_earlier_ones_stay_and_their_way_back_is_kept(machine
     before = everything(machine)
     connect("claude-code", "user", machine, "/old/memlane")
     done = connect("claude-code", "user", machine, command, hooks=False)
-    assert done.notes[0] == "The hooks are still there; `memlane disconnect claude-code` first to be without them."
+    assert (
+        done.notes[0] == "The hooks are still there; `memlane connect claude-code --remove` first to be without them."
+    )
     disconnect("claude-code", "user", machine)
     assert everything(machine) == before
 
@@ -788,14 +790,14 @@ def test_being_connected_and_a_plugin_is_a_problem(machine: Machine, command: st
     connect("claude-code", "user", machine, command)
     path = machine.home / ".claude/settings.json"
     path.write_text(jsonc.put(path.read_text(), ("enabledPlugins", "memlane@memlane"), True))
-    why = "Claude Code has memlane as a plugin as well, so every hook runs twice; run `memlane disconnect claude-code`"
-    assert said(machine) == [f"{machine.home / '.claude.json'}: {why}"]
+    why = "Claude Code has memlane as a plugin as well, so every hook runs twice"
+    assert said(machine) == [f"{machine.home / '.claude.json'}: {why}; run `memlane connect claude-code --remove`"]
 
 
 def test_being_connected_twice_is_a_problem(machine: Machine, command: str) -> None:
     connect("zed", "user", machine, command)
     connect("zed", "project", machine, command)
-    why = "Zed is connected for the user and for the project; run `memlane disconnect zed --project`"
+    why = "Zed is connected for the user and for the project; run `memlane connect zed --remove --project`"
     assert said(machine) == [f"{machine.project / '.zed/settings.json'}: {why}"]
 
 
@@ -836,14 +838,14 @@ def test_connect_and_disconnect_from_the_command_line(run: Run, home: Path) -> N
     assert Path(entry["command"]) == Path(sys.executable).with_name("memlane")
     assert run("connect", "zed").err == "Zed is already connected.\n"
     assert run("connect").out == "zed\tconnected (user)\n"
-    result = run("disconnect", "zed", "--json")
+    result = run("connect", "zed", "--remove", "--json")
     assert [(plan["scope"], plan["files"][0]["how"]) for plan in result.json] == [("user", "remove")]
-    assert (run("disconnect", "zed").code, tree(home)) == (3, {})
+    assert (run("connect", "zed", "--remove").code, tree(home)) == (3, {})
 
 
 def test_disconnect_finds_the_scope_itself(run: Run, tmp_path: Path) -> None:
     run("connect", "cursor", "--project")
-    result = run("disconnect", "cursor")
+    result = run("connect", "cursor", "--remove")
     assert (result.code, tree(tmp_path)) == (0, {})
     assert result.out == "".join(f"{tmp_path}/.cursor/{name}\tremoved\n" for name in ("mcp.json", "hooks.json"))
 

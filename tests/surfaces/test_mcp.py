@@ -781,10 +781,11 @@ def test_toolsets_are_chosen_by_the_configuration_or_the_command(folder: Path) -
 
     extra = names(more=["topics", "vault"])[len(DEFAULT) :]
     assert extra[0] == "vault_add_memory"
-    assert extra[-4:] == ["topics_store", "topics_search", "topics_load", "topics_embed"]
+    topics = ["topics_store", "topics_search", "topics_load", "topics_list", "topics_embed"]
+    assert extra[-5:] == topics
     (folder / "memlane.toml").write_text('[memory]\nenabled = true\n[mcp]\ntoolsets = ["topics"]\n')
     trusted(folder / "memlane.toml")
-    assert names()[len(DEFAULT) :] == ["topics_store", "topics_search", "topics_load", "topics_embed"]
+    assert names()[len(DEFAULT) :] == topics
     (folder / "memlane.toml").write_text("[memory]\nenabled = true\n[mcp]\ntoolsets = []\n")
     trusted(folder / "memlane.toml")
     assert names() == DEFAULT

@@ -251,7 +251,7 @@ def secrets(inventory: Inventory) -> Iterator[Sign]:
     for file in inventory.files:
         for leak in file.leaks:
             where = f"{leak.path}:{leak.line}:{leak.column}"
-            audit = inventory.command("audit", "--json")
+            audit = inventory.command("doctor", "--only", "secrets", "--json")
             fix = f"Take it out and revoke it. If it is none, `{audit}` says how to allow it."
             yield where, f"looks like a secret or personal data: {leak.description}", fix
 
@@ -415,7 +415,7 @@ def _differing(inventory: Inventory, ids: set[str] | None) -> Iterator[Sign]:
 
 def _remade(inventory: Inventory, why: str) -> Sign:
     """Something is wrong with the index, and making it anew mends it."""
-    return os.fspath(inventory.bank.index_file.path), why, inventory.command("reindex")
+    return os.fspath(inventory.bank.index_file.path), why, inventory.command("doctor", "--reindex")
 
 
 def _in_index(inventory: Inventory, question: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -542,15 +542,15 @@ _BANK = (
     Check("unread", "info", "a text file lies in the bank under a name that no lane reads", unread),
     Check("trash", "info", "the trash is large", trash),
     Check("damage", "error", "a file or line is damaged and not read, or read only in part", damage),
-    Check("form", "warning", "a memory breaks its lane's rules (`memlane validate`)", form),
+    Check("format", "warning", "a memory breaks its lane's rules", form),
     Check("conflict", "error", "a merge left its markers in a file", conflict),
-    Check("secrets", "error", "a file holds a secret or personal data (`memlane audit`)", secrets),
+    Check("secrets", "error", "a file holds a secret or personal data", secrets),
     Check("suspicious", "warning", "a memory reads like instructions to the model", suspicious),
     Check("duplicates", "info", "two memories have the same text", duplicates),
     Check("came-back", "warning", "a deleted memory is there again and held back", came_back),
     Check("empty", "info", "a memory has no text", empty),
     Check("future", "warning", "a memory is dated in the future", future),
-    Check("stale", "info", "a memory was not updated for long (`memlane stale`)", stale),
+    Check("stale", "info", "a memory was not updated for long", stale),
     Check("links", "warning", "a `[[memory:…]]` link leads to no memory", links),
     Check("ghosts", "info", "a link names a file that is not in the project", ghosts),
 )

@@ -14,13 +14,14 @@ import platform
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from memlane import __version__
 from memlane.care.checks import Check, checks
 from memlane.care.inventory import Inventory, Progress, take, unseen
 from memlane.config import require_trust
-from memlane.core.errors import MemlaneError
+from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.gate import redacted
 
 SEVERITIES = ("error", "warning", "info")
@@ -71,16 +72,22 @@ def examine(
     folder: str | None = None,
     flags: Flags = None,
     *,
+    only: str | None = None,
     deep: bool = False,
     progress: Progress = unseen,
     more: Sequence[Check] = (),
 ) -> Report:
-    """Run every check, and `more` that a surface brings. With `deep`, compare the index with one made anew.
-
-    Changes not a byte.
+    """Run every check, and `more` that a surface brings; or `only` that one. With `deep`, the index is made anew
+    to compare it. Changes not a byte. Raises InvalidInput when there is no such check.
     """
+    every = (*checks(deep=deep), *more)
+    if only is not None and only not in {check.name for check in every}:
+        near = get_close_matches(only, [check.name for check in every], 1)
+        hint = f"Did you mean {near[0]}?" if near else "A report names its checks in brackets."
+        raise InvalidInput("There is no such check.", hint=hint)
     inventory = take(folder, flags, progress)
-    possible = [check for check in (*checks(deep=deep), *more) if inventory.opened or not check.needs_bank]
+    chosen = [check for check in every if only in (None, check.name)]
+    possible = [check for check in chosen if inventory.opened or not check.needs_bank]
     findings = [finding for check in possible for finding in _findings(check, inventory)]
     return Report(inventory, tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))))
 
@@ -89,6 +96,7 @@ def treat(
     report: Report,
     flags: Flags = None,
     *,
+    only: str | None = None,
     deep: bool = False,
     progress: Progress = unseen,
     more: Sequence[Check] = (),
@@ -111,7 +119,7 @@ def treat(
             failed[finding] = f"{error.strerror or error}."
     if report.inventory.opened:
         report.inventory.opened.close()
-    after = examine(report.inventory.folder, flags, deep=deep, progress=progress, more=more)
+    after = examine(report.inventory.folder, flags, only=only, deep=deep, progress=progress, more=more)
     left = tuple(
         replace(finding, why=f"{finding.why}; it was not mended: {failed[finding]}") if finding in failed else finding
         for finding in after.findings

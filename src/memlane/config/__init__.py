@@ -404,7 +404,8 @@ def _allowed(entries: Any, path: Path) -> list[str]:
     for entry in entries if isinstance(entries, Iterable) else [entries]:
         if not isinstance(entry, dict) or not entry.get("fingerprint") or not entry.get("reason"):
             raise ConfigError(
-                f"{path}: each [[allow]] needs a fingerprint and a reason.", hint="`memlane audit --json` prints them."
+                f"{path}: each [[allow]] needs a fingerprint and a reason.",
+                hint="`memlane doctor --only secrets --json` prints them.",
             )
         fingerprints.append(str(entry["fingerprint"]))
     return fingerprints

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 STATUSES = ("new", "updated", "same", "changed", "refused", "problem", "skipped")
 INTO = ("notes", "vault", "records")  # the lanes that a text without further names can go into
-_IN_TRASH = "deleted here; `memlane restore` brings it back"
+_IN_TRASH = "deleted here; `memlane restore ID` brings it back"
 
 
 @dataclass(frozen=True, slots=True)

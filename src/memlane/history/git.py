@@ -347,7 +347,7 @@ def commit_at(top: Path, when: str | datetime) -> str:
         limit = f"--before=@{seconds} +0000"
         found = run(top, "rev-list", "--first-parent", "-1", limit, "HEAD", "--").decode().strip()
     if not found:
-        hint = "`memlane log` shows how far it goes back."
+        hint = "`memlane history` shows how far it goes back."
         if run(top, "rev-parse", "--is-shallow-repository").strip() == b"true":
             hint = "This clone is shallow: `git fetch --unshallow` brings the rest."
         raise NotFound("No commit on this branch is that old.", hint=hint)

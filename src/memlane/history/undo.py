@@ -3,7 +3,7 @@
     .trash/undo/20250110-143022/journal.jsonl
     .trash/undo/20250110-143022/3.md                a file as it was
 
-    {"what":"upkeep","at":"2025-01-10T14:30:22Z"}
+    {"what":"review","at":"2025-01-10T14:30:22Z"}
     {"step":"topics:auth/oauth2","action":"archive"}   the lines up to the next step belong together; without
                                                        such lines, each is a step of its own
     {"path":"topics/auth/oauth2.md","was":"5c…","copy":"3.md","now":"9f…"}   hashes; null where there is no file

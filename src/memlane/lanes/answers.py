@@ -1,7 +1,7 @@
 """What the rest of memlane may ask of a lane besides its verbs: its answers about its own format.
 
 forget asks for every trace that a memory leaves on the disk, doctor for health checks, validate for broken rules, prune
-and upkeep for what has aged, undo and history for earlier versions, git for how files merge. `Answers` answers for a
+and review for what has aged, undo and history for earlier versions, git for how files merge. `Answers` answers for a
 lane of Markdown files with one memory each; a lane of another kind overrides what differs.
 """
 
@@ -240,7 +240,7 @@ class Answers:
         return Plan()
 
     def grouped(self, steps: Sequence[Step]) -> Iterator[Group]:
-        """Prunable steps as upkeep shows them: those that go together as one."""
+        """Prunable steps as a review shows them: those that go together as one."""
         return (Group([step], step.action, step.reason, step.title) for step in steps)
 
     # -- earlier versions

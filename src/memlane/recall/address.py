@@ -154,7 +154,7 @@ def in_trash(bank: Bank, text: str) -> Place:
     if removed is None:
         gone = ((each.id, _other_names(each.id)) for each in bank.removed())
         near = nearest(placeless(split(text)[1]), gone)
-        hint = "`memlane trash` lists what there is."
+        hint = "`memlane restore` lists what there is."
         raise NotFound(f"Nothing deleted has the id {shown(text)}.", hint=hint, near=near)
     latest = next(each for each in bank.removed() if each.id == removed.id)
     if latest.path != removed.path:

@@ -31,12 +31,12 @@ def test_ids_are_completed(run: Run, bank: Bank, tmp_path: Path, indexed: bool) 
     run("add", "Some text.", "--title", "Gone")
     run("rm", "gone")
     if indexed:
-        run("reindex")
+        run("doctor", "--reindex")
     assert completed("memlane get deploy", tmp_path) == ["notes:deploy-day", "notes:deploy-night"]
     assert completed("memlane get notes:deploy-n", tmp_path) == ["deploy-night"]  # bash keeps what is before the colon
     assert completed("memlane rm notes:other notes:deploy-d", tmp_path) == ["deploy-day"]
     assert completed("memlane vault history ", tmp_path) == [id]
-    assert completed("memlane promote ", tmp_path) == [id]
+    assert completed("memlane vault promote ", tmp_path) == [id]
     assert completed("memlane restore ", tmp_path) == ["notes:gone"]
     assert completed("memlane list --tag r", tmp_path) == (["release"] if indexed else [""])
 
@@ -58,7 +58,7 @@ def test_nothing_is_completed_that_a_shell_would_run(run: Run, bank: Bank, tmp_p
     ):
         (bank.root / f"{name}.md").write_text("Some text.\n")
     if indexed:
-        run("reindex")
+        run("doctor", "--reindex")
     assert completed("memlane get notes:", tmp_path) == ["safe-ähm"]
 
 

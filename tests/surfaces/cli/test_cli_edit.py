@@ -283,3 +283,15 @@ def test_ctrl_c_in_the_editor_is_the_editors(bank: Bank, tmp_path: Path) -> None
     )
     assert result.returncode == 0
     assert bank.get("a").text == "text\ninterrupted\n"
+
+
+def test_a_memory_is_changed_without_an_editor(run: Run, bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", "false")  # which would fail
+    id = run("add", "Deploys go out on Tuesdays.", "--title", "Day", "--tag", "ops").out.strip()
+    assert run("edit", id, "Deploys go out on Wednesdays.").code == 0
+    assert run("edit", id, "--old", "Wednesdays", "--new", "Thursdays").code == 0
+    assert run("edit", id, "--append", "-", stdin="Not before holidays.").code == 0
+    assert run("edit", id, "--tag", "release", "--json").json["tags"] == ["release"]
+    assert (bank.get(id).text, bank.get(id).title) == ("Deploys go out on Thursdays.\n\nNot before holidays.\n", "Day")
+    assert run("edit", id, "more", "--append", "--tag", "x").code == 2
+    assert run("edit", id, "--new", "").code == 2

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from commands import Run
-from memlane.surfaces.cli import COMMANDS, app
+from memlane.surfaces.cli import COMMANDS, MORE, NOW, app
 
 ROOT = Path(__file__).parents[3]
 
@@ -76,6 +76,37 @@ def test_an_example_that_does_not_parse_is_noticed() -> None:
         parse(["list", "--nonsense"])
     with pytest.raises(click.UsageError):
         parse(["vault", "nonsense"])
+
+
+def test_the_help_has_five_groups_of_at_most_22_commands(run: Run) -> None:
+    text = run("--help").out.partition("Options:")[2]
+    groups = {
+        head: re.findall(r"^  ([a-z][a-z-]*) {2,}\S", body, re.MULTILINE)
+        for head, body in re.findall(r"^(\S[^:\n]*):\n((?:  .*\n)+)", text, re.MULTILINE)
+    }
+    assert groups == {
+        "Remember and find": ["add", "search", "list", "get", "context", "edit", "rm", "restore"],
+        "Review": ["review", "history", "undo", "forget"],
+        "Look after": ["doctor", "import", "export"],
+        "Connect": ["init", "trust", "connect"],
+        "Lanes": ["vault", "topics", "records", "layers"],
+    }
+    shown = [name for names in groups.values() for name in names]
+    assert len(shown) <= 22
+    more = " ".join(text.partition("More, for scripts and programs: ")[2].split())
+    assert more.rstrip(".").split(", ") == list(MORE)
+    assert sorted([*shown, *MORE]) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("name", NOW)
+def test_an_old_name_answers_with_the_new_one(run: Run, name: str) -> None:
+    assert name not in COMMANDS
+    answer = run(name)
+    assert (answer.code, answer.err.splitlines()[0]) == (
+        2,
+        f"error: There is no command '{name}'; it is `memlane {NOW[name]}` now.",
+    )
+    assert run(*NOW[name].replace("CLIENT", "zed").split(), "--help").code == 0
 
 
 def test_the_reference_is_up_to_date() -> None:

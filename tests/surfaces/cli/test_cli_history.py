@@ -33,7 +33,7 @@ def test_the_history_of_a_vault_record(run: Run, bank: Bank) -> None:
     run("update", id, "--tag", "x")
     run("rm", id)
     run("restore", id)
-    run("promote", id, "We build a search.")
+    run("vault", "promote", id, "We build a search.")
     run("rm", id)
     rows = run("history", id, "--json").json
     assert [(row["version"], row["what"]) for row in rows] == [

@@ -14,7 +14,7 @@ def test_the_search_verbs(run: Run, bank: Bank) -> None:
     assert "words" in run("search", "deploy", "--explain").out
     assert run("search", "--json", "--", "-deploy tuna").json[0]["id"] == "notes:pets"
     assert [link["id"] for link in run("links", "src/deploy.py", "--json").json] == ["notes:deploy-day"]
-    assert any(node["is_ghost"] for node in run("graph", "--json").json["nodes"])
-    assert run("suggest-merges", "--json").json == []
-    assert run("reindex", "--json").json == {"indexed": 2}
+    assert any(node["is_ghost"] for node in run("links", "--json").json["nodes"])
+    assert run("review", "--only", "similar", "--json").json == []
+    assert run("doctor", "--reindex", "--json").json == {"indexed": 2}
     assert run("search", "zzzz qqqq").err == "nothing found\n"

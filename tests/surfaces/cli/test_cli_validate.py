@@ -1,4 +1,4 @@
-"""`memlane validate` and `memlane problems`: what breaks a format's rules is found."""
+"""`memlane doctor --only format` and `memlane doctor --only damage`: what breaks a format's rules is found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_sound_bank_has_no_findings(run: Run, bank: Bank) -> None:
             "content": "Handlers live in `src/api/routes.py`.",
         }
     )
-    result = run("validate", "--json")
+    result = run("doctor", "--only", "format", "--json")
     assert (result.code, result.json) == (0, [])
 
 
@@ -55,7 +55,7 @@ def test_what_breaks_a_rule_is_found(run: Run, bank: Bank, name: str, text: str,
     path = bank.root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    result = run("validate", "--json")
+    result = run("doctor", "--only", "format", "--json")
     assert (result.code, [problem["path"] for problem in result.json]) == (6, [str(path)])
     assert why in result.json[0]["why"]
 
@@ -65,17 +65,19 @@ def test_single_memories_can_be_validated(run: Run, bank: Bank) -> None:
     (bank.root / "bad.md").write_text("---\ntype: poem\n---\nx")
     (bank.root / "records").mkdir()
     (bank.root / "records/odd.md").write_text("x")
-    assert run("validate", "good").code == 0
-    assert [Path(problem["path"]).name for problem in run("validate", "good", "bad", "--json").json] == ["bad.md"]
-    assert run("validate", "records:odd").code == 6
-    assert run("validate", "gone").code == 3
-    assert run("validate", "bad", "--lane", "notes").code == 2
+    assert run("doctor", "--only", "format", "good").code == 0
+    assert [
+        Path(problem["path"]).name for problem in run("doctor", "--only", "format", "good", "bad", "--json").json
+    ] == ["bad.md"]
+    assert run("doctor", "--only", "format", "records:odd").code == 6
+    assert run("doctor", "--only", "format", "gone").code == 3
+    assert run("doctor", "--only", "format", "bad", "--lane", "notes").code == 2
 
 
 def test_stats_and_problems(run: Run, bank: Bank) -> None:
     run("add", "text", "--title", "a")
-    assert run("problems").code == 0
+    assert run("doctor", "--only", "damage").code == 0
     (bank.root / "bad.md").write_text("---\nx: [\n---\n")
     assert run("stats", "--json").json["problems"] == 1
-    result = run("problems", "--json")
+    result = run("doctor", "--only", "damage", "--json")
     assert (result.code, [Path(problem["path"]).name for problem in result.json]) == (6, ["bad.md"])

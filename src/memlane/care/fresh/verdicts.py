@@ -477,7 +477,8 @@ def accept(bank: Bank, ids: Sequence[str] | None) -> Report:
     for id in ids or ():
         if bank.get(id).id not in naming_code:
             raise NotFound(
-                f"{gate.shown(id)} speaks of no code of this project.", hint="`memlane fresh --all` lists what does."
+                f"{gate.shown(id)} speaks of no code of this project.",
+                hint="`memlane review --only drifted --all` lists what does.",
             )
     if watch is None:
         return before

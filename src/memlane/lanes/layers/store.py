@@ -337,7 +337,7 @@ class MemoryStore:
                     self.tombstones.lift(aging.body(text), forgotten=False)
                 files.move(lies, path)
                 return self.fetch(native)
-        raise NotFound(f"The trash has no memory {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
+        raise NotFound(f"The trash has no memory {gate.shown(native)}.", hint="`memlane restore` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
         for name, lies, when in trash.contents(self.root):

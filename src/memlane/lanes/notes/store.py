@@ -108,7 +108,9 @@ class NoteLane:
         """The whole file, front matter included."""
         path = self._given(filename)
         if self.tombstones.forgotten(self._body(path), f"notes:{self._native(path)}"):
-            raise NotFound("The note says what was forgotten, and is held back.", hint="`memlane problems` names it.")
+            raise NotFound(
+                "The note says what was forgotten, and is held back.", hint="`memlane doctor --only damage` names it."
+            )
         return {"filename": self._filename(path), "content": readable(path), "path": path}
 
     @_answers
@@ -266,7 +268,7 @@ class NoteLane:
                 self.tombstones.lift(self._body(trashed), forgotten=False)
                 files.move(trashed, path)
                 return self.fetch(native)
-        raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
+        raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane restore` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
         for name, trashed, when in trash.contents(self.root):

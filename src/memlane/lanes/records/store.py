@@ -335,7 +335,7 @@ class RecordLane:
         for name, lies, _ in trash.contents(self.root):
             if native_of(os.path.join(self.root, name)) == native:
                 return name, lies
-        raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
+        raise NotFound(f"The trash has no record {gate.shown(native)}.", hint="`memlane restore` lists what it has.")
 
     def removed(self) -> Iterator[Removed]:
         for name, lies, when in trash.contents(self.root):

@@ -125,8 +125,8 @@ class TopicAnswers(Answers):
         yield from super().format_problems(paths, progress)
         for path, count in Counter(entry.path for entry in self.lane.prune(dry_run=True)).items():
             if paths is None or path in paths:
-                why = f"has {count} more entries than a topic file keeps: `memlane prune --lane topics --apply`"
-                yield Problem(Path(path), f"{why} archives them")
+                command = "`memlane review --only prune --lane topics --apply`"
+                yield Problem(Path(path), f"has {count} more entries than a topic file keeps: {command} archives them")
 
     # -- what has aged
 

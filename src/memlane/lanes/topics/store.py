@@ -357,7 +357,7 @@ class TopicLane:
             return self._take_from_archive(native, path)
         trashed = next((trashed for name, trashed, _ in trash.contents(self.root) if name == f"{native}.md"), None)
         if trashed is None:
-            raise NotFound(f"The trash has no entry {gate.shown(native)}.", hint="`memlane trash` lists what it has.")
+            raise NotFound(f"The trash has no entry {gate.shown(native)}.", hint="`memlane restore` lists what it has.")
         with self.folder.locked():
             raw = readable(trashed)
             document = pages.sound(path)

@@ -362,7 +362,7 @@ class MemoryVault:
             record = state.latest.get(native)
             if record is None:
                 raise NotFound(
-                    f"The vault has no deleted memory {gate.shown(native)}.", hint="`memlane trash` lists them."
+                    f"The vault has no deleted memory {gate.shown(native)}.", hint="`memlane restore` lists them."
                 )
             if record.deleted_at is None:
                 raise AlreadyExists("The memory is not deleted.", hint="There is nothing to restore.")

@@ -1,6 +1,6 @@
 """The command line: parse, one call on the bank, print. stdout is data, stderr is talk.
 
-A module is named after its main command; COMMANDS says where each of the others is.
+A module is named after its main command; _HOMES says where each of the others is.
 Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 refused by the gate, 5 conflict, 6 problems found, 130 Ctrl-C.
 """
 
@@ -18,55 +18,72 @@ from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.gate import redacted
 from memlane.surfaces.cli.output import complain, safe_streams, to_json
 
-COMMANDS = {  # the module of each command, which is imported only when the command is used
-    "init": "init",
-    "check-config": "init",
-    "add": "add",
-    "get": "get",
-    "list": "get.list_",
-    "search": "search",
-    "links": "search",
-    "graph": "search",
-    "context": "context",
+GROUPS = {  # what `memlane --help` lists, without importing it
+    "Remember and find": {
+        "add": "Remember a text.",
+        "search": "Find memories by words, meaning and links.",
+        "list": "List memories, the newest first.",
+        "get": "Print one memory.",
+        "context": "Print what a prompt should know, ready to be put into it.",
+        "edit": "Change a memory, in your editor or from here.",
+        "rm": "Delete memories; restore brings them back.",
+        "restore": "Bring back what was deleted, or list it.",
+    },
+    "Review": {
+        "review": "Is what the bank says still right? One plan over all lanes.",
+        "history": "List the versions of a memory, or the bank's commits.",
+        "undo": "Take back what a review did.",
+        "forget": "Remove memories for good, wherever they left a trace.",
+    },
+    "Look after": {
+        "doctor": "Is the store sound? Damage, formats, secrets, index, settings.",
+        "import": "Take in what other programs remember.",
+        "export": "Write memories as lines of JSON or as Markdown.",
+    },
+    "Connect": {
+        "init": "Make a folder a bank.",
+        "trust": "Let memlane act in a project that others may have written.",
+        "connect": "Put memlane into a client's configuration, or take it out.",
+    },
+    "Lanes": {
+        "vault": "Short, durable facts by scope and tier.",
+        "topics": "Dated entries by topic and sub-topic.",
+        "records": "Captured messages, whole.",
+        "layers": "Files by project, skill, command and agent that age.",
+    },
+}
+MORE = (  # for scripts and programs: named in one line below the others
+    "update", "append", "links", "merge", "capture", "stats", "gate", "check-config",
+    "mcp", "hook", "merge-driver", "completion", "help",
+)  # fmt: skip
+COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
+NOW = {  # what commands of earlier days are called
     "snapshot": "context",
+    "graph": "links",
+    "log": "history",
+    "trash": "restore",
+    "disconnect": "connect CLIENT --remove",
+    "reindex": "doctor --reindex",
+    "problems": "doctor --only damage",
+    "validate": "doctor --only format",
+    "audit": "doctor --only secrets",
+    "upkeep": "review",
+    "prune": "review --only prune",
+    "stale": "review --only stale",
+    "fresh": "review --only drifted --show",
+    "suggest-merges": "review --only similar",
+    "promote": "vault promote",
+}
+_HOMES = {  # the module of a command, where it is not its own; it is imported only when the command is used
+    "list": "get.list_",
+    "stats": "get",
+    "links": "search",
     "update": "add",
     "append": "add",
-    "edit": "edit",
-    "history": "history",
-    "log": "history",
-    "merge-driver": "merge",
-    "rm": "rm",
     "restore": "rm",
-    "forget": "forget",
-    "trash": "rm",
-    "merge": "merge",
-    "suggest-merges": "merge",
-    "upkeep": "upkeep",
-    "undo": "undo",
-    "promote": "upkeep",
-    "prune": "prune",
-    "stale": "prune",
-    "validate": "validate",
-    "stats": "get",
-    "problems": "validate",
-    "reindex": "search",
-    "doctor": "doctor",
-    "capture": "capture",
-    "hook": "hook",
-    "vault": "vault",
-    "topics": "topics",
-    "records": "records",
-    "layers": "layers",
+    "merge-driver": "merge",
+    "check-config": "init",
     "import": "import_.import_",
-    "export": "export",
-    "gate": "gate",
-    "audit": "audit",
-    "fresh": "fresh",
-    "mcp": "mcp",
-    "trust": "trust",
-    "connect": "connect",
-    "disconnect": "connect",
-    "completion": "completion",
     "help": "completion.help_",
 }
 
@@ -78,7 +95,7 @@ class App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(".")
+        module, _, name = _HOMES.get(cmd_name, cmd_name).partition(".")
         home = import_module(f"memlane.surfaces.cli.{module}")
         command: click.Command = getattr(home, name or cmd_name.replace("-", "_"))
         return command
@@ -89,12 +106,23 @@ class App(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            if args[0] in NOW:
+                raise click.UsageError(
+                    f"There is no command '{args[0]}'; it is `memlane {NOW[args[0]]}` now.", ctx
+                ) from None
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], COMMANDS, 1)
             if not close:
                 raise
             raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([*names.items()])
+        formatter.write_paragraph()
+        formatter.write_text(f"More, for scripts and programs: {', '.join(MORE)}.")
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -8,8 +8,9 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.errors import InvalidInput
+from memlane.core.model import Memory
 from memlane.lanes import NAMES
-from memlane.surfaces.cli.options import id_argument, tag_option, text_argument, with_bank
+from memlane.surfaces.cli.options import Command, id_argument, tag_option, text_argument, with_bank
 from memlane.surfaces.cli.output import line_ended, print_written, take_text
 
 _OPTIONS = frozenset(
@@ -64,48 +65,64 @@ def add(
     print_written(memory, as_json, "already in" if memory.duplicate else "stored in")
 
 
-@click.command()
-@id_argument
-@text_argument
-@click.option("--old", help="A passage that is there once, exactly as it is written: --new takes its place.")
-@click.option("--new", help="What takes the place of --old; may be empty.")
-@click.option("--title")
-@tag_option
-@click.option("--type")
-@click.option("--status")
-@click.option("--scope")
-@click.option("--thread")
-@field_option
-@with_bank
-def update(
+def change_options(command: Command) -> Command:
+    """What can be changed of a memory, beside its whole text."""
+    for option in (
+        field_option,
+        click.option("--thread"),
+        click.option("--scope"),
+        click.option("--status"),
+        click.option("--type"),
+        tag_option,
+        click.option("--title"),
+        click.option("--new", help="What takes the place of --old; may be empty."),
+        click.option("--old", help="A passage that is there once, exactly as it is written: --new takes its place."),
+    ):
+        command = option(command)
+    return command
+
+
+def changed(
     bank: Bank,
     id: str,
     text: str | None,
-    old: str | None,
-    new: str | None,
-    tags: tuple[str, ...],
-    pairs: tuple[str, ...],
-    as_json: bool,
+    old: str | None = None,
+    new: str | None = None,
+    tags: tuple[str, ...] = (),
+    pairs: tuple[str, ...] = (),
     **changes: Any,
-) -> None:
-    """Change a memory's TEXT or fields; what is not named stays as it is.
-
-    \b
-    $ memlane update notes:deploy-day "Deploys go out on Wednesdays." --tag release
-    $ memlane update notes:deploy-day --old Wednesdays --new Thursdays
-    """
+) -> Memory:
+    """The memory after what `change_options` and a text say was done. Raises InvalidInput."""
     if old is not None or new is not None:
         if old is None or new is None or text is not None or tags or pairs or any(changes.values()):
             hint = "Give both; change the fields in a second call."
             raise InvalidInput("--old and --new belong together, and stand alone.", hint=hint)
-        print_written(bank.edit(id, old, new), as_json, "updated")
-        return
+        return bank.edit(id, old, new)
     changes = {name: value for name, value in changes.items() if value is not None} | fields_of(pairs)
     if tags:
         changes["tags"] = tags
     if text is not None:
         changes["text"] = line_ended(take_text(text), bank.get(id).lane)
-    print_written(bank.update(id, **changes), as_json, "updated")
+    return bank.update(id, **changes)
+
+
+def appended(bank: Bank, id: str, text: str | None) -> Memory:
+    return bank.append(id, line_ended(take_text(text), bank.get(id).lane))
+
+
+@click.command()
+@id_argument
+@text_argument
+@change_options
+@with_bank
+def update(bank: Bank, id: str, text: str | None, as_json: bool, **changes: Any) -> None:
+    """Change a memory's TEXT or fields; what is not named stays as it is. `memlane edit` does the same.
+
+    \b
+    $ memlane update notes:deploy-day "Deploys go out on Wednesdays." --tag release
+    $ memlane update notes:deploy-day --old Wednesdays --new Thursdays
+    """
+    print_written(changed(bank, id, text, **changes), as_json, "updated")
 
 
 @click.command()
@@ -113,10 +130,9 @@ def update(
 @text_argument
 @with_bank
 def append(bank: Bank, id: str, text: str | None, as_json: bool) -> None:
-    """Add TEXT to the end of a memory.
+    """Add TEXT to the end of a memory. `memlane edit ID --append` does the same.
 
     \b
     $ memlane append notes:deploy-day "Not before holidays."
     """
-    given = line_ended(take_text(text), bank.get(id).lane)
-    print_written(bank.append(id, given), as_json, "appended to")
+    print_written(appended(bank, id, text), as_json, "appended to")

@@ -24,7 +24,7 @@ from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json
 
 MOST = 200  # how many completions are offered
-_LANE_OF = {"promote": "vault", "merge": "notes"}  # commands for memories of one lane
+_LANE_OF = {"merge": "notes"}  # commands for memories of one lane
 _PLAIN = re.compile(r"[\w@%+=:,./-]+")  # means nothing but itself in every shell
 _BASH = """\
 %(complete_func)s() {

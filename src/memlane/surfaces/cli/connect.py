@@ -1,4 +1,4 @@
-"""`memlane connect` and `memlane disconnect`: put memlane into a client's configuration, and take it out again."""
+"""`memlane connect`: put memlane into a client's configuration, and take it out again."""
 
 from __future__ import annotations
 
@@ -15,34 +15,45 @@ from memlane.surfaces import clients
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json, print_line, print_rows, say, say_notes
 
-_client = click.Choice(list(clients.CLIENTS))
-_user = click.option("--user", "scope", flag_value="user", help="For all of your projects (the default).")
-_project = click.option("--project", "scope", flag_value="project", help="For this project alone.")
-_print = click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
-
 
 @click.command()
-@click.argument("client", type=_client, required=False)
-@_user
-@_project
+@click.argument("client", type=click.Choice(list(clients.CLIENTS)), required=False)
+@click.option("--user", "scope", flag_value="user", help="For all of your projects (the default).")
+@click.option("--project", "scope", flag_value="project", help="For this project alone.")
 @click.option("--no-hooks", is_flag=True, help="The tools only: nothing is captured or injected by itself.")
 @click.option("--replace", is_flag=True, help="Put memlane in the place of another entry of its name.")
-@_print
+@click.option("--remove", is_flag=True, help="Take memlane out again; without --user or --project, out of both.")
+@click.option("--print", "show", is_flag=True, help="Print what would change, and change nothing.")
 @click.pass_context
 @as_json
 def connect(
-    ctx: click.Context, client: str | None, scope: str | None, no_hooks: bool, replace: bool, show: bool, as_json: bool
+    ctx: click.Context,
+    client: str | None,
+    scope: str | None,
+    no_hooks: bool,
+    replace: bool,
+    remove: bool,
+    show: bool,
+    as_json: bool,
 ) -> None:
-    """Connect CLIENT to memlane; without CLIENT, list the clients that are here. `memlane disconnect` undoes it.
+    """Connect CLIENT to memlane; without CLIENT, list the clients that are here. --remove undoes it.
 
     \b
     $ memlane connect
     $ memlane connect claude-code
     $ memlane connect codex --project --print
+    $ memlane connect claude-code --remove
     """
     machine = _machine(ctx)
     if client is None:
+        if remove:
+            raise click.UsageError("--remove needs a CLIENT.")
         _survey(machine, as_json)
+        return
+    if remove:
+        if no_hooks or replace:
+            raise click.UsageError("--remove excludes --no-hooks and --replace.")
+        _disconnect(machine, client, scope, show, as_json)
         return
     plan = clients.plan(
         clients.CLIENTS[client], scope or "user", machine, _command(), hooks=not no_hooks, replace=replace
@@ -61,7 +72,7 @@ def connect(
         if no_hooks:
             say_notes(done.notes)
         return
-    say(f"connected {done.client.title}; `memlane disconnect {client}` undoes it")
+    say(f"connected {done.client.title}; `memlane connect {client} --remove` undoes it")
     for change in done.changes:
         print_line(f"{change.path}\t{change.what}")
     say_notes(done.notes)
@@ -69,20 +80,9 @@ def connect(
         say("note: This memlane lies in a cache; install it for good (`pipx install .`) and connect again.")
 
 
-@click.command()
-@click.argument("client", type=_client)
-@_user
-@_project
-@_print
-@click.pass_context
-@as_json
-def disconnect(ctx: click.Context, client: str, scope: str | None, show: bool, as_json: bool) -> None:
-    """Take memlane out of CLIENT's configuration, for the user and for this project unless one is named.
-
-    \b
-    $ memlane disconnect claude-code
-    """
-    machine, known = _machine(ctx), clients.CLIENTS[client]
+def _disconnect(machine: clients.Machine, client: str, scope: str | None, show: bool, as_json: bool) -> None:
+    """Take memlane out of a client's configuration, for the user and for this project unless one is named."""
+    known = clients.CLIENTS[client]
     scopes = [scope] if scope else [each for each in clients.SCOPES if each in known.servers]
     plans = [clients.disconnection(known, each, machine) for each in scopes]
     if not any(plan.changed or plan.notes for plan in plans):

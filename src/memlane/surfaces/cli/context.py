@@ -1,4 +1,4 @@
-"""Memory for a prompt: context and snapshot."""
+"""`memlane context`: memory for a prompt."""
 
 from __future__ import annotations
 
@@ -13,43 +13,46 @@ from memlane.surfaces.cli.output import one_line, print_json, say
 if TYPE_CHECKING:
     from memlane.recall.blocks import Block
 
-scope_option = click.option("--scope", "scopes", multiple=True, help="Leave out what is in others; may be repeated.")
+BUDGET = 1000  # tokens about a prompt
 explain_option = click.option("--explain", is_flag=True, help="List what was left out and why.")
 
 
 @click.command()
-@click.argument("query")
-@click.option("--budget", type=click.IntRange(min=0), default=1000, show_default=True, help="At most so many tokens.")
-@scope_option
-@click.option("--relevant", is_flag=True, help="Only what is clearly about the query, as hooks inject it.")
+@click.argument("prompt", required=False)
+@click.option(
+    "--budget", type=click.IntRange(min=0), help=f"At most so many tokens: {BUDGET} with a PROMPT, else everything."
+)
+@click.option("--scope", "scopes", multiple=True, help="Leave out what is in others; may be repeated.")
+@click.option("--relevant", is_flag=True, help="Only what is clearly about the prompt, as hooks inject it.")
 @explain_option
 @with_bank
 def context(
-    bank: Bank, query: str, budget: int, scopes: tuple[str, ...], relevant: bool, explain: bool, as_json: bool
+    bank: Bank,
+    prompt: str | None,
+    budget: int | None,
+    scopes: tuple[str, ...],
+    relevant: bool,
+    explain: bool,
+    as_json: bool,
 ) -> None:
-    """Print the memories that a prompt should know of as one block, ready to be put into it.
+    """Print what a PROMPT should know as one block; without one, what belongs into every prompt.
+
+    Every prompt gets the vault's canon, its registers with a topic, and the notes with the tag `pinned`.
 
     \b
     $ memlane context "how do we deploy?" --budget 500
+    $ memlane context --scope shared
     """
     from memlane.recall.blocks import RELEVANT
 
-    block = bank.context(query, budget, scopes=scopes or None, least=RELEVANT if relevant else 0.0)
+    if prompt is None:
+        if relevant:
+            raise click.UsageError("--relevant needs a PROMPT.")
+        block = bank.snapshot(scopes or None, budget=budget)
+    else:
+        least = RELEVANT if relevant else 0.0
+        block = bank.context(prompt, BUDGET if budget is None else budget, scopes=scopes or None, least=least)
     print_block(block, explain, as_json)
-
-
-@click.command()
-@click.option("--budget", type=click.IntRange(min=0), help="At most so many tokens; else everything.")
-@scope_option
-@explain_option
-@with_bank
-def snapshot(bank: Bank, budget: int | None, scopes: tuple[str, ...], explain: bool, as_json: bool) -> None:
-    """Print what belongs into every prompt: canon, registers with a topic, notes with the tag `pinned`.
-
-    \b
-    $ memlane snapshot --scope shared
-    """
-    print_block(bank.snapshot(scopes or None, budget=budget), explain, as_json)
 
 
 def print_block(block: Block, explain: bool, as_json: bool) -> None:

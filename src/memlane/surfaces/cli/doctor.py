@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import Styled, echo, one_line, print_json, progress, say
+from memlane.bank import Bank
+from memlane.core.errors import NotEnabled, StorageError
+from memlane.lanes import NAMES
+from memlane.surfaces.cli.options import as_json, complete_id, open_bank, with_bank
+from memlane.surfaces.cli.output import (
+    Styled,
+    echo,
+    one_line,
+    print_json,
+    print_line,
+    print_problems,
+    print_result,
+    progress,
+    say,
+)
 
 if TYPE_CHECKING:
+    from memlane.care.audit import Leak
     from memlane.care.doctor import Report
 
 SHOWN = 5  # findings of each check that are printed; the rest are counted
@@ -19,30 +36,155 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_id)
+@click.option("--only", metavar="CHECK", help="Only this check: damage, format, secrets, or another that is reported.")
+@click.option("--lane", type=click.Choice(NAMES), help="With --only format: only this lane.")
+@click.option("--history", is_flag=True, help="With --only secrets: look through the git history instead.")
 @click.option("--fix", is_flag=True, help="Mend what can be mended without touching a memory.")
 @click.option("--deep", is_flag=True, help="Compare the index with one made anew; takes as long as indexing.")
+@click.option("--reindex", is_flag=True, help="Only make the index anew. It follows the files by itself otherwise.")
 @click.pass_context
 @as_json
-def doctor(ctx: click.Context, fix: bool, deep: bool, as_json: bool) -> None:
+def doctor(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    only: str | None,
+    lane: str | None,
+    history: bool,
+    fix: bool,
+    deep: bool,
+    reindex: bool,
+    as_json: bool,
+) -> None:
     """Look for everything that can be wrong with the bank, and say what mends it. Exit code 6 when there are errors.
+
+    Three checks can be had by themselves, with all that they find. --only damage: files and lines that cannot be read;
+    exit code 6. --only format: what breaks the rules of the lanes' formats, in the bank or in the memories that are
+    named; exit code 6. --only secrets: secrets and personal data, in the bank or in the files and folders that are
+    named; exit code 4.
 
     \b
     $ memlane doctor
     $ memlane doctor --fix
+    $ memlane doctor --only format notes:deploy-day
+    $ memlane doctor --only secrets ~/notes --json
     """
+    _check_usage(only, names=names, lane=lane, history=history, fix=fix, deep=deep, reindex=reindex)
+    if reindex:
+        _reindex(as_json=as_json)
+    elif only == "damage":
+        _damage(as_json=as_json)
+    elif only == "format":
+        _format(names, lane, as_json=as_json)
+    elif only == "secrets":
+        _secrets(ctx, [Path(name) for name in names], history, as_json)
+    else:
+        _examine(ctx, only, fix, deep, as_json)
+
+
+def _check_usage(only: str | None, **given: object) -> None:
+    """Raise UsageError for options that do not go together."""
+    used = {name for name, value in given.items() if value}
+    takes = {"damage": set(), "format": {"names", "lane"}, "secrets": {"names", "history"}}
+    allowed = takes.get(only or "", {"fix", "deep"}) | ({"reindex"} if only is None else set())
+    if wrong := sorted(used - allowed):
+        what = "a NAME" if wrong[0] == "names" else f"--{wrong[0]}"
+        why = f"--only {only} does not take {what}." if only else f"{what} needs --only; --help says which."
+        raise click.UsageError(f"{why[0].upper()}{why[1:]}")
+    if "reindex" in used and len(used) > 1:
+        raise click.UsageError("--reindex stands alone.")
+    if given["names"] and given["lane"]:
+        raise click.UsageError("Give ids or --lane, not both.")
+
+
+def _examine(ctx: click.Context, only: str | None, fix: bool, deep: bool, as_json: bool) -> None:
+    """Run all checks, or one."""
     from memlane.care.doctor import examine, treat
     from memlane.surfaces.clients.health import CHECK
 
     folder, flags = ctx.find_root().obj
-    report = examine(folder, flags, deep=deep, progress=progress, more=[CHECK])
+    report = examine(folder, flags, only=only, deep=deep, progress=progress, more=[CHECK])
     if fix:
-        report = treat(report, flags, deep=deep, progress=progress, more=[CHECK])
+        report = treat(report, flags, only=only, deep=deep, progress=progress, more=[CHECK])
     if as_json:
         print_json(report)
     else:
         _print(report)
     if report.counts["error"]:
         ctx.exit(6)
+
+
+@with_bank
+def _reindex(bank: Bank, as_json: bool) -> None:
+    from memlane.disk import derived
+
+    derived.remove(bank.root)
+    bank.index.refresh(force=True)
+    count = sum(1 for _ in bank.index.every_memory())
+    print_result({"indexed": count}, as_json, talk=f"indexed {count} memories")
+
+
+@with_bank
+def _damage(bank: Bank, as_json: bool) -> None:
+    print_problems(bank.problems(), as_json)
+
+
+@with_bank
+def _format(bank: Bank, ids: tuple[str, ...], lane: str | None, as_json: bool) -> None:
+    from memlane.care.validate import validate
+
+    print_problems(validate(bank, ids, lane=lane, progress=partial(progress, label="validating")), as_json)
+    if not as_json:
+        say("everything is as it should be")
+
+
+def _secrets(ctx: click.Context, places: list[Path], history: bool, as_json: bool) -> None:
+    """Look for secrets in these places, or else in the bank, which need not be there if there are places."""
+    from memlane.care import audit
+    from memlane.gate import DEFAULT
+
+    guard = DEFAULT
+    try:
+        bank = open_bank(ctx)
+    except NotEnabled:
+        if not places:
+            raise
+    else:
+        guard = bank.guard
+        places = places or _places(bank)
+    leaks: list[Leak] = []
+    unread = 0
+    if history:
+        for place in places:
+            folder = place if place.is_dir() else place.parent
+            for number, version_leaks in enumerate(audit.scan_history(folder, guard), 1):
+                leaks += version_leaks
+                if sys.stderr.isatty() and number % 500 == 0:
+                    say(f"looked through {number} versions")
+    else:
+        names = [name for place in places for name in audit.files_of(place)]
+        for name in progress(names, "looking for secrets"):
+            try:
+                leaks += audit.scan_file(name, guard)
+            except StorageError as error:
+                unread += 1
+                say(f"not looked at: {error}")
+    if as_json:
+        print_json(leaks)
+    else:
+        for leak in leaks:
+            print_line(str(leak))
+        say(f"{len(leaks)} findings" if leaks else "nothing found")
+    if leaks or unread:
+        ctx.exit(4 if leaks else 1)
+
+
+def _places(bank: Bank) -> list[Path]:
+    """The bank's folder and the lanes that lie outside it."""
+    roots = [bank.root, *(bank.config.lane_root(name) for name in NAMES)]
+    return [
+        root for root in dict.fromkeys(roots) if root.exists() and (root == bank.root or bank.root not in root.parents)
+    ]
 
 
 def _print(report: Report) -> None:

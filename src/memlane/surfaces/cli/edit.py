@@ -1,4 +1,4 @@
-"""`memlane edit`: a memory in the user's own editor."""
+"""`memlane edit`: change a memory, in the user's own editor or by what the command says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,7 +19,8 @@ from memlane.core.errors import Conflict, InvalidInput, MemlaneError, Refused
 from memlane.disk import files
 from memlane.exchange import editing as edits
 from memlane.gate import redacted
-from memlane.surfaces.cli.options import id_argument, with_bank
+from memlane.surfaces.cli.add import appended, change_options, changed
+from memlane.surfaces.cli.options import id_argument, text_argument, with_bank
 from memlane.surfaces.cli.output import complain, print_json, print_written, say
 
 _EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi")
@@ -26,17 +28,36 @@ _EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi")
 
 @click.command()
 @id_argument
+@text_argument
+@click.option("--append", "appending", is_flag=True, help="Add TEXT to the end instead.")
+@change_options
 @with_bank
-def edit(bank: Bank, id: str, as_json: bool) -> None:
-    """Open a memory in $VISUAL or $EDITOR; it is checked before it is stored.
+def edit(bank: Bank, id: str, text: str | None, appending: bool, as_json: bool, **changes: Any) -> None:
+    """Change a memory's TEXT or fields; without any of them, open it in $VISUAL or $EDITOR.
 
-    A note, a record and a layer's file open whole, front matter included; of a vault record and of a topic's entry, the
-    text. Where somebody else changed the memory meanwhile, nothing is written, and your text is printed.
+    What is not named stays as it is. In the editor, a note, a record and a layer's file open whole, front matter
+    included; of a vault record and of a topic's entry, the text. It is checked before it is stored. Where somebody else
+    changed the memory meanwhile, nothing is written, and your text is printed.
 
     \b
     $ memlane edit notes:deploy-day
-    $ EDITOR="code --wait" memlane edit notes:deploy-day
+    $ memlane edit notes:deploy-day "Deploys go out on Wednesdays." --tag release
+    $ memlane edit notes:deploy-day --old Wednesdays --new Thursdays
+    $ memlane edit notes:deploy-day --append "Not before holidays."
     """
+    given = any(value not in (None, ()) for value in changes.values())
+    if appending:
+        if given:
+            raise click.UsageError("--append takes a TEXT, and nothing else.")
+        print_written(appended(bank, id, text), as_json, "appended to")
+    elif given or text is not None:
+        print_written(changed(bank, id, text, **changes), as_json, "updated")
+    else:
+        _in_editor(bank, id, as_json)
+
+
+def _in_editor(bank: Bank, id: str, as_json: bool) -> None:
+    """Let the user edit a memory, again and again if it is refused, and store it."""
     opened = edits.opened(bank, id)
     before = given = opened.text if opened.text.endswith("\n") else opened.text + "\n"
     while True:
@@ -110,5 +131,5 @@ def _editor() -> list[str]:
 
 
 def _no_editor(why: str) -> MemlaneError:
-    hint = "Set EDITOR, for example: EDITOR=nano memlane edit ID. Or use `memlane update ID TEXT`."
+    hint = "Set EDITOR, for example: EDITOR=nano memlane edit ID. Or give the new text: memlane edit ID TEXT."
     return MemlaneError(why, hint=hint, code="no_editor")

@@ -20,8 +20,7 @@ from memlane.surfaces.cli.options import (
     json_from_bank,
     with_bank,
 )
-from memlane.surfaces.cli.output import print_json, print_result, print_text, take_text
-from memlane.surfaces.cli.prune import print_pruned
+from memlane.surfaces.cli.output import print_json, print_plan, print_result, print_text, take_text
 
 
 @click.group()
@@ -146,7 +145,18 @@ def prune(bank: Bank, applied: bool, dry_run: bool, as_json: bool, **policy: Any
     $ memlane layers prune
     $ memlane layers prune --project my-api --apply
     """
-    print_pruned(bank, bank.layers.answers.prunable(**policy), applied, dry_run, as_json)
+    from memlane.care import prune as pruning
+
+    if applied and dry_run:
+        raise click.UsageError("--apply and --dry-run exclude each other.")
+    plan = bank.layers.answers.prunable(**policy)
+    if applied:
+        plan = pruning.apply(bank, plan)
+    if not plan.steps:
+        talk = "nothing to prune"
+    else:
+        talk = "done; `memlane undo` takes it back" if applied else "nothing was changed; --apply does this"
+    print_plan(plan, as_json, applied, talk)
 
 
 @layers.command()

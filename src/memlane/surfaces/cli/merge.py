@@ -1,4 +1,4 @@
-"""`memlane merge`, `suggest-merges` and `merge-driver`: one memory out of several."""
+"""`memlane merge` and `merge-driver`: one memory out of several."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from memlane.bank import Bank
 from memlane.history.merge import drivers
 from memlane.history.merge import merge as merge_files
 from memlane.recall.address import native
-from memlane.surfaces.cli.options import as_json, ids_argument, limit_option, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_written, say, take_text
+from memlane.surfaces.cli.options import as_json, ids_argument, with_bank
+from memlane.surfaces.cli.output import print_json, print_written, say, take_text
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -36,22 +36,6 @@ def merge(bank: Bank, sources: tuple[str, ...], into: str, text: str | None, as_
         merged = bank.notes.merge(names, into, content)
     bank.anchor(merged.id)
     print_written(merged, as_json, "merged into")
-
-
-@click.command("suggest-merges")
-@click.option("--threshold", type=click.FloatRange(0, 1), default=0.85, show_default=True)
-@limit_option(5)
-@click.option("--type", default="journal", show_default=True, help="Only memories of this type; 'any' for all.")
-@with_bank
-def suggest_merges(bank: Bank, threshold: float, limit: int, type: str, as_json: bool) -> None:
-    """List groups of memories that say much the same. Changes nothing.
-
-    \b
-    $ memlane suggest-merges --type any
-    """
-    clusters = bank.suggest_merges(threshold, limit, None if type == "any" else type)
-    rows = ((f"{cluster.score:.2f}", " ".join(memory.id for memory in cluster.memories)) for cluster in clusters)
-    print_result(clusters, as_json, rows)
 
 
 @click.command("merge-driver")

@@ -1,4 +1,4 @@
-"""`memlane rm`, `restore` and `trash`: deleting memories and bringing them back."""
+"""`memlane rm` and `restore`: deleting memories and bringing them back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
-from memlane.surfaces.cli.options import id_argument, ids_argument, with_bank
+from memlane.surfaces.cli.options import complete_id, ids_argument, with_bank
 from memlane.surfaces.cli.output import print_json, print_line, print_result, print_written, say
 
 
@@ -33,24 +33,17 @@ def rm(bank: Bank, ids: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command()
-@id_argument
+@click.argument("id", required=False, shell_complete=complete_id)
 @with_bank
-def restore(bank: Bank, id: str, as_json: bool) -> None:
-    """Bring back a deleted memory.
+def restore(bank: Bank, id: str | None, as_json: bool) -> None:
+    """Bring back a deleted or archived memory; without an ID, list what was deleted and can come back.
 
     \b
+    $ memlane restore
     $ memlane restore notes:deploy-day
     """
-    print_written(bank.restore(id), as_json, "restored to")
-
-
-@click.command()
-@with_bank
-def trash(bank: Bank, as_json: bool) -> None:
-    """List what `restore` can bring back.
-
-    \b
-    $ memlane trash
-    """
-    removed = bank.removed()
-    print_result(removed, as_json, ((item.id, iso(item.removed_at) or "", str(item.path)) for item in removed))
+    if id is None:
+        removed = bank.removed()
+        print_result(removed, as_json, ((item.id, iso(item.removed_at) or "", str(item.path)) for item in removed))
+    else:
+        print_written(bank.restore(id), as_json, "restored to")

@@ -1,4 +1,4 @@
-"""`memlane search`, `links`, `graph` and `reindex`: finding memories through the index."""
+"""`memlane search` and `links`: finding memories through the index."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.disk import derived
-from memlane.surfaces.cli.options import as_of, filters, json_from_bank, limit_option, with_bank
+from memlane.surfaces.cli.options import as_of, filters, limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
 
 
@@ -48,43 +47,24 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", required=False)
 @click.option("--query", "-q", default="", help="Rank by this.")
 @limit_option(5)
 @with_bank
-def links(bank: Bank, target: str, query: str, limit: int, as_json: bool) -> None:
-    """List the memories that link to TARGET: a file by any path, or a memory by any name.
+def links(bank: Bank, target: str | None, query: str, limit: int, as_json: bool) -> None:
+    """List the memories that link to TARGET, a file by any path or a memory by any name; without one, all links.
+
+    All links are JSON: nodes and edges.
 
     \b
     $ memlane links src/auth.py --query "refactor plans"
     $ memlane links notes:deploy-day
+    $ memlane links
     """
+    if target is None:
+        print_json(bank.graph())
+        return
     linked = bank.linked(target, query, limit)
     if not linked:
         say("nothing links to it")
     print_result(linked, as_json, ((link.memory.id, link.edge_type, link.anchor_context) for link in linked))
-
-
-@click.command()
-@json_from_bank
-def graph(bank: Bank) -> dict[str, Any]:
-    """Print all memories and their links as nodes and edges.
-
-    \b
-    $ memlane graph --json
-    """
-    return bank.graph()
-
-
-@click.command()
-@with_bank
-def reindex(bank: Bank, as_json: bool) -> None:
-    """Make the index anew. It is never needed: the index follows the files by itself.
-
-    \b
-    $ memlane reindex
-    """
-    derived.remove(bank.root)
-    bank.index.refresh(force=True)
-    count = sum(1 for _ in bank.index.every_memory())
-    print_result({"indexed": count}, as_json, talk=f"indexed {count} memories")

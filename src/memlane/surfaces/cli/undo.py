@@ -21,7 +21,7 @@ FEW = 3  # how many ids of a plan are listed
 @click.option("--list", "list_", is_flag=True, help="List what can be undone, the latest first.")
 @with_bank
 def undo(bank: Bank, id: str | None, list_: bool, as_json: bool) -> None:
-    """Take back what `upkeep --apply`, `prune --apply`, `merge` or `records retain --apply` did last, or under this ID.
+    """Take back what `review --apply`, `merge` or a lane's own pruning did last, or under this ID.
 
     A file goes back to what it was only if it is still as the plan left it. What has changed since is named and left
     alone, exit code 5. Undoing an undo, by its ID, does it again.

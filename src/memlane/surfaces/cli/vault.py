@@ -158,12 +158,14 @@ def history(bank: Bank, id: str, as_json: bool) -> None:
 @tag_option
 @with_bank
 def promote(bank: Bank, id: str, text: str | None, tags: tuple[str, ...], as_json: bool) -> None:
-    """Make a register canon, with the TEXT it shall have.
+    """Make a register canon: it stays until somebody changes it. With TEXT, in these words.
 
     \b
     $ memlane vault promote 3f9a1c0b7d2e "We ship on Tuesdays."
     """
-    record = bank.vault.promote_to_canon(native(bank, "vault", id), take_text(text), list(tags) or None)
+    own = native(bank, "vault", id)
+    given = bank.vault.get_memory(own).text if text is None else take_text(text)
+    record = bank.vault.promote_to_canon(own, given, list(tags) or None)
     bank.anchor(f"vault:{record.id}")
     _print_written(record, as_json)
 

@@ -120,7 +120,10 @@ def plan(
         changes.append(Change(target.path, target.what, before, text.encode()))
     notes = tuple(note for note in client.notes if hooks or "hook" not in note)
     if not hooks and _has_hooks(client, scope, machine):
-        notes = (f"The hooks are still there; `memlane disconnect {client.name}` first to be without them.", *notes)
+        notes = (
+            f"The hooks are still there; `memlane connect {client.name} --remove` first to be without them.",
+            *notes,
+        )
     vendor = _vendor_command(client, scope, command, changes[0])
     return Plan(client, scope, machine, tuple(changes), tuple(planned), vendor, replace, notes)
 

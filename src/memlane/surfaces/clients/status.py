@@ -93,10 +93,10 @@ def _problems(client: Client, machine: Machine) -> Iterator[Problem]:
             yield Problem(path, f"{client.title}'s configuration cannot be read: {why}")
     if connected and client.plugins and _has_plugin(client, machine):
         why = f"{client.title} has memlane as a plugin as well, so every hook runs twice"
-        yield Problem(connected[0], f"{why}; run `memlane disconnect {client.name}`")
+        yield Problem(connected[0], f"{why}; run `memlane connect {client.name} --remove`")
     if len(connected) > 1:
         why = f"{client.title} is connected for the user and for the project"
-        yield Problem(connected[1], f"{why}; run `memlane disconnect {client.name} --project`")
+        yield Problem(connected[1], f"{why}; run `memlane connect {client.name} --remove --project`")
 
 
 def _has_plugin(client: Client, machine: Machine) -> bool:

@@ -16,7 +16,7 @@ from memlane.surfaces.clients import jsonc, toml
 from memlane.surfaces.clients.jsonc import Damaged, Key, value_at
 from memlane.surfaces.clients.table import SERVER, Client
 
-PLUGIN_MARK = "// Written by `memlane connect opencode`; `memlane disconnect opencode` removes it."
+PLUGIN_MARK = "// Written by `memlane connect opencode`; `memlane connect opencode --remove` removes it."
 _HOOKS = ("hooks",)  # where every client with JSON hooks keeps them
 
 

@@ -13,28 +13,26 @@ from typing import Any
 from memlane.core.errors import MemlaneError, Refused
 
 # A command and its options, without its last word, which takes the place of {}. The first tool that there is counts.
+# Where a command means something else without an id, there are two keys.
 CALLS: dict[str, tuple[str, ...]] = {
     "add": ("remember",),
     "append": ('append_memory(filename="{}", content=…)',),
     "get": ('read_memory(filename="{}")',),
     "list": ("list_memories",),
     "list --lane": ('list_memories(lane="{}")',),
-    "restore": ('restore_memory(id="{}")',),
+    "restore": ("list_memories(deleted=true)",),
+    "restore ID": ('restore_memory(id="{}")',),
+    "review --only similar": ("suggest_memory_merges",),
     "rm": ('delete_memory(filename="{}")',),
     "search": ("search_memories",),
     "stats": ("get_memory_stats",),
-    "suggest-merges": ("suggest_memory_merges",),
     "topics search --archive": ("search_memories(query=…, archived=true)",),
-    "trash": ("list_memories(deleted=true)",),
     "update": ('update_memory(filename="{}", content=…)',),
     "vault candidates": ("vault_find_consolidation_candidates", "suggest_memory_merges(filter_type=null)"),
     "vault proposals": ("vault_propose_deletions", 'list_memories(lane="vault")'),
 }
 # What a person decides, or does to the whole bank. Every other command that a message names must be above.
-TERMINAL = frozenset(
-    {"audit", "doctor", "edit", "export", "forget", "fresh", "history", "init", "log", "problems", "prune", "stale"}
-    | {"topics", "trust", "undo", "upkeep", "validate"}
-)
+TERMINAL = frozenset({"doctor", "edit", "export", "forget", "history", "init", "review", "topics", "trust", "undo"})
 _COMMAND = re.compile(r"`memlane ([^`]+)`")
 _AS_A_NOTE = "`remember(text=…)`, without tier and topic_id, keeps it as a note."
 _WAYS_OUT = dict.fromkeys(("noise", "log_tier", "too_long", "full", "duplicate", "SECURITY_VIOLATION"), _AS_A_NOTE)
@@ -61,8 +59,9 @@ def in_remarks(result: Any, tools: Collection[str]) -> Any:
 
 
 def _call(command: str, tools: Collection[str]) -> str:
-    words = command.split()
-    for key, last in ((command, ""), (" ".join(words[:-1]), words[-1])):
+    *words, last_word = command.split()
+    head = " ".join(words)
+    for key, last in ((command, ""), (f"{head} ID", last_word), (head, last_word)):
         calls = CALLS.get(key, ())
         if call := next((call for call in calls if call.partition("(")[0] in tools), ""):
             return f"`{call.format(last.replace('notes:', 'memory:', 1) or '…')}`"

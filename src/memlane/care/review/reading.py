@@ -1,4 +1,4 @@
-"""What upkeep reads of a bank, and the items that its plan is made of."""
+"""What a review reads of a bank, and the items that its plan is made of."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Item(Step):
 
 @dataclass
 class Reading:
-    """The bank while a plan is made. Each part is read once, and only when a kind of upkeep asks for it."""
+    """The bank while a plan is made. Each part is read once, and only when a kind of review asks for it."""
 
     bank: Bank
     folder: str | None
@@ -120,10 +120,8 @@ class Reading:
     def completed(self, item: Item, kind: str) -> Item:
         """The item with its kind and its command line, and no secret in it."""
         command = ""
-        if kind == "drifted":
-            command = self.command("fresh", item.id)
-        elif shown(item.id) == item.id:
-            command = self.command("upkeep", "--apply" if item.safe else "--show", "--only", kind, item.id)
+        if shown(item.id) == item.id:
+            command = self.command("review", "--apply" if item.safe else "--show", "--only", kind, item.id)
         reason, title = redacted(item.reason), redacted(item.title)
         return replace(item, kind=kind, reason=reason, title=title, command=command)
 

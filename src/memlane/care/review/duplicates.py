@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
-from memlane.care.upkeep.reading import DELETE, LOOK, Item, Reading, by_age, changed_at, own_text
+from memlane.care.review.reading import DELETE, LOOK, Item, Reading, by_age, changed_at, own_text
 from memlane.core.model import Memory
 from memlane.gate.likeness import tokens
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from memlane.care import ages
 from memlane.care.inventory import places, walk
 from memlane.care.links import to_no_file, to_no_memory
-from memlane.care.upkeep.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
+from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
 from memlane.core.dates import utc_now
 from memlane.core.model import Memory
 from memlane.disk import anchors
@@ -69,10 +69,10 @@ def drifted(reading: Reading) -> Iterator[Item]:
     from memlane.care.fresh.verdicts import FRESH
 
     if not os.path.exists(os.path.join(reading.bank.root, anchors.NAME)):
-        return  # nothing was compared with the code yet: `memlane fresh` begins with it
+        return  # nothing was compared with the code yet: `memlane review --only drifted --show` begins with it
     for verdict in reading.bank.fresh():
         if verdict.verdict != FRESH and verdict.id in reading.by_id:
-            options = (("fresh", "--accept", verdict.id), ("edit", verdict.id))
+            options = (("review", "--accept", verdict.id), ("edit", verdict.id))
             yield reading.item(reading.by_id[verdict.id], f"{verdict.verdict}: {verdict.why}", *options)
 
 
@@ -92,7 +92,7 @@ def registers(reading: Reading) -> Iterator[Item]:
         if memory.lane == "vault" and memory.fields["tier"] == "register" and not memory.fields["topic_id"]:
             reason = "is a register without a topic: no update finds it, no prompt shows it"
             assign = ("update", memory.id, "--field", "topic_id=KEY")
-            yield reading.item(memory, reason, assign, ("promote", memory.id))
+            yield reading.item(memory, reason, assign, ("vault", "promote", memory.id))
 
 
 def empty(reading: Reading) -> Iterator[Item]:

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 
 from memlane.care import prune
 from memlane.care.inventory import Progress, unseen
-from memlane.care.upkeep import single
-from memlane.care.upkeep.duplicates import duplicates
-from memlane.care.upkeep.reading import Item, Reading
-from memlane.care.upkeep.superseded import superseded
+from memlane.care.review import single
+from memlane.care.review.duplicates import duplicates
+from memlane.care.review.reading import Item, Reading
+from memlane.care.review.superseded import superseded
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.model import Memory, Plan, Step
 from memlane.core.text import first_line
@@ -75,7 +75,7 @@ def plan(
     Changes nothing. Raises InvalidInput, and NotFound for an item that is not on the list.
     """
     if not KINDS.keys() >= set(only):
-        raise InvalidInput("There is no such kind of upkeep.", hint=f"Use some of: {', '.join(KINDS)}.")
+        raise InvalidInput("There is no such kind of review.", hint=f"Use some of: {', '.join(KINDS)}.")
     reading = Reading(bank, folder, tuple(lanes or NAMES), progress)
     steps: list[Item] = []
     settled: set[str] = set()  # no memory is changed twice, and what goes anyway needs no look
@@ -100,7 +100,7 @@ def _selected(steps: list[Item], items: Sequence[str]) -> tuple[Item, ...]:
     ids = {item.id for item in steps}
     for name in items:
         if not (name in ids or (name.isdecimal() and 0 < int(name) <= len(steps))):
-            raise NotFound(f"There is nothing to do about {shown(name)}.", hint="`memlane upkeep` lists what there is.")
+            raise NotFound(f"There is nothing to do about {shown(name)}.", hint="`memlane review` lists what there is.")
     return tuple(item for number, item in enumerate(steps, 1) if item.id in items or str(number) in items)
 
 
@@ -117,7 +117,7 @@ def apply(bank: Bank, proposed: Plan) -> Plan:
     remarks = [f"{item.id}: is no longer as the plan saw it" for item in safe if _key(item) not in now]
     due = [item for item in safe if _key(item) in now]
     done: list[Step] = []
-    with recording(bank, "upkeep") as journal:
+    with recording(bank, "review") as journal:
         if rules := [item for item in due if item.kind == "prune"]:
             along = [Step(id, item.action, "") for item in rules for id in item.along]
             gone = {step.id for step in prune.apply(bank, Plan((*rules, *along))).steps}

@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from memlane.care.upkeep.duplicates import ALIKE_SHORT, FEW
-from memlane.care.upkeep.reading import ARCHIVE, LOOK, Item, Reading, by_age, changed_at, is_newer
+from memlane.care.review.duplicates import ALIKE_SHORT, FEW
+from memlane.care.review.reading import ARCHIVE, LOOK, Item, Reading, by_age, changed_at, is_newer
 from memlane.core.model import Memory
 
 RELATED = 0.3  # of the words of the smaller text, for two texts of one title to be about the same

@@ -1,4 +1,4 @@
-"""`memlane upkeep`: one plan over the whole bank; what is shown is what is done, and a person decides the rest."""
+"""`memlane review`: one plan over the whole bank; what is shown is what is done, and a person decides the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commands import CANARY, Run
 from conftest import tree
 from memlane import Bank
-from memlane.care.upkeep import KINDS, Item
+from memlane.care.review import KINDS, Item
 from rotten import entries, note, plant, register, state
 from samples import draft, words
 
@@ -46,7 +46,7 @@ def rotten(bank: Bank) -> Bank:
 
 def rows(bank: Bank, **chosen: Any) -> list[tuple[str, str, str, str]]:
     """Kind, action, id and what else it speaks of."""
-    steps = [step for step in bank.upkeep(**chosen).steps if isinstance(step, Item)]
+    steps = [step for step in bank.review(**chosen).steps if isinstance(step, Item)]
     return [(step.kind, step.action, step.id, " ".join(step.others)) for step in steps]
 
 
@@ -66,22 +66,22 @@ def test_a_note_that_has_a_name_is_no_empty_one(run: Run, bank: Bank) -> None:
     (bank.root / "tags.db.md").write_text("---\ntags: [db]\n---\n")
     note(bank, "linked", "\n")
     note(bank, "links", "See [[memory:linked]].\n")
-    plan = bank.upkeep(only=["empty"])
+    plan = bank.review(only=["empty"])
     assert (plan.steps, plan.remarks) == ((), ("notes with a name and no text: 3, such as notes:linked",))
 
 
 def test_many_remarks_are_counted(run: Run, bank: Bank) -> None:
     note(bank, "images", "".join(f"[[images/{number}.png]]\n" for number in range(8)))
-    assert run("upkeep", "--only", "link").err.splitlines()[-2:] == [
+    assert run("review", "--only", "link").err.splitlines()[-2:] == [
         "and 3 more notes: --json shows all",
         "nothing to do",
     ]
-    assert len(run("upkeep", "--json").json["remarks"]) == 8
+    assert len(run("review", "--json").json["remarks"]) == 8
 
 
 def test_rot_of_every_kind_is_found(rotten: Bank) -> None:
     assert rows(rotten) == PLANTED
-    assert rotten.upkeep().remarks == ("notes:orphan links to src/gone.py, a file that is not there",)
+    assert rotten.review().remarks == ("notes:orphan links to src/gone.py, a file that is not there",)
 
 
 def test_records_beyond_the_retention_are_found_when_it_is_switched_on(rotten: Bank) -> None:
@@ -103,7 +103,7 @@ def test_a_sound_bank_needs_nothing(run: Run, bank: Bank) -> None:
     for name in ("notes", "vault", "topics", "records", "layers"):
         for number in range(3):
             bank.lane(name).put(draft(name, number, words(f"{name} {number}")))
-    shown = run("upkeep", "--check")
+    shown = run("review", "--check")
     assert (shown.code, shown.out, shown.err) == (0, "", "nothing to do\n")
 
 
@@ -190,9 +190,9 @@ def test_archived_notes_are_left_in_peace(bank: Bank) -> None:
 
 def test_a_plan_changes_nothing_and_is_always_the_same(run: Run, rotten: Bank, tmp_path: Path) -> None:
     before = tree(tmp_path)
-    first = run("upkeep", "--json")
-    assert run("upkeep", "--json").out == first.out
-    assert run("upkeep", "--show").code == 0
+    first = run("review", "--json")
+    assert run("review", "--json").out == first.out
+    assert run("review", "--show").code == 0
     assert tree(tmp_path) == before
     assert first.json["applied"] is False
     assert set(first.json["steps"][0]) == {
@@ -201,7 +201,7 @@ def test_a_plan_changes_nothing_and_is_always_the_same(run: Run, rotten: Bank, t
 
 
 def test_every_command_that_is_shown_works(run: Run, rotten: Bank) -> None:
-    for step in run("upkeep", "--json").json["steps"]:
+    for step in run("review", "--json").json["steps"]:
         done = run(*shlex.split(step["command"])[1:], "--json")
         assert done.code == 0, (step["command"], done.err)
         if step["safe"]:
@@ -212,12 +212,12 @@ def test_every_command_that_is_shown_works(run: Run, rotten: Bank) -> None:
 
 
 def test_a_command_names_the_bank_it_was_asked_about(run: Run, rotten: Bank, tmp_path: Path) -> None:
-    [step] = run("--bank", tmp_path, "upkeep", "--only", "empty", "--json").json["steps"]
-    assert step["command"] == f"memlane --bank {tmp_path} upkeep --apply --only empty notes:empty"
+    [step] = run("--bank", tmp_path, "review", "--only", "empty", "--json").json["steps"]
+    assert step["command"] == f"memlane --bank {tmp_path} review --apply --only empty notes:empty"
 
 
 def test_both_sides_are_shown(run: Run, rotten: Bank) -> None:
-    shown = run("upkeep", "--show", "--only", "superseded", "notes:port")
+    shown = run("review", "--show", "--only", "superseded", "notes:port")
     assert "== notes:port\t2025-01-10T10:00:00Z" in shown.out
     assert "This contradicts [[memory:port]]: the proxy is gone." in shown.out
     assert shown.err.splitlines()[0] == "next: memlane rm notes:port"
@@ -228,25 +228,25 @@ def test_the_plan_is_narrowed_by_kind_lane_id_and_number(run: Run, rotten: Bank)
     assert rows(rotten, lanes=["topics"]) == [PLANTED[1], PLANTED[2], PLANTED[6]]
     assert rows(rotten, items=["notes:port"]) == [PLANTED[9]]
     assert rows(rotten, items=["2", "17"]) == [PLANTED[1], PLANTED[16]]
-    assert run("upkeep", "--only", "everything").code == 2
-    assert run("upkeep", "99").code == 3
-    assert run("upkeep", "--apply", "--check").code == 2
+    assert run("review", "--only", "everything").code == 2
+    assert run("review", "99").code == 3
+    assert run("review", "--apply", "--check").code == 2
 
 
 def test_a_script_can_ask_whether_there_is_something_to_do(run: Run, rotten: Bank) -> None:
-    assert run("upkeep").code == 0
-    assert run("upkeep", "--check").code == 6
-    assert run("upkeep", "--check", "--only", "retention").code == 0
+    assert run("review").code == 0
+    assert run("review", "--check").code == 6
+    assert run("review", "--check", "--only", "retention").code == 0
 
 
 def test_the_help_names_all_kinds(run: Run) -> None:
-    assert f"Kinds: {', '.join(KINDS)}." in " ".join(run("upkeep", "--help").out.split())
+    assert f"Kinds: {', '.join(KINDS)}." in " ".join(run("review", "--help").out.split())
 
 
 def test_a_secret_is_not_echoed(run: Run, bank: Bank) -> None:
     for name in ("a", "b"):
         note(bank, name, f"# key {CANARY}\nThe text of both is the same {CANARY}.\n")
-    shown = run("upkeep"), run("upkeep", "--json")
+    shown = run("review"), run("review", "--json")
     assert [CANARY in result.out + result.err for result in shown] == [False, False]
 
 
@@ -254,26 +254,26 @@ def test_a_secret_is_not_echoed(run: Run, bank: Bank) -> None:
 
 
 def test_only_what_needs_no_decision_is_applied(run: Run, rotten: Bank) -> None:
-    done = run("upkeep", "--apply", "--json").json
+    done = run("review", "--apply", "--json").json
     assert [(step["kind"], step["action"], step["id"]) for step in done["steps"]] == [
         row[:3] for row in PLANTED if row[1] != "look at"
     ]
     left = [row for row in PLANTED if row[1] == "look at"]
     assert rows(rotten) == left
-    assert run("upkeep", "--apply", "--json").json["steps"] == []
+    assert run("review", "--apply", "--json").json["steps"] == []
     assert rotten.get("notes:plan-a").status == "archived"
     assert rotten.get("notes:port").text == "The staging server answers on port 8443 behind the proxy.\n"
 
 
 def test_what_needs_a_decision_is_not_applied_by_name_either(run: Run, rotten: Bank) -> None:
     before = state(rotten)
-    done = run("upkeep", "--apply", "notes:deploy", "--json")
+    done = run("review", "--apply", "notes:deploy", "--json")
     assert (done.code, done.json["steps"]) == (0, [])
     assert state(rotten) == before
 
 
 def test_what_has_changed_since_the_plan_is_judged_again(rotten: Bank) -> None:
-    plan = rotten.upkeep(only=["duplicate", "empty"])
+    plan = rotten.review(only=["duplicate", "empty"])
     note(rotten, "port-2", "Another server answers on port 9443.\n")
     note(rotten, "empty", "It has a text by now.\n")
     done = rotten.apply(plan)
@@ -297,7 +297,7 @@ def test_an_open_index_follows(bank: Bank) -> None:
     note(bank, "port", "The staging server answers on port 8443.\n")
     note(bank, "port-2", "The staging server answers on port 8443.\n")
     assert len(bank.search("staging")) == 2
-    bank.apply(bank.upkeep())
+    bank.apply(bank.review())
     assert [hit.memory.id for hit in bank.search("staging")] == ["notes:port"]
     bank.undo()
     assert len(bank.search("staging")) == 2
@@ -333,7 +333,7 @@ def test_what_is_applied_to_any_bank_is_undone(
     reviews: int,
     records: int,
 ) -> None:
-    """Random bank, upkeep --apply, undo: every file as it was, every record of the vault, nothing held back."""
+    """Random bank, review --apply, undo: every file as it was, every record of the vault, nothing held back."""
     folder = tmp_path_factory.mktemp("bank")
     Bank.init(folder)
     bank = Bank.open(folder, capture__keep_count=2)
@@ -363,10 +363,37 @@ def test_what_is_applied_to_any_bank_is_undone(
             f"this was said {number} times", subject="s", keywords=["k"], occurred_at=f"2025-01-0{number + 1}T00:00:00Z"
         )
     before, history = state(bank), bank.vault.path.read_bytes() if lines else b""
-    done = bank.apply(bank.upkeep())
-    assert [step for step in bank.upkeep().steps if isinstance(step, Item) and step.safe] == []
+    done = bank.apply(bank.review())
+    assert [step for step in bank.review().steps if isinstance(step, Item) and step.safe] == []
     if done.steps:
         undone = bank.undo()
         assert undone.conflicts == ()
     assert state(bank) == before
     assert not lines or bank.vault.path.read_bytes().startswith(history)
+
+
+def test_similar_memories_are_listed_when_asked_for(run: Run, bank: Bank) -> None:
+    for number in (1, 2):
+        bank.add(f"The staging server answers on port 8443, says Ann ({number}).", type="fact")
+    [cluster] = run("review", "--only", "similar", "--threshold", "0.7", "--json").json
+    assert len(cluster["memories"]) == 2
+    assert run("review", "--only", "similar", "--type", "plan", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--accept"],
+        ["--accept", "--all", "notes:a"],
+        ["--accept", "notes:a", "--apply"],
+        ["--all"],
+        ["--only", "link", "--all"],
+        ["--only", "stale", "--all", "notes:a"],
+        ["--only", "drifted", "--all", "--lane", "notes"],
+        ["--only", "similar", "--only", "link"],
+        ["--only", "similar", "--apply"],
+        ["--threshold", "0.5"],
+    ],
+)
+def test_what_does_not_go_together_is_a_usage_error(run: Run, bank: Bank, options: list[str]) -> None:
+    assert run("review", *options).code == 2
