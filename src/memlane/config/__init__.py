@@ -18,9 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from memlane.config import trust
+from memlane.config.places import absolute as absolute
+from memlane.config.places import expanded as expanded
+from memlane.config.places import forgotten_texts as forgotten_texts
+from memlane.config.places import home as home
+from memlane.config.places import mcp_token as mcp_token
+from memlane.config.places import user_bank as user_bank
+from memlane.config.places import user_file as user_file
+from memlane.config.places import user_state as user_state
+from memlane.config.places import variables as variables
+from memlane.config.places import written as written
 from memlane.core.errors import ConfigError, NotEnabled, NotTrusted, StorageError
 from memlane.core.toml import load_toml
 from memlane.disk import files
@@ -28,14 +38,9 @@ from memlane.gate import shown
 from memlane.lanes import LANES, NAMES
 from memlane.lanes.topics import base
 
-if TYPE_CHECKING:
-    from memlane.disk.forgotten import ForgottenTexts
-    from memlane.disk.written import Written
-
 PROJECT_FILE = "memlane.toml"
 SEED_FILE = "config.toml"  # seed 003's name for it; read where it has a [memory] table
 FOLDER = ".memories"
-USER_FOLDER = "mcp-markdown-ragdocs/memories"  # seed 003's user store, under the user's data folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,7 @@ class Config:
 
     def resolve(self, path: str) -> Path:
         """A configured path: `~` is the home folder, and a relative path starts at the project's folder."""
-        return (self.project or _absolute(".")) / _expanded(path)
+        return (self.project or absolute(".")) / expanded(path)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -256,7 +261,7 @@ def require_enabled(config: Config) -> None:
         where = f" in {config.file}" if config.file else " here: no memlane.toml was found"
         if not config.file:
             foreign = (
-                trust.owner_problem(path, path.parent, path.parent / FOLDER) for path in _candidates(_absolute("."))
+                trust.owner_problem(path, path.parent, path.parent / FOLDER) for path in _candidates(absolute("."))
             )
             where += next((f"; {problem}" for problem in foreign if problem), "")
         raise NotEnabled(f"Memory system is not enabled{where}", hint="Run `memlane init` in your project's folder.")
@@ -337,7 +342,7 @@ def find_project(folder: str | Path | None = None) -> Path | None:
     The folder is by default that of MEMLANE_BANK, else the current one. Raises ConfigError for one that does not exist.
     """
     named = folder or os.environ.get("MEMLANE_BANK")
-    start = _absolute(named or ".")
+    start = absolute(named or ".")
     if named and not os.path.isdir(start):
         raise ConfigError("There is no such folder to look for a bank in.", hint="Check --bank or MEMLANE_BANK.")
     return next((path for path in _candidates(start) if not _owner_problem(path)), None)
@@ -519,90 +524,6 @@ def _profile(values: dict[str, Any]) -> Profile:
     return Profile(**{**values, "scopes": tuple(values.get("scopes", Profile().scopes))})
 
 
-# -- places on this machine, and variables that are no settings
-
-
-def home() -> Path:
-    """The user's home folder. Raises ConfigError where there is none; so do `user_bank` and `user_state`."""
-    return _expanded("~")
-
-
-def user_bank() -> Path:
-    """The user's own bank, for all projects without one."""
-    return _own_folder("XDG_DATA_HOME", "~/.local/share") / USER_FOLDER
-
-
-def user_state() -> Path:
-    """Where memlane keeps what belongs to this machine: backups of changed configurations, logs."""
-    return _own_folder("XDG_STATE_HOME", "~/.local/state") / "memlane"
-
-
-def forgotten_texts(bank: Path) -> ForgottenTexts:
-    """What was forgotten of a bank: a file in `user_state`, named after the bank's real path."""
-    from hashlib import sha256
-
-    from memlane.disk.forgotten import FOLDER, ForgottenTexts
-
-    place = os.path.realpath(bank)
-    try:
-        folder = user_state() / FOLDER
-    except ConfigError:
-        return ForgottenTexts()
-    return ForgottenTexts(folder / f"{sha256(os.fsencode(place)).hexdigest()[:32]}.jsonl", bank=place)
-
-
-def written() -> Written | None:
-    """Which memories were written here: in `user_state`. None without a home folder."""
-    from memlane.disk.written import FOLDER, Written
-
-    try:
-        return Written(user_state() / FOLDER)
-    except ConfigError:
-        return None
-
-
 def trusts_everyone(config: Config) -> bool:
     """Whether the user takes what anybody commits to this project for reviewed."""
     return config.file is not None and trust.trusts_everyone(user_state(), config.file)
-
-
-def user_file() -> Path | None:
-    """The user's own configuration; None when there is no home folder to look in."""
-    try:
-        return _own_folder("XDG_CONFIG_HOME", "~/.config") / "memlane" / "config.toml"
-    except ConfigError:
-        return None
-
-
-def mcp_token() -> str | None:
-    """The token that clients of the MCP server must send; never in a file, since a project may share its files."""
-    return os.environ.get("MEMLANE_MCP_TOKEN") or None
-
-
-def variables(*names: str) -> dict[str, str]:
-    """Those of these environment variables that are set and not empty."""
-    return {name: os.environ[name] for name in names if os.environ.get(name)}
-
-
-def _own_folder(variable: str, otherwise: str) -> Path:
-    """A folder of the user's by the XDG rules. They ignore a relative path, which would be in somebody's project."""
-    given = os.environ.get(variable, "")
-    return Path(given) if os.path.isabs(given) else _expanded(otherwise)
-
-
-def _expanded(path: str | Path) -> Path:
-    """A path with `~` as the home folder, which must not depend on the current one. Raises ConfigError."""
-    try:
-        found = Path(path).expanduser()
-    except RuntimeError:
-        found = None
-    if found is None or (os.fspath(path).startswith("~") and not found.is_absolute()):
-        raise ConfigError("There is no home folder for '~'.", hint="Set HOME, or write the path out.")
-    return found
-
-
-def _absolute(path: str | Path) -> Path:
-    try:
-        return _expanded(path).absolute()
-    except FileNotFoundError:
-        raise ConfigError("The current folder is gone.", hint="Change to a folder that exists.") from None

@@ -172,21 +172,7 @@ class NoteLane:
     @_answers
     def stats(self) -> dict[str, Any]:
         """How many notes there are, how large, and how often each tag and type occurs."""
-        size = 0
-        tags: Counter[str] = Counter()
-        types: Counter[str] = Counter()
-        for memory in scan(self):
-            if isinstance(memory, Memory):
-                size += files.size_of(memory.file)
-                tags.update(memory.tags)
-                types[memory.type or TYPES[0]] += 1
-        return {
-            "count": types.total(),
-            "total_size": human_size(size),
-            "tags": dict(tags.most_common()),
-            "types": dict(types.most_common()),
-            "memory_path": os.fspath(self.root),
-        }
+        return _stats(self)
 
     get_memory_stats = stats
 
@@ -513,3 +499,21 @@ def _front_value(value: Any) -> Any:
 
 def _remark(remarks: tuple[str, ...]) -> dict[str, str]:
     return {"remark": "; ".join(remarks)} if remarks else {}
+
+
+def _stats(lane: NoteLane) -> dict[str, Any]:
+    size = 0
+    tags: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for memory in scan(lane):
+        if isinstance(memory, Memory):
+            size += files.size_of(memory.file)
+            tags.update(memory.tags)
+            types[memory.type or TYPES[0]] += 1
+    return {
+        "count": types.total(),
+        "total_size": human_size(size),
+        "tags": dict(tags.most_common()),
+        "types": dict(types.most_common()),
+        "memory_path": os.fspath(lane.root),
+    }

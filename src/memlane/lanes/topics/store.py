@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,15 +29,16 @@ from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import estimate, newline_of
 from memlane.disk import files, trash
 from memlane.disk.tombstones import Tombstones
-from memlane.lanes import Memories, from_files, known, may_show, read_file, readable
+from memlane.lanes import Memories, from_files, known, read_file, readable
 from memlane.lanes.topics import archive, base, drafts, ids, index_page, pages, usage
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.checks import CHECKS
 from memlane.lanes.topics.checks import SecurityViolation as SecurityViolation
 from memlane.lanes.topics.drafts import FIELDS, memory_of
 from memlane.lanes.topics.entries import Document, Entry
+from memlane.lanes.topics.finding import best, overview
 from memlane.lanes.topics.pages import RESERVED, Folder
-from memlane.lanes.topics.search import TRIED, Embedding, Hit, embedded, hits_for, needed, parse
+from memlane.lanes.topics.search import TRIED, Embedding, embedded
 
 if TYPE_CHECKING:
     from memlane.lanes.topics.answers import TopicAnswers
@@ -139,7 +140,7 @@ class TopicLane:
         `scope` (a topic/subtopic), `since`, `until`, and `archived`, which is another name for `include_archive`.
         """
         filters["archived"] = filters.get("archived") or include_archive
-        return self._best(query, lambda hit: (-hit.score, -hit.day, *hit.place), limit, filters)
+        return best(self, query, lambda hit: (-hit.score, -hit.day, *hit.place), limit, filters)
 
     def load(self, topic: str) -> list[Entry]:
         """The entries of `topic/subtopic`, in the order of the file; [] when there is none. Counts the access.
@@ -166,15 +167,7 @@ class TopicLane:
 
     def topics(self) -> list[dict[str, Any]]:
         """Every `topic/subtopic` with the number of its entries and the date of the newest. Writes nothing."""
-        found = []
-        for path in self.folder.topic_files():
-            if isinstance(path, str):
-                entries = ids.identified(self.folder, path)
-                shown = entries if isinstance(entries, tuple) else ()
-                dates = [entry.date for entry in shown if not self.tombstones.held(memory_of(entry))]
-                name = "/".join(self.folder.named(path))
-                found.append({"topic": name, "entries": len(dates), "newest": max(dates, default=None)})
-        return found
+        return list(overview(self))
 
     def embed(self, query: str, *, limit: int = 3, max_tokens: int = MAX_TOKENS) -> Embedding:
         """The two or three most relevant entries for a prompt, whole and with their source, within `max_tokens`.
@@ -187,35 +180,7 @@ class TopicLane:
     def relevant(self, query: str, limit: int) -> list[Entry]:
         """The entries that a prompt should have, in the order in which `embed` takes them."""
         query = _PLACEHOLDER.sub(r"\1", query) if isinstance(query, str) else query
-        return self._best(query, lambda hit: (-hit.named, -hit.weight, -hit.day, *hit.place), limit, {})
-
-    def _best(
-        self, query: str, order: Callable[[Hit], tuple[Any, ...]], limit: int, filters: Mapping[str, Any]
-    ) -> list[Entry]:
-        """The first entries that a query finds, as they stand in their files; equals in the order of their file."""
-        parsed = parse(query)
-        fits = may_show(self.tombstones, filters)
-        stats = usage.read(self.folder.at(usage.STATS))
-        today = self.clock().astimezone(UTC).date()
-        for memories in (self.memories, from_files(self)):
-            hits = sorted(hits_for(parsed, memories(fits, needed(parsed)), today, stats), key=order)
-            last = order(hits[min(limit, len(hits)) - 1]) if hits and limit > 0 else ()
-            best = [hit for hit in hits if order(hit) <= last]
-            read = {path: self._entries(path) for path in dict.fromkeys(hit.memory.file for hit in best)}
-            in_files = {entry.id: (place, entry) for entries in read.values() for place, entry in enumerate(entries)}
-            placed = [(hit, in_files.get(hit.memory.id)) for hit in best]
-            if all(place for _, place in placed):  # else the files have changed meanwhile
-                break
-        there = [(hit, *place) for hit, place in placed if place]
-        there.sort(key=lambda row: (order(row[0]), row[1]))
-        return [replace(entry, score=hit.score) for hit, _, entry in there[: max(limit, 0)]]
-
-    def _entries(self, path: str) -> Sequence[Entry]:
-        """The entries of a topic file or of an archive, each with its id."""
-        if archive.is_archive(self.folder, path):
-            return ids.archived(self.folder, path)
-        entries = ids.identified(self.folder, path)
-        return entries if isinstance(entries, tuple) else ()
+        return best(self, query, lambda hit: (-hit.named, -hit.weight, -hit.day, *hit.place), limit, {})
 
     def reindex(self) -> None:
         """Write index.md anew from the files; descriptions that people wrote stay. Raises StorageError."""

@@ -76,9 +76,8 @@ class MemoryVault:
         home: Path | None = None,
         by_meaning: bool = False,
     ) -> None:
-        """`home` is the bank's folder: a link in the vault's place that leads out of it is not followed.
-
-        With `by_meaning`, as in a bank, a near-duplicate that carries another value is stored: see `checks`.
+        """`home` is the bank's folder: a link in the vault's place that leads out of it is not followed. With
+        `by_meaning`, as in a bank, a near-duplicate that carries another value is stored: see `checks`.
         """
         self.root = self.path = Path(path).absolute()
         files.take_root(self.path.parent, chosen=False)
@@ -262,9 +261,9 @@ class MemoryVault:
             return stats(state, self.max_active)
 
     def compact(self) -> dict[str, int]:
-        """Rewrite the file with the latest active versions only, by category and age. Not reversible.
+        """Rewrite the file with the latest active versions only, by category and age: there is no way back.
 
-        Others may write meanwhile; nothing of theirs is lost. Malformed lines go to `<file>.rejected`.
+        What others write meanwhile is kept. Malformed lines go to `<file>.rejected`.
         """
         before, after = self.log.compact()
         return {"lines_before": before, "lines_after": after, "lines_removed": before - after}
@@ -314,11 +313,7 @@ class MemoryVault:
         try:
             with self.log.reading() as state:
                 active = list(state.active.values())
-                odd = ((state.numbers.get(record.id), _oddity(record, self.scopes)) for record in active)
-                problems = [*state.problems, *((line, why) for line, why in odd if line and why)]
-                problems.sort(key=lambda problem: problem[0])
-                if state.pending.strip():
-                    problems.append((state.lines + 1, "is torn: the last line is incomplete"))
+                problems = _problems(state, self.scopes)
         except StorageError as error:
             yield Problem(self.path, str(error))
             return
@@ -398,8 +393,8 @@ class MemoryVault:
             given = {"category": lowered(fields["category"]), "source": fields["source"], "tags": list(draft.tags)}
             given["topic_id"] = fields["topic_id"]  # one that it did not have
             values = {name: value for name, value in given.items() if value} | {"extra": {**old.extra, **extra}}
-            text = draft.text.strip()
-            return storable(old.next(text=text, updated_at=self._now(), remarks=draft.remarks, **values))
+            values |= {"text": draft.text.strip(), "updated_at": self._now(), "remarks": draft.remarks}
+            return storable(old.next(**values))
         while (id := os.urandom(6).hex()) in state.latest:
             pass
         return from_draft(
@@ -520,3 +515,13 @@ def _first(records: list[Record], limit: int | None) -> list[Record]:
     if limit is not None and not isinstance(limit, int):
         raise InvalidInput("The limit is not a whole number.", hint="Give a number, or None for all.")
     return records if limit is None else records[: max(limit, 0)]
+
+
+def _problems(state: Known, scopes: Sequence[str]) -> list[tuple[int, str]]:
+    """(line, what is wrong with it) of everything that was read."""
+    odd = ((state.numbers.get(record.id), _oddity(record, scopes)) for record in state.active.values())
+    problems = [*state.problems, *((line, why) for line, why in odd if line and why)]
+    problems.sort(key=lambda problem: problem[0])
+    if state.pending.strip():
+        problems.append((state.lines + 1, "is torn: the last line is incomplete"))
+    return problems

@@ -1,0 +1,230 @@
+"""What a bank has open: its lanes, its index, and its watch over the code that memories speak of."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+
+from memlane import config, gate, lanes
+from memlane.config import Profile
+from memlane.core.dates import utc_now
+from memlane.core.errors import InvalidInput, MemlaneError
+from memlane.core.model import Memory, Problem, Removed
+from memlane.disk import files, replaced, tombstones, written
+from memlane.disk.tombstones import Tombstones
+from memlane.lanes import NAMES, Lane
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+    from memlane.care.fresh.verdicts import Watch
+    from memlane.history.past import Copy
+    from memlane.index.seal import IndexFile
+    from memlane.index.store import Index
+    from memlane.lanes.layers.store import MemoryStore
+    from memlane.lanes.notes.store import NoteLane
+    from memlane.lanes.records.store import RecordLane
+    from memlane.lanes.topics.store import TopicLane
+    from memlane.lanes.vault.store import MemoryVault
+
+L = TypeVar("L")
+_RANKING = ("topics", "records")  # lanes with a search of their own, which ranks what the index has
+
+
+class _LaneNamed(Generic[L]):
+    """An attribute of the bank that is the lane of its name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, bank: Opened, owner: type) -> L:
+        return cast("L", bank.lane(self.name))
+
+
+class Opened:
+    """What a bank has open: its lanes, its index, and its watch over the project's code. Each opens when first used."""
+
+    def __init__(self, settings: config.Config) -> None:
+        config.require_enabled(settings)
+        self.config = settings
+        self.root = settings.root
+        settings.take_root()
+        for folder in filter(None, (settings.project, settings.root)):
+            files.set_read_only(folder, config.distrusted(settings))
+            written.keep(folder, config.written())
+        self._opening = RLock()  # two threads must not open the same thing twice
+        self._lanes: dict[str, Lane] = {}
+        self._index: Index | None = None
+        self.tombstones = Tombstones(settings.root / tombstones.FILE, private=config.forgotten_texts(settings.root))
+        self.replaced = replaced.Replaced(settings.root / replaced.FILE)
+        self._copy: Copy | None = None  # of a bank of the past
+        self.left_out: tuple[Problem, ...] = ()  # the files of its commit that it does not have
+        self._watch: Watch | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything. A closed bank opens its lanes again when it is used."""
+        self._lanes.clear()
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        if self._copy is not None:
+            self._copy.remove()
+
+    def __repr__(self) -> str:
+        return f"Bank({os.fspath(self.root)!r})"
+
+    # -- lanes
+
+    notes: _LaneNamed[NoteLane] = _LaneNamed()
+    vault: _LaneNamed[MemoryVault] = _LaneNamed()
+    topics: _LaneNamed[TopicLane] = _LaneNamed()
+    records: _LaneNamed[RecordLane] = _LaneNamed()
+    layers: _LaneNamed[MemoryStore] = _LaneNamed()
+
+    def lane(self, name: str) -> Lane:
+        """The lane of this name, opened when it is first asked for."""
+        with self._opening:
+            if name not in self._lanes:
+                if name not in NAMES:
+                    raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
+                lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
+                self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
+            return self._lanes[name]
+
+    @property
+    def guard(self) -> gate.Guard:
+        """How the checks behave that guard every lane."""
+        words = {name: self.config[f"gate.{name}"] for name in ("secrets", "characters", "email", "phone")}
+        return gate.Guard(**words, allow=self.config.allow)
+
+    @property
+    def profile(self) -> Profile:
+        """What prompt blocks show: the [profile] table, or the YAML file that it names."""
+        return config.profile(self.config)
+
+    def _options(self, name: str) -> dict[str, Any]:
+        own: dict[str, Any] = lanes.lane_class(name).options(self.config)
+        if name in _RANKING:
+            from memlane.recall.listing import memories
+
+            own["memories"] = partial(memories, cast("Bank", self), name)
+        return {"guard": self.guard, "tombstones": self.tombstones, **own}
+
+    def memories(self, lane: str | None = None) -> Iterator[Memory]:
+        """Every memory, lane by lane, in the order of the files; not those that are held back."""
+        looked = self.tombstones.any()  # once: most banks have none
+        for name in (lane,) if lane else NAMES:
+            for item in lanes.scan(self.lane(name)):
+                if isinstance(item, Memory) and not (looked and self.tombstones.held(item)):
+                    yield item
+
+    def held(self, memory: Memory) -> str | None:
+        """Why a memory is held back: it was deleted or forgotten, and came back by git or by hand. None nearly always.
+
+        It is in no list, search or prompt until somebody says what is wanted.
+        """
+        return self.tombstones.why(memory, gate.shown(memory.id))
+
+    def removed(self) -> builtins.list[Removed]:
+        """What `restore` can bring back, the latest deletion first."""
+        found = [removed for name in NAMES for removed in self.lane(name).removed()]
+        return sorted(found, key=lambda removed: removed.removed_at, reverse=True)
+
+    # -- the index
+
+    def wrote(self, lane: str, path: str) -> None:
+        """Tell the index of a file that one of a lane's own verbs has written or removed. Never fails a write.
+
+        The bank's verbs do it by themselves. Nobody has to: what the index was not told of, it finds by comparing all
+        files with what it knows, which takes time in a large bank. An index that is not open looks when it is opened.
+        """
+        if self._index is not None:
+            self._index.note(self.lane(lane), path)
+
+    def _indexed(self, memory: Memory) -> Memory:
+        self.wrote(memory.lane, memory.file)
+        return memory
+
+    def _look_again(self) -> None:
+        """Let an open index know of many writes at once."""
+        if self._index is not None:
+            self._index.ask(lambda: None, force=True)
+
+    @property
+    def index(self) -> Index:
+        """The bank's index, opened when it is first needed. Deleting `indices/` loses nothing."""
+        with self._opening:
+            if self._index is None:
+                from memlane.index.store import Index
+
+                self._index = Index(self.index_file, self.present, self.config["search.encoder"])
+            return self._index
+
+    @property
+    def index_file(self) -> IndexFile:
+        """Where the index is, and what in the user's state folder says that it was made here.
+
+        The index of the past, and of a project that is not trusted, is kept in memory.
+        """
+        from memlane.index.seal import IndexFile
+
+        try:
+            state = None if self._copy or self.config.distrust else config.user_state()
+        except MemlaneError:  # there is no home folder
+            state = None
+        return IndexFile.of(self.root, state)
+
+    def present(self) -> builtins.list[Lane]:
+        """The lanes that have a place on the disk. Others are not even imported: a search should start quickly."""
+        return [self.lane(name) for name in NAMES if os.path.exists(self.config.lane_root(name))]
+
+    # -- the code that memories speak of
+
+    @property
+    def watch(self) -> Watch | None:
+        """What ties memories to the project's code; None for a bank of the past or one that several projects share."""
+        if self._watch is None and self._copy is None:
+            settings, project = self.config, self.config.project
+            own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
+            if project is None or not own or settings.distrust:
+                return None
+            from memlane.care.fresh.verdicts import Watch
+
+            self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
+        return self._watch
+
+    def watching(self) -> Watch | None:
+        """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
+        return self.watch if os.path.exists(os.path.join(self.root, "anchors.jsonl")) else None
+
+    def changed_code(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """What prompts and people should know of these memories' code, by id."""
+        found = watch.look(memories) if (watch := self.watching()) else {}
+        return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
+
+    def outdated(self, memory: Memory) -> str:
+        """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""
+        return self.changed_code([memory]).get(memory.id, "")
+
+    def _anchored(self, memory: Memory) -> Memory:
+        """Note what the code is that a memory names. The memory is stored: what goes wrong here is but a remark."""
+        try:
+            if (watch := self.watch) is not None:
+                watch.anchor(memory, utc_now())
+        except (MemlaneError, OSError) as error:
+            remark = f"the code that it names was not anchored: {error}"
+            return replace(memory, remarks=(*memory.remarks, remark))
+        return memory

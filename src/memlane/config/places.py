@@ -1,0 +1,96 @@
+"""Places of the user's on this machine, and environment variables that are no settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memlane.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from memlane.disk.forgotten import ForgottenTexts
+    from memlane.disk.written import Written
+
+USER_FOLDER = "mcp-markdown-ragdocs/memories"  # seed 003's user store, under the user's data folder
+
+
+def home() -> Path:
+    """The user's home folder. Raises ConfigError where there is none; so do `user_bank` and `user_state`."""
+    return expanded("~")
+
+
+def user_bank() -> Path:
+    """The user's own bank, for all projects without one."""
+    return _own_folder("XDG_DATA_HOME", "~/.local/share") / USER_FOLDER
+
+
+def user_state() -> Path:
+    """Where memlane keeps what belongs to this machine: backups of changed configurations, logs."""
+    return _own_folder("XDG_STATE_HOME", "~/.local/state") / "memlane"
+
+
+def forgotten_texts(bank: Path) -> ForgottenTexts:
+    """What was forgotten of a bank: a file in `user_state`, named after the bank's real path."""
+    from hashlib import sha256
+
+    from memlane.disk.forgotten import FOLDER, ForgottenTexts
+
+    place = os.path.realpath(bank)
+    try:
+        folder = user_state() / FOLDER
+    except ConfigError:
+        return ForgottenTexts()
+    return ForgottenTexts(folder / f"{sha256(os.fsencode(place)).hexdigest()[:32]}.jsonl", bank=place)
+
+
+def written() -> Written | None:
+    """Which memories were written here: in `user_state`. None without a home folder."""
+    from memlane.disk.written import FOLDER, Written
+
+    try:
+        return Written(user_state() / FOLDER)
+    except ConfigError:
+        return None
+
+
+def user_file() -> Path | None:
+    """The user's own configuration; None when there is no home folder to look in."""
+    try:
+        return _own_folder("XDG_CONFIG_HOME", "~/.config") / "memlane" / "config.toml"
+    except ConfigError:
+        return None
+
+
+def mcp_token() -> str | None:
+    """The token that clients of the MCP server must send; never in a file, since a project may share its files."""
+    return os.environ.get("MEMLANE_MCP_TOKEN") or None
+
+
+def variables(*names: str) -> dict[str, str]:
+    """Those of these environment variables that are set and not empty."""
+    return {name: os.environ[name] for name in names if os.environ.get(name)}
+
+
+def _own_folder(variable: str, otherwise: str) -> Path:
+    """A folder of the user's by the XDG rules. They ignore a relative path, which would be in somebody's project."""
+    given = os.environ.get(variable, "")
+    return Path(given) if os.path.isabs(given) else expanded(otherwise)
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with `~` as the home folder, which must not depend on the current one. Raises ConfigError."""
+    try:
+        found = Path(path).expanduser()
+    except RuntimeError:
+        found = None
+    if found is None or (os.fspath(path).startswith("~") and not found.is_absolute()):
+        raise ConfigError("There is no home folder for '~'.", hint="Set HOME, or write the path out.")
+    return found
+
+
+def absolute(path: str | Path) -> Path:
+    try:
+        return expanded(path).absolute()
+    except FileNotFoundError:
+        raise ConfigError("The current folder is gone.", hint="Change to a folder that exists.") from None
