@@ -15,8 +15,6 @@ git has count as somebody else's again until they are reviewed. Never fails a wr
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,6 +32,8 @@ _copying: ContextVar[bool] = ContextVar("copying", default=False)
 
 def key_of(data: bytes) -> str:
     """What a memory is known by."""
+    import hashlib  # this module is part of every start
+
     return hashlib.sha256(data).hexdigest()[:32]
 
 
@@ -116,6 +116,8 @@ def note_lines(path: str, data: bytes) -> None:
 
 def record_keys(line: bytes) -> tuple[tuple[str, ...], int]:
     """What a record in a log is known by, its line and its id, and its version; nothing for a line of another kind."""
+    import json
+
     with suppress(ValueError, RecursionError, TypeError, KeyError):
         record = json.loads(line)
         if isinstance(record["version"], int):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.dates import iso, moment, utc_now
-from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
+from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
 from memlane.disk import files, log, written
@@ -102,7 +102,10 @@ class VaultAnswers(Answers):
         return os.fspath(self.lane.path)
 
     def written_keys(self, memory: Memory) -> tuple[str, ...]:
-        return written.record_keys(render_lines([self.lane.get_memory(memory.native_id)]))[0]
+        try:
+            return written.record_keys(render_lines([self.lane.get_memory(memory.native_id)]))[0]
+        except NotFound:  # it was deleted meanwhile, and nobody noted what is not there
+            return (written.key_of(b""),)
 
     def native_of(self, path: str) -> str | None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ from memlane.surfaces.cli.options import (
     json_from_bank,
     with_bank,
 )
-from memlane.surfaces.cli.output import print_json, print_plan, print_result, print_text, take_text
+from memlane.surfaces.cli.output import print_plan, print_result, take_text
 
 
 @click.group()
@@ -193,20 +194,13 @@ def search(
     """
     given = {name: value for name, value in filters.items() if value is not None}
     result = bank.layers.search(pattern, layer, project_name, **given)
-    if as_json:
-        print_json(result)
-    elif result["matches"]:
-        print_text("\n".join(map(_excerpt, result["matches"])))
+    print_result(result, as_json, (row for match in result["matches"] for row in _excerpt(match)))
 
 
-def _excerpt(match: dict[str, Any]) -> str:
-    """A match between its lines as grep prints them: `path:12:` before it, `path-11-` before the others."""
-    numbered = enumerate(match["context"].split("\n"), max(match["lineNumber"] - CONTEXT, 1))
-    return "".join(
-        f"{match['path']}{sign}{number}{sign}{line}\n"
-        for number, line in numbered
-        for sign in (":" if number == match["lineNumber"] else "-",)
-    )
+def _excerpt(match: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """A match with its place, between the lines around it."""
+    for number, line in enumerate(match["context"].split("\n"), max(match["lineNumber"] - CONTEXT, 1)):
+        yield f"{match['path']}:{number}" if number == match["lineNumber"] else "", line.rstrip()
 
 
 def _anchored(bank: Bank, done: dict[str, Any]) -> dict[str, Any]:
