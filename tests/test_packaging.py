@@ -136,7 +136,7 @@ def test_the_skill_keeps_to_its_limits() -> None:
 
 def test_the_skill_names_commands_and_tools_that_exist() -> None:
     from memlane.surfaces.cli import COMMANDS
-    from memlane.surfaces.mcp import notes, remember_recall
+    from memlane.surfaces.mcp import all_lanes, notes, remember_recall
 
     _, body = front()
     commands = set(re.findall(r"`memlane ([a-z-]+)", body))
@@ -144,7 +144,8 @@ def test_the_skill_names_commands_and_tools_that_exist() -> None:
     assert commands <= set(COMMANDS)
     tools = set(re.findall(r"`([a-z]+_[a-z_]+|recall|remember)`", body))
     assert tools
-    assert all(hasattr(notes, name) or hasattr(remember_recall, name) for name in tools), tools
+    homes = (notes, all_lanes, remember_recall)
+    assert all(any(hasattr(home, name) for home in homes) for name in tools), tools
 
 
 def test_the_server_description_keeps_to_the_registrys_limits() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from commands import Run
 from conftest import trusted
 from memlane import Bank
 from memlane.config import Profile, load_profile
@@ -186,3 +188,21 @@ def test_the_banks_profile_is_its_table_or_the_file_it_names(tmp_path: Path) -> 
     assert bank.vault.similarity_threshold == 0.9
     (tmp_path / "agent.yaml").write_text("memory:\n  enabled: false\n")
     assert Bank.open(tmp_path, profile__file="agent.yaml").profile == Profile(enabled=False)
+
+
+def test_check_config_shows_the_profile_in_force(run: Run, tmp_path: Path) -> None:
+    """The values of the YAML file that is named, not those that it replaces."""
+    run("init")
+    path = tmp_path / "agent.yaml"
+    path.write_text("name: reviewer\nmemory:\n  scopes: [shared, reviews]\n  max_items: 2\n")
+    flags = ("--set", "profile.file=agent.yaml", "--set", "profile.similarity_threshold=0.9")
+    rows = [line.split("\t") for line in run(*flags, "check-config").out.splitlines() if line.startswith("profile.")]
+    assert {key: (json.loads(value), source) for key, value, source in rows} == {
+        "profile.enabled": (True, "default"),
+        "profile.scopes": (["shared", "reviews"], str(path)),
+        "profile.max_items": (2, str(path)),
+        "profile.similarity_threshold": (0.7, "default"),
+        "profile.file": ("agent.yaml", "flag"),
+    }
+    shown = run(*flags, "check-config", "--json").json["settings"]
+    assert (shown["profile.scopes"]["value"], shown["profile.scopes"]["source"]) == (["shared", "reviews"], str(path))

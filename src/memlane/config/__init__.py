@@ -16,11 +16,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlane.config import trust
+from memlane.config import profiles, trust
 from memlane.config.places import absolute as absolute
 from memlane.config.places import expanded as expanded
 from memlane.config.places import forgotten_texts as forgotten_texts
@@ -31,7 +31,8 @@ from memlane.config.places import user_file as user_file
 from memlane.config.places import user_state as user_state
 from memlane.config.places import variables as variables
 from memlane.config.places import written as written
-from memlane.core.errors import ConfigError, NotEnabled, NotTrusted, StorageError
+from memlane.config.profiles import Profile as Profile
+from memlane.core.errors import ConfigError, NotEnabled, NotTrusted
 from memlane.core.toml import load_toml
 from memlane.disk import files
 from memlane.gate import shown
@@ -175,8 +176,8 @@ class Config:
             "root": str(self.root),
             "lanes": {name: str(self.lane_root(name)) for name in NAMES},
             "settings": {
-                key: {"value": self.values[key], "source": self.sources[key], "what": _BY_KEY[key].what}
-                for key in sorted(self.values)
+                key: {"value": value, "source": source, "what": _BY_KEY[key].what}
+                for key, (value, source) in sorted(in_force(self).items())
             },
         }
 
@@ -480,48 +481,36 @@ def _is_hidden(place: Path, root: Path) -> bool:
 # -- the profile of an agent
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What one agent sees: the [profile] table, or the `memory` key of its YAML profile."""
-
-    enabled: bool = True
-    scopes: tuple[str, ...] = ()  # () shows all
-    max_items: int = 20
-    similarity_threshold: float = 0.70
-
-
 def profile(config: Config) -> Profile:
     """The profile in force. Raises ConfigError."""
-    if config["profile.file"]:
-        return load_profile(config.resolve(config["profile.file"]))
-    return _profile({field.name: config[f"profile.{field.name}"] for field in fields(Profile)})
+    return profiles.made_of({name: value for name, (value, _) in _profile_in_force(config).items()})
 
 
 def load_profile(path: str | Path) -> Profile:
     """The `memory` key of a YAML profile; what it leaves out has its default. Raises ConfigError."""
-    from memlane.core.front_matter import FrontMatterError, load_front
-
-    path = Path(path)
-    try:
-        memory = load_front(files.read_text(os.fspath(path), files.MAX_SIDE_BYTES)).get("memory")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint="Check the path of the profile.") from error
-    except StorageError as error:
-        raise ConfigError(f"{path} cannot be read: {error}", hint=error.hint) from error
-    except (FrontMatterError, UnicodeDecodeError):
-        raise ConfigError(f"{path} is not a YAML profile.", hint="Check its indentation and quotes.") from None
-    names = [field.name for field in fields(Profile)]
-    if memory is None:
-        memory = {}
-    if not isinstance(memory, dict) or not memory.keys() <= set(names):
-        raise ConfigError(f"{path}: `memory` has a key that is not known.", hint=f"It takes {', '.join(names)}.")
-    if isinstance(memory.get("scopes"), str):
-        memory = {**memory, "scopes": [memory["scopes"]]}
-    return _profile({key: _checked(_BY_KEY[f"profile.{key}"], value, str(path)) for key, value in memory.items()})
+    return profiles.made_of(_said_in(Path(path)))
 
 
-def _profile(values: dict[str, Any]) -> Profile:
-    return Profile(**{**values, "scopes": tuple(values.get("scopes", Profile().scopes))})
+def in_force(config: Config) -> dict[str, tuple[Any, str]]:
+    """Every setting's value and where it comes from, with what a YAML profile says instead. Raises ConfigError."""
+    found = {key: (value, config.sources[key]) for key, value in config.values.items()}
+    return found | {f"profile.{name}": decided for name, decided in _profile_in_force(config).items()}
+
+
+def _profile_in_force(config: Config) -> dict[str, tuple[Any, str]]:
+    if not config["profile.file"]:
+        return {name: (config[f"profile.{name}"], config.sources[f"profile.{name}"]) for name in profiles.NAMES}
+    path = config.resolve(config["profile.file"])
+    said = _said_in(path)
+    return {
+        name: (said[name], str(path)) if name in said else (default(f"profile.{name}"), "default")
+        for name in profiles.NAMES
+    }
+
+
+def _said_in(path: Path) -> dict[str, Any]:
+    said = profiles.said_in(path)
+    return {name: _checked(_BY_KEY[f"profile.{name}"], value, str(path)) for name, value in said.items()}
 
 
 def trusts_everyone(config: Config) -> bool:

@@ -112,6 +112,5 @@ def check_config(ctx: click.Context, as_json: bool) -> None:
         return
     state = "enabled" if settings["memory.enabled"] else "not enabled: run `memlane init`"
     say(f"memory is {state}; the bank's folder is {settings.root}")
-    print_rows(
-        (key, json.dumps(value, ensure_ascii=False), settings.sources[key]) for key, value in settings.values.items()
-    )
+    found = config.in_force(settings)
+    print_rows((key, json.dumps(value, ensure_ascii=False), source) for key, (value, source) in found.items())
