@@ -267,15 +267,25 @@ def test_init_keeps_what_a_user_wrote(tmp_path: Path) -> None:
 def test_init_of_the_users_own_bank(tmp_path: Path, home: Path) -> None:
     Bank.init(tmp_path, user=True)
     memory = Bank.open(tmp_path).add("text", title="a")
-    assert memory.path == home / ".local/share/mcp-markdown-ragdocs/memories/a.md"
+    assert memory.path == home / ".local/share/memlane/bank/a.md"
     assert tree(tmp_path) == {}
+
+
+def test_an_earlier_bank_of_the_user_is_adopted_where_it_is(tmp_path: Path, home: Path) -> None:
+    earlier = home / ".local/share/mcp-markdown-ragdocs/memories"
+    earlier.mkdir(parents=True)
+    (earlier / "old.md").write_text("As it was.\n")
+    assert Bank.init(tmp_path, user=True).root == earlier
+    assert Bank.open(tmp_path).get("notes:old").text == "As it was.\n"
+    (home / ".local/share/memlane/bank").mkdir(parents=True)
+    assert Bank.open(tmp_path).root == home / ".local/share/memlane/bank"
 
 
 def test_the_users_own_bank_is_closed_to_others(tmp_path: Path, home: Path) -> None:
     """Made in a project's folder, too, and then it is the bank that is opened."""
     Bank.init(tmp_path)
     bank = Bank.init(tmp_path, user=True)
-    assert bank.root == home / ".local/share/mcp-markdown-ragdocs/memories"
+    assert bank.root == home / ".local/share/memlane/bank"
     assert bank.root.stat().st_mode & 0o777 == 0o700
 
 

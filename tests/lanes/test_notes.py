@@ -84,10 +84,15 @@ def test_project_storage_is_in_the_project(tmp_path: Path) -> None:
 
 
 def test_user_storage_is_in_the_users_data_folder(tmp_path: Path, home: Path) -> None:
-    """S003-03"""
-    enable(tmp_path, 'storage_strategy = "user"\n')
+    """S003-03: at the seed's place by the seed's own file; by memlane.toml, at memlane's."""
+    (tmp_path / "config.toml").write_text('[memory]\nenabled = true\nstorage_strategy = "user"\n')
+    trusted(tmp_path / "config.toml")
     answer = Bank.open(tmp_path).notes.create_memory("a.md", "text", [])
     assert answer["path"] == str(home / ".local/share/mcp-markdown-ragdocs/memories/a.md")
+    (home / ".local/share/mcp-markdown-ragdocs").rename(home / "gone")
+    enable(tmp_path, 'storage_strategy = "user"\n')
+    answer = Bank.open(tmp_path).notes.create_memory("a.md", "text", [])
+    assert answer["path"] == str(home / ".local/share/memlane/bank/a.md")
 
 
 def test_projects_do_not_see_each_other(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memlane.config import profiles, trust
-from memlane.config.places import absolute as absolute
-from memlane.config.places import expanded as expanded
+from memlane.config.places import absolute, expanded
+from memlane.config.places import earlier_user_bank as earlier_user_bank
 from memlane.config.places import forgotten_texts as forgotten_texts
 from memlane.config.places import home as home
 from memlane.config.places import mcp_token as mcp_token
@@ -133,7 +133,8 @@ class Config:
         if external := self._external:
             return external if _is_bank(external) else external / FOLDER
         if self["memory.storage_strategy"] == "user" or self.project is None:
-            return user_bank()
+            decided_by = Path(self.sources["memory.storage_strategy"])
+            return earlier_user_bank() if decided_by == self.file and decided_by.name == SEED_FILE else user_bank()
         return self.project / FOLDER
 
     def lane_root(self, lane: str) -> Path:

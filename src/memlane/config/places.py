@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from memlane.disk.forgotten import ForgottenTexts
     from memlane.disk.written import Written
 
-USER_FOLDER = "mcp-markdown-ragdocs/memories"  # seed 003's user store, under the user's data folder
+BANK = "memlane/bank"  # below the user's data folder
+EARLIER = "mcp-markdown-ragdocs/memories"  # seed 003's place for it
 
 
 def home() -> Path:
@@ -21,8 +22,14 @@ def home() -> Path:
 
 
 def user_bank() -> Path:
-    """The user's own bank, for all projects without one."""
-    return _own_folder("XDG_DATA_HOME", "~/.local/share") / USER_FOLDER
+    """The user's own bank, for all projects without one. An earlier one is adopted where it is."""
+    own, earlier = _data() / BANK, earlier_user_bank()
+    return earlier if earlier.is_dir() and not own.exists() else own
+
+
+def earlier_user_bank() -> Path:
+    """Where the user's bank was before memlane had a place of its own, and where seed 003's config.toml means it."""
+    return _data() / EARLIER
 
 
 def user_state() -> Path:
@@ -60,6 +67,10 @@ def user_file() -> Path | None:
         return _own_folder("XDG_CONFIG_HOME", "~/.config") / "memlane" / "config.toml"
     except ConfigError:
         return None
+
+
+def _data() -> Path:
+    return _own_folder("XDG_DATA_HOME", "~/.local/share")
 
 
 def mcp_token() -> str | None:

@@ -62,3 +62,11 @@ def test_check_config_tells_whether_memory_is_enabled(run: Run, tmp_path: Path) 
         "what": "whether there is a memory here",
     }
     assert "memory is enabled" in run("check-config").err
+
+
+def test_the_users_own_bank_says_when_an_earlier_one_is_used(run: Run, home: Path) -> None:
+    earlier = home / ".local/share/mcp-markdown-ragdocs/memories"
+    earlier.mkdir(parents=True)
+    result = run("init", "--user")
+    assert result.out == f"{earlier}\n"
+    assert result.err.splitlines()[0] == f"your earlier bank is used where it is: {earlier}"

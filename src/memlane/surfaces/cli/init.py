@@ -80,6 +80,8 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json
         return
     for lane, place in adopted.items():
         say(f"adopted {place} as the {lane} lane")
+    if user and settings.root == config.earlier_user_bank():
+        say(f"your earlier bank is used where it is: {settings.root}")
     if above:
         say(f"note: the bank of {above.parent} is not seen from here any more")
     say(f"memory is enabled by {file}")
