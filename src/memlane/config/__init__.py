@@ -79,7 +79,12 @@ SETTINGS = (
     Setting("vault.max_active", int, 100, least=1, what="how many active records the vault takes"),
     Setting("vault.token_overlap_threshold", float, 0.60, least=0.0, most=1.0, what="word overlap of a duplicate"),
     Setting("vault.scopes", list, [], what="the scopes a vault record may have; [] takes any name"),
-    Setting("topics.security", ("strict", "smart"), "strict", what="the seed's word list, or value shapes only"),
+    Setting(
+        "topics.security",
+        ("strict", "smart"),
+        "strict",
+        what="whether words such as 'password' are refused, or only values shaped like secrets",
+    ),
     Setting("layers.prune_timing", ("after_append", "before_append"), "after_append", what="when append prunes"),
     Setting("gate.secrets", ("refuse", "redact", "off"), "refuse", what="what happens to secrets and personal data"),
     Setting("gate.characters", ("strip", "refuse", "keep"), "strip", what="what happens to invisible characters"),

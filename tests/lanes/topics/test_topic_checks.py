@@ -150,7 +150,7 @@ def test_the_seeds_check_comes_first_and_describes_itself(lane: TopicLane) -> No
     assert lane.checks[: len(CHECKS)] == CHECKS
     assert len(lane.checks) == len(CHECKS) + len(gate.common())
     assert [check.__doc__ for check in CHECKS] == [
-        "the seed's blocked words are refused (smart: values shaped like secrets)"
+        'words such as "password" and "token" are refused (smart: values shaped like secrets)'
     ]
     assert len(PATTERNS) == 13
 

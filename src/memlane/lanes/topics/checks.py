@@ -46,7 +46,7 @@ class SecurityViolation(Refused):
 
 
 def blocked_words(draft: Draft, lane: Any) -> Draft:
-    """the seed's blocked words are refused (smart: values shaped like secrets)"""
+    """words such as "password" and "token" are refused (smart: values shaped like secrets)"""
     # in what an entry says; its topic's name is none of it ("task-queue" has "sk-"), and the checks of all lanes see it
     content = replace(draft, scope=None, fields={key: draft.fields[key] for key in draft.fields if key not in _NAMES})
     given = [text for field, text in gate.strings(content) if field != gate.FIELD_NAME]
