@@ -98,13 +98,14 @@ def test_a_search_covers_the_whole_bank(folder: Path, lanes: dict[str, str]) -> 
         ({"until": "2025-12-31"}, {"notes"}),
         ({"since": "2025-12-31"}, {"vault", "topics", "records", "layers"}),
         ({"filter_type": "rule"}, {"vault"}),
-        ({"scope": "shared"}, {"vault"}),
         ({"filter_tags": "hg, spill"}, {"notes", "records"}),
+        ({"scope": "user:ann"}, {"notes", "topics", "records", "layers"}),
     ],
 )
 def test_filters_choose_among_all_lanes(
     folder: Path, lanes: dict[str, str], filters: dict[str, Any], expected: set[str]
 ) -> None:
+    Bank.open(folder).add("Ann likes tea.", scope="user:ann")
     assert {hit["lane"] for hit in data(folder, "search_memories", query="quicksilver", **filters)} == expected
 
 
@@ -123,7 +124,7 @@ def test_what_is_archived_is_found_when_it_is_asked_for(folder: Path, lanes: dic
             {"query": "x", "filter_type": "decision"},
             "filter_type: no memory has that type. Use one of: fact, journal,",
         ),
-        ("search_memories", {"query": "x", "scope": "nobody"}, "scope: no memory has that scope. Use one of: "),
+        ("search_memories", {"query": "x", "scope": "nobody"}, "There is no scope 'nobody' here. Use one of: "),
         ("search_memories", {"query": "x", "lane": "memory"}, "search_memories cannot be called like that; lane: "),
         ("list_memories", {"type": "decision"}, "type: no memory has that type. Use one of: fact, journal,"),
         ("suggest_memory_merges", {"filter_type": "all"}, "filter_type: no memory has that type. Use one of: fact,"),
@@ -336,6 +337,8 @@ def test_what_was_deleted_is_listed_and_brought_back(folder: Path, lanes: dict[s
 
 
 def test_recall_says_that_other_scopes_know_something_and_finds_it_there(folder: Path) -> None:
+    (folder / "memlane.toml").write_text('[memory]\nenabled = true\n[profile]\nscopes = ["shared"]\n')
+    trusted(folder / "memlane.toml")
     answers(folder, ("remember", {"text": "Orion answers in haiku only.", "tier": "canon", "scope": "orion"}))
     assert said(folder, "recall", query="haiku") == (
         'Nothing is known about that. Other scopes know something: `recall(query=…, scopes=["orion"])`.'

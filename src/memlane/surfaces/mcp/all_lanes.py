@@ -65,19 +65,17 @@ def facts(item: Mapping[str, Any]) -> tuple[str | None, ...]:
     return item["memory_id"], item["lane"], when[:10] if when else None, item.get("type"), shown_status, tags
 
 
-def refuse_unknown(bank: Bank, **given: tuple[str, str | None]) -> None:
-    """Raise InvalidInput for a value that no memory has: `filter_type=("type", "decision")`. Reads every memory."""
-    for argument, (field, value) in given.items():
-        if value is None:
-            continue
-        memories = bank.index.ask(lambda: [memory for _, memory in bank.index.every_memory()])
-        known = {getattr(memory, field) for memory in memories}
-        known |= set(TYPES) if field == "type" else set(bank.profile.scopes)
-        if value not in known:
-            names = sorted(filter(None, known))
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            hint = f"Use one of: {', '.join(names[:MOST_NAMED])}{more}; or leave {argument} out."
-            raise InvalidInput(f"{argument}: no memory has that {field}.", hint=hint)
+def refuse_unknown(bank: Bank, argument: str, type: str | None) -> None:
+    """Raise InvalidInput for a type that no memory has. Reads every memory."""
+    if type is None:
+        return
+    memories = bank.index.ask(lambda: [memory for _, memory in bank.index.every_memory()])
+    known = {*TYPES, *(memory.type for memory in memories)}
+    if type not in known:
+        names = sorted(filter(None, known))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        hint = f"Use one of: {', '.join(names[:MOST_NAMED])}{more}; or leave {argument} out."
+        raise InvalidInput(f"{argument}: no memory has that type.", hint=hint)
 
 
 def nothing(filters: Mapping[str, Any]) -> str:
@@ -120,7 +118,7 @@ def list_memories(
         at = next((number + 1 for number, memory in enumerate(found) if memory.id == last), at)
     shown = [_listed(memory) for memory in found[at : at + limit + 1]]
     if not shown:
-        refuse_unknown(bank, type=("type", type))
+        refuse_unknown(bank, "type", type)
     given = {"since": since, "until": until, "tag": tag, "type": type, "lane": lane}
     empty = nothing(given) if any(given.values()) else "Nothing is remembered yet. `remember` stores a text."
     return _page(shown, at, limit, "There are no more." if at else empty)

@@ -192,7 +192,7 @@ def search_memories(
     filters = {"lane": lane, "scope": scope, "since": since, "until": until}
     hits = bank.search(query, limit, tags=filter_tags or (), type=filter_type, archived=archived, **filters)  # type: ignore[arg-type]
     if not hits:
-        refuse_unknown(bank, filter_type=("type", filter_type), scope=("scope", scope))
+        refuse_unknown(bank, "filter_type", filter_type)
         return Remarked(remark=nothing({"filter_tags": filter_tags, "filter_type": filter_type, **filters}))
     return Remarked(map(_found, hits))
 
@@ -263,7 +263,7 @@ def suggest_memory_merges(
     """Suggest groups of memories that say much the same. Changes nothing."""
     groups = bank.suggest_merges(threshold, limit, filter_type)
     if not groups:
-        refuse_unknown(bank, filter_type=("type", filter_type))
+        refuse_unknown(bank, "filter_type", filter_type)
     return Remarked(map(_group, groups), "" if groups else "No memories are that much alike.")
 
 
