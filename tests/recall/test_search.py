@@ -334,6 +334,27 @@ def test_changes_by_hand_are_found_by_the_next_call(bank: Bank) -> None:
     assert "notes:moved" not in ids(bank.search("pelicans"))
 
 
+def test_a_large_bank_sees_what_was_written_a_moment_ago(bank: Bank) -> None:
+    """S003-57: at once, also where listing every folder takes its time."""
+    for number in range(600):
+        folder = bank.root / f"f{number % 7}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"n{number}.md").write_text(f"Note {number} about herons.\n")
+    bank.search("herons")
+    for number in range(5):
+        (bank.root / f"f{number}/new.md").write_text(f"About kestrel{number}.\n")
+        assert ids(bank.search(f"kestrel{number}"))[0] == f"notes:f{number}/new"
+        with open(bank.root / "f0/n0.md", "a") as file:
+            file.write(f"And puffin{number}.\n")
+        assert ids(bank.search(f"puffin{number}"))[0] == "notes:f0/n0"
+    (bank.root / "new/deep").mkdir(parents=True)
+    assert ids(bank.search("wagtail")) == []
+    (bank.root / "new/deep/x.md").write_text("About wagtails.\n")
+    assert ids(bank.search("wagtails"))[0] == "notes:new/deep/x"
+    (bank.root / "vault.jsonl").write_text('{"id": "a1b2c3d4e5f6", "text": "Ospreys nest here."}\n')
+    assert ids(bank.search("ospreys"))[0] == "vault:a1b2c3d4e5f6"
+
+
 def test_another_process_is_seen(bank: Bank, tmp_path: Path) -> None:
     bank.search("x")
     other = Bank.open(tmp_path)

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from mcp.types import CallToolResult, PromptReference, ResourceTemplateReference
 
 from conftest import tree, trusted
 from memlane import Bank, ConfigError
+from memlane.index.peek import Seen
 from memlane.surfaces.mcp import resources, toolsets
 from memlane.surfaces.mcp.server import INSTRUCTIONS, build_server
 from samples import words
@@ -306,13 +306,32 @@ def test_what_a_tool_has_told_the_index_need_not_be_looked_for(folder: Path) -> 
     found = []
     with Bank.open(folder) as bank:
         bank.search("quicksilver")
-        bank.index._checked = (time.monotonic(), 1000.0)  # as if a comparison took that long
+        bank.index._seen = Unchanged((), {}, {})  # as if no look at the disk ever saw a change
         for name, arguments in given.items():
             tools[name].run(bank, **arguments)
             found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
         (folder / ".memories/hand.md").write_text("Quicksilver by hand.\n")
         found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
     assert found == [["notes:a"], [], ["notes:a"], [], ["notes:again"], [], ["notes:a"], ["notes:a"]]
+
+
+def test_a_deleted_index_is_made_anew_by_the_server_that_used_it(folder: Path) -> None:
+    async def run(client: Client) -> list[str]:
+        await client.call_tool("create_memory", {"filename": "a", "content": "About quicksilver.", "tags": []})
+        found = []
+        for _ in range(2):
+            result = await client.call_tool("search_memories", {"query": "quicksilver"})
+            found.append(result.structured_content["result"][0]["memory_id"])  # type: ignore[index]
+            assert (folder / ".memories/indices/index.db").is_file()
+            shutil.rmtree(folder / ".memories/indices")
+        return found
+
+    assert with_client(folder, run) == ["memory:a", "memory:a"]
+
+
+class Unchanged(Seen):
+    def still(self, lanes: object) -> bool:
+        return True
 
 
 def test_stats_and_suggestions_answer_as_the_seed_says(folder: Path) -> None:

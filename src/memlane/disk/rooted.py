@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
@@ -218,6 +218,20 @@ def folder(path: str, make: int = 0) -> Iterator[int]:
         yield at
     finally:
         os.close(at)
+
+
+def folders(root: str, skip: Collection[str] = ()) -> Iterator[str]:
+    """Root and every folder below it that is not hidden or named in `skip`. What cannot be listed is passed over."""
+    pending = [root]
+    while pending:
+        here = pending.pop()
+        try:
+            with folder(here) as at, os.scandir(at) as listing:
+                inner = [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
+        except (OSError, StorageError):
+            continue
+        yield here
+        pending += (f"{here}/{name}" for name in inner if name[0] != "." and name not in skip)
 
 
 @contextmanager

@@ -9,20 +9,24 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from heapq import merge
 from itertools import islice
-from time import monotonic
-from typing import Any, TypeVar
+from time import monotonic, time_ns
+from typing import Any, NamedTuple, TypeVar
 
 from memlane.core.choosing import Fits, list_order
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
+from memlane.disk import rooted
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
 
 T = TypeVar("T")
 Changed = list[tuple[Lane, str, os.stat_result]]
+Stamp = tuple[int, int]  # size and time of the last change
+_TICK = 50_000_000  # ns; file systems tell times apart that are this far from each other
 _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
@@ -42,10 +46,19 @@ def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[
 
     `names` are the lanes to compare. It may name more than `lanes`: all files of a lane that no longer exists are gone.
     """
+    changed, gone, _ = compared(db, lanes, names)
+    return changed, gone
+
+
+def compared(
+    db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]
+) -> tuple[Changed, set[str], dict[str, Stamp]]:
+    """As `difference`, and the stamp of every file as it was when it was compared."""
     query = f"SELECT path, size, mtime FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
-    known = {row[0]: row for row in db.execute(query, tuple(names))}
+    known = {path: (size, mtime) for path, size, mtime in db.execute(query, tuple(names))}
     changed: Changed = []
-    stat, take = os.stat, known.pop
+    stamps: dict[str, Stamp] = {}
+    stat = os.stat
     for lane in lanes:
         for path in lane.files():
             if isinstance(path, Problem):
@@ -54,10 +67,56 @@ def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[
                 info = stat(path)
             except OSError:
                 continue
-            row = take(path, None)
-            if row is None or row[1] != info.st_size or row[2] != info.st_mtime_ns:
+            stamps[path] = stamp = (info.st_size, info.st_mtime_ns)
+            if known.pop(path, None) != stamp:
                 changed.append((lane, path, info))
-    return changed, set(known)
+    return changed, set(known), stamps
+
+
+class Seen(NamedTuple):
+    """What the disk was like at a look: every file, and every folder that can get one.
+
+    A file that is made, deleted or renamed changes its folder; one that is written changes itself. So two looks that
+    find the same stamps find the same files, and the second need not list a folder: a few milliseconds for thousands.
+    """
+
+    roots: tuple[str, ...]
+    folders: dict[str, int]
+    files: dict[str, Stamp]
+
+    def still(self, lanes: Iterable[Lane]) -> bool:
+        """Whether nothing has changed since."""
+        stat = os.stat
+        try:
+            return (
+                self.roots == _roots(lanes)
+                and all(stat(path).st_mtime_ns == mtime for path, mtime in self.folders.items())
+                and all(
+                    (info := stat(path)).st_mtime_ns == mtime and info.st_size == size
+                    for path, (size, mtime) in self.files.items()
+                )
+            )
+        except OSError:
+            return False
+
+
+def folders_of(lanes: Iterable[Lane]) -> dict[str, int]:
+    """The folders of these lanes, each with the time of its last change; to be asked before the files are compared.
+
+    Of a folder that was changed just now, -1: it may change again without its time showing it.
+    """
+    settled = time_ns() - _TICK
+    found = {}
+    for root in _roots(lanes):
+        for folder in rooted.folders(root, ("indices",)) if os.path.isdir(root) else [os.path.dirname(root)]:
+            with suppress(OSError):
+                changed = os.stat(folder).st_mtime_ns
+                found[folder] = changed if changed < settled else -1
+    return found
+
+
+def _roots(lanes: Iterable[Lane]) -> tuple[str, ...]:
+    return tuple(os.fspath(lane.root) for lane in lanes)
 
 
 class Peek:

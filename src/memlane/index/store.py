@@ -28,15 +28,15 @@ from memlane.index.columns import POSTING, Array, Columns, extend_columns, read_
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.links import placeless
-from memlane.index.peek import Changed, difference
+from memlane.index.peek import Changed, Seen, compared, folders_of
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import Identity, IndexFile
 from memlane.index.writing import Entry, ReadFile, Writer
 from memlane.lanes import NAMES, Lane
 
 BATCH = 500  # files per transaction
+LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
-_LONG_AGO = (float("-inf"), 0.0)  # as the time of the last comparison with the disk: compare at the next chance
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
 # a memory counts only together with the file that it was read from
 _SHAPES = (
@@ -69,7 +69,8 @@ class Index:
         self._encoder: Encoder | None = None
         self._columns: Columns | None = None
         self._version = (-1, -1, "")
-        self._checked = _LONG_AGO  # when the disk was last compared with the index, and how long that took
+        self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
+        self._looked = (0.0, 0.0)  # when that was last looked at, and the seconds it took
         self._lock = RLock()
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
         self._swept = False  # whether memories without a file were looked for
@@ -85,7 +86,7 @@ class Index:
     def _open_again(self) -> None:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._db.close()
-        self._columns, self._checked, self._swept, self._noted = None, _LONG_AGO, False, 1
+        self._columns, self._seen, self._swept, self._noted = None, None, False, 1
         self._db, self._identity = self._open()
         self._mark = seal.mark(self._db)
 
@@ -147,7 +148,7 @@ class Index:
                 except sqlite3.OperationalError as error:
                     if not database.is_busy(error):
                         raise
-                    self.complete, self._checked = False, _LONG_AGO  # what is there can be read, perhaps
+                    self.complete, self._seen = False, None  # what is there can be read, perhaps
                 with self.snapshot():
                     return question()
             except MemlaneError:
@@ -173,24 +174,28 @@ class Index:
 
         What is done is kept, and the next call goes on from there; `complete` tells whether anything is missing.
 
-        Called before every search. In a large bank the comparison itself takes time, so it is skipped when the last
-        one was a moment ago: it never takes more than a twentieth of the time. `force` compares in any case.
+        Called before every search. Where every file and folder is as it was at the last look, there is nothing to
+        compare. In a bank of tens of thousands even that look takes long: then it is skipped when the last one was a
+        moment ago, so that it never takes more than a twentieth of the time. `force` compares in any case.
         """
         with self._alone():
             self._follow_file()
-        last, cost = self._checked
-        now = time.monotonic()
-        if not force and cost > 0.005 and now - last < 20 * cost:
-            return
-        with self._alone():
-            self._apply_difference(now, wait, progress)
+            now, (last, cost) = time.monotonic(), self._looked
+            if not force and self._seen and cost > LONG_LOOK and now - last < 20 * cost:
+                return
+            began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
+            same = not force and self._seen is not None and self._seen.still(self._lanes())
+            self._looked = (now, time.thread_time() - began)
+            if not same:
+                self._apply_difference(now, wait, progress)
 
     def _apply_difference(self, now: float, wait: float | None, progress: Callable[[int, int], None]) -> None:
-        began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
-        changed, gone = difference(self._db, self._lanes(), NAMES)
+        lanes = list(self._lanes())
+        folders = folders_of(lanes)
+        changed, gone, stamps = compared(self._db, lanes, NAMES)
+        self._seen = None
         if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
-        self._checked = (now, time.thread_time() - began)
         if not self._swept:
             gone |= {path for (path,) in self._db.execute("SELECT file FROM memories EXCEPT SELECT path FROM files")}
             self._swept = True
@@ -201,10 +206,11 @@ class Index:
         for start in range(0, len(changed), BATCH):
             progress(start, len(changed))
             if wait is not None and time.monotonic() - now > wait:
-                self.complete, self._checked = False, _LONG_AGO
+                self.complete, self._seen = False, None
                 return
             self._index_files(changed[start : start + BATCH])
         self.complete = True
+        self._seen = Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, stamps)
         if changed:
             progress(len(changed), len(changed))
         if changed or gone or self._noted:
@@ -218,7 +224,7 @@ class Index:
             try:
                 self._note(lane, path)
             except (sqlite3.Error, OSError, MemlaneError, *_WRONG_ROWS):
-                self._checked = _LONG_AGO
+                self._seen = None
 
     def _note(self, lane: Lane, path: str) -> None:
         self._follow_file()

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from memlane import gate
-from memlane.core.errors import NotFound
+from memlane.core.errors import NotFound, StorageError
 from memlane.core.model import Problem
 from memlane.core.text import slug
 from memlane.disk import files, names, trash
@@ -57,6 +57,14 @@ def identified(folder: Folder, path: str) -> tuple[Entry, ...] | Problem | None:
                 entries = tuple(map(with_id, entries, ids))
                 folder.keep(path, entries)
             break
+    return entries
+
+
+def readable(folder: Folder, path: str) -> tuple[Entry, ...] | None:
+    """As `identified`. Raises StorageError for a file that cannot be read."""
+    entries = identified(folder, path)
+    if isinstance(entries, Problem):
+        raise StorageError(f"{os.path.basename(path)} {entries.why}.", hint="Mend the file, then try again.")
     return entries
 
 

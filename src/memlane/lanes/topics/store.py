@@ -157,10 +157,7 @@ class TopicLane:
             paths = [path for path in files_of_topic if self.folder.named(path)[0] == names[0]]
         loaded = []
         for path in paths:
-            entries = ids.identified(self.folder, path)
-            if isinstance(entries, Problem):
-                raise StorageError(f"{os.path.basename(path)} {entries.why}.", hint="Mend the file, then try again.")
-            if entries is not None:
+            if (entries := ids.readable(self.folder, path)) is not None:
                 usage.count(self.folder.at(usage.STATS), "/".join(self.folder.named(path)), self.clock)
                 loaded += [entry for entry in entries if not self.tombstones.held(memory_of(entry))]
         return loaded
