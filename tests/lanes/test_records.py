@@ -441,6 +441,25 @@ def test_an_interrupted_write_leaves_no_half_file(records: RecordLane) -> None:
     assert records.validate() == []
 
 
+def test_a_write_that_stops_half_way_leaves_no_record(records: RecordLane) -> None:
+    """S001-52: the file has its name only when all of it is there."""
+    code = """
+        import resource, signal, sys
+        from memlane import MemlaneError, RecordLane
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        lane = RecordLane(sys.argv[1])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))
+        try:
+            lane.create("x" * 5000, subject="Errors", keywords=["errors"])
+        except MemlaneError as error:
+            print(error.code)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(records.root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("storage\n", "")
+    assert [name for name in tree(records.root) if name.endswith(".md")] == []
+
+
 def test_records_in_sub_folders_are_reported(records: RecordLane) -> None:
     record = store(records)
     (records.root / "sub").mkdir()

@@ -125,6 +125,27 @@ def test_recent_memories_score_higher_by_the_factor(tmp_path: Path) -> None:
         assert hit.score == pytest.approx(hit.why["base"] * hit.why["recency"], abs=1e-3)
 
 
+def test_the_window_of_recency_ends_with_its_last_day(tmp_path: Path) -> None:
+    """S003-31: the seventh day counts to its end, the eighth does not."""
+    bank = Bank.init(tmp_path)
+    for name, age in {"in": timedelta(days=8, minutes=-10), "out": timedelta(days=8, minutes=10)}.items():
+        bank.add("The deploy of today.", title=name, created_at=iso(utc_now() - age))
+    assert {hit.memory.title: hit.why["recency"] for hit in bank.search("deploy")} == {"in": 1.2, "out": 1.0}
+
+
+def test_what_is_deleted_is_nowhere(bank: Bank) -> None:
+    """S003-21: not in search, stats or linked results."""
+    bank.notes.create_memory("gone", "About wombats, see [[src/wombat.py]].", ["wombat"])
+    before = bank.notes.stats()
+    assert ids(bank.search("wombats"))[0] == "notes:gone"
+    assert [link.memory.id for link in bank.linked("src/wombat.py")] == ["notes:gone"]
+    assert bank.notes.delete_memory("gone")["status"] == "deleted"
+    after = bank.notes.stats()
+    assert "notes:gone" not in ids(bank.search("wombats"))
+    assert bank.linked("src/wombat.py") == []
+    assert (before["count"] - after["count"], "wombat" in before["tags"], "wombat" in after["tags"]) == (1, True, False)
+
+
 def test_a_boosted_memory_overtakes_from_beyond_the_limit(tmp_path: Path) -> None:
     """S003-32"""
     bank = Bank.init(tmp_path)
@@ -615,7 +636,7 @@ def test_pieces_add_up_to_the_text() -> None:
     found = chunks(text)
     assert "".join(piece.text for piece in found) == text
     assert max(len(piece.text) for piece in found) <= LARGE
-    assert [piece.header_path for piece in found][-1] == "One > Two + One > Three"
+    assert [piece.header_path for piece in found][-1] == "One > Two + Three"
 
 
 @pytest.mark.parametrize(
@@ -652,3 +673,8 @@ def test_embedding_anew_keeps_nobody_waiting(bank: Bank, tmp_path: Path) -> None
 
     encoder.encode_texts = slowly  # type: ignore[method-assign, assignment]
     assert ids(other.search("flamingos"))[0] == "notes:f"
+
+
+def test_the_headings_of_short_sections_read_as_one_path() -> None:
+    text = "# Guide\n\n## Install\n\n### Windows\n\nx\n\n### macOS\n\ny\n\n## Use\n\nz\n\n# Notes\n\nend\n"
+    assert [piece.header_path for piece in chunks(text)] == ["Guide > Install > Windows + macOS + Use + Notes"]

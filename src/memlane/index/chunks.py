@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from memlane.core.markdown import heading, lines_with_code
@@ -38,15 +39,31 @@ def _sections(text: str) -> list[tuple[str, str]]:
 
 
 def _merged(sections: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The sections, with small ones joined to the next; their paths are joined by " + "."""
+    """The sections, with small ones joined to the next."""
     merged: list[tuple[str, str]] = []
-    path, text = "", ""
-    for next_path, next_text in sections:
-        path, text = " + ".join(filter(None, (path, next_path))), text + next_text
+    paths: list[str] = []
+    text = ""
+    for path, section in sections:
+        paths.append(path)
+        text += section
         if len(text) >= SMALL:
-            merged.append((path, text))
-            path, text = "", ""
-    return [*merged, (path, text)] if text else merged
+            merged.append((_joined(paths), text))
+            paths, text = [], ""
+    return [*merged, (_joined(paths), text)] if text else merged
+
+
+def _joined(paths: list[str]) -> str:
+    """Several paths as one: what leads to another of them is in that one, and what they begin with is said once.
+
+    "Guide", "Guide > Install" and "Guide > Use" are "Guide > Install + Use".
+    """
+    own = [path for path, later in pairwise((*paths, "")) if path and not later.startswith(f"{path} > ")]
+    result = own[0] if own else ""
+    for before, path in pairwise(own):
+        names = path.split(" > ")
+        shared = sum(takewhile(bool, map(str.__eq__, before.split(" > "), names)))
+        result += " + " + " > ".join(names[shared:] or names)
+    return result
 
 
 def _cut(text: str) -> list[str]:

@@ -151,6 +151,21 @@ def test_a_heading_inside_code_is_not_an_entry() -> None:
     assert prune("review_history", text, TODAY) == (text, (), (), ())
 
 
+@pytest.mark.parametrize(
+    ("file_type", "other", "entry", "kept"),
+    [
+        ("review_history", "Code Review rules", "Review", 10),
+        ("review_history", "The last Review #1 - 2020-01-01", "Review", 10),
+        ("test_results_history", "Last Session", "Session", 15),
+        ("test_results_history", "My Test Session notes", "Test Session", 15),
+    ],
+)
+def test_a_heading_that_only_has_the_word_is_no_entry(file_type: str, other: str, entry: str, kept: int) -> None:
+    """S004-45: an entry's heading begins with it."""
+    text = f"## {other}\n\nKeep me.\n\n" + "".join(f"## {entry} {number}\n\nText.\n\n" for number in range(kept))
+    assert prune(file_type, text, TODAY) == (text, (), (), ())
+
+
 def test_reviewer_is_not_a_review() -> None:
     """S004-41"""
     text = "## Reviewers\n\nAda\n\n" + "".join(map(review, range(1, 11)))

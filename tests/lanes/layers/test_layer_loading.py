@@ -64,6 +64,13 @@ def test_a_project_over_all_layers(filled: MemoryStore) -> None:
     }
 
 
+def test_a_skill_that_knows_nothing_of_a_project_is_not_named(store: MemoryStore) -> None:
+    """S004-37"""
+    place(store, "skills/review/my-api/known_issues.md", "x")
+    place(store, "skills/testing/other/known_issues.md", "x")
+    assert list(store.get_by_project("my-api")["skills"]) == ["review"]
+
+
 def test_a_new_project_is_empty_everywhere_and_nothing_is_written(store: MemoryStore) -> None:
     """S004-58: the first-time signal."""
     assert store.get_by_project("new") == {"shared": [], "skills": {}, "commands": []}

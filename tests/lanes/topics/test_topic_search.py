@@ -171,6 +171,14 @@ def test_embedding_stays_below_its_limit(tmp_path: Path, clock: Clock, size: int
     assert str(block).count("## 2025") == len(block.entries)
 
 
+def test_embedding_stays_below_any_limit(lane: TopicLane) -> None:
+    """S000-57: to the token, whatever the limit is."""
+    fill(lane, 4)
+    tokens = [(limit, lane.estimator(lane.embed("auth", max_tokens=limit))) for limit in range(1, 200)]
+    assert [pair for pair in tokens if pair[1] > pair[0]] == []
+    assert any(used == limit for limit, used in tokens)
+
+
 def test_topic_match_then_recency(lane: TopicLane) -> None:
     """S000-58"""
     lane.store("auth/oauth2", title="Old", problem="auth auth refresh", date="2020-01-01")

@@ -22,6 +22,20 @@ def test_token_overlap_makes_a_duplicate(vault: MemoryVault) -> None:
     assert ratio(BURST_AGAIN, BURST) < 0.70
 
 
+@pytest.mark.parametrize(("shared", "duplicate"), [(3, True), (2, False)])
+def test_an_overlap_of_exactly_the_threshold_is_a_duplicate(vault: MemoryVault, shared: int, duplicate: bool) -> None:
+    """S002-38: 3 of 5 words are 60 %."""
+    old = ["harbour", "lantern", "quartz", "meadow", "violin"]
+    new = [*old[:shared], *["xenon", "bypass", "drizzle"][: 5 - shared]][::-1]
+    add(vault, " ".join(old))
+    assert ratio(" ".join(new), " ".join(old)) < 0.70
+    if duplicate:
+        with pytest.raises(ValueError, match=r"similarity 0.60"):
+            add(vault, " ".join(new))
+    else:
+        add(vault, " ".join(new))
+
+
 def test_sequence_similarity_makes_a_duplicate(vault: MemoryVault) -> None:
     """S002-39: the pair shares no word."""
     old, new = "alphabets bettered gammas", "alphabet betters gamma"
