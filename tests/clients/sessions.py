@@ -192,7 +192,7 @@ def test_disconnecting_brings_the_settings_back(story: Story, request: pytest.Fi
     listed = json.loads(place.run("memlane", "connect", place.agent.client, "--print", "--json"))
     written = [Path(file["path"]) for file in listed[0]["files"]]
     assert [path.read_text().count("/bin/memlane") > 0 for path in written] == [True] * len(written)
-    place.run("memlane", "disconnect", place.agent.client)
+    place.run("memlane", "connect", place.agent.client, "--remove")
     assert place.settings.read_text() == place.agent.settings[1]
     assert [path for path in written if path.exists() and "/bin/memlane" in path.read_text()] == []
 
@@ -208,7 +208,7 @@ def test_a_connection_for_the_project_alone_works_too(agent: Agent, tmp_path: Pa
     assert [turn.result for turn in model.turns] == [False, True]
     assert [text in model.turns[0].text for text in (HOUSE_RULE, RELEVANT)] == [True, True]
     assert [memory.text for memory in Bank.open(place.project).list(lane="records", limit=100)] == [ANSWER]
-    place.run("memlane", "disconnect", agent.client, "--project")
+    place.run("memlane", "connect", agent.client, "--remove", "--project")
     left = [path for path in place.project.rglob("*") if path.is_file()]
     assert [path for path in left if b"/bin/memlane" in path.read_bytes()] == []
 
