@@ -77,7 +77,7 @@ def test_a_link_at_the_vault_keeps_no_other_lane_from_its_care(tmp_path: Path) -
     with Bank.init(tmp_path / "project") as bank:
         bank.add("Deploys go out on Tuesdays.", title="Deploys")
         (bank.root / "vault.jsonl").symlink_to(tmp_path / "outside")
-        assert (bank.removed(), bank.upkeep().steps, bank.stats()["count"]) == ([], (), 1)
+        assert (bank.removed(), bank.review().steps, bank.stats()["count"]) == ([], (), 1)
         assert bank.forget("notes:deploys").ids == ("notes:deploys",)
         assert [problem.path.name for problem in bank.problems()] == ["vault.jsonl"]
     assert (tmp_path / "outside").read_text() == "not ours"
