@@ -233,7 +233,8 @@ def native_notes(bank: Bank) -> list[dict[str, Any]]:
 def test_the_tools_of_the_notes_say_so(bank: Bank) -> None:
     (answer,) = native_notes(bank)
     assert answer["remark"] == f"deleted before, on {today()}; kept because you added it on purpose"
-    assert "remark" not in bank.notes.update_memory("plan.md", "Something else.")
+    kept = bank.notes.read_memory("plan.md")["content"].replace(TEXT, "Something else.")
+    assert "remark" not in bank.notes.update_memory("plan.md", kept)
 
 
 # -- each lane's own way to delete

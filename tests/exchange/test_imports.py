@@ -145,7 +145,7 @@ def test_what_was_deleted_here_stays_deleted(bank: Bank, vault: Path) -> None:
     list(import_from(bank, vault))
     bank.delete("notes:Alpha")
     first = next(iter(import_from(bank, vault)))
-    assert (first.status, first.why) == ("same", "deleted here; `memlane restore` brings it back")
+    assert (first.status, first.why) == ("same", "deleted here; `memlane restore ID` brings it back")
     bank.restore("notes:Alpha")
     assert took(bank, vault)[0] == ("same", "notes:Alpha")
 
