@@ -514,3 +514,30 @@ def test_rule_table_is_well_formed() -> None:
 @pytest.mark.parametrize("prefix", ["AKIA", "ASIA"])
 def test_an_aws_key_id_needs_no_digit(prefix: str) -> None:
     assert [finding.rule for finding in scan(f"The id {prefix}QXEGRZKYBNWVXHTD, of the deploy.")] == ["aws-access-key"]
+
+
+@pytest.mark.parametrize("length", range(54, 80))
+def test_a_key_in_base64_that_is_cut_off_is_scanned(length: int) -> None:
+    """One such line would else cost the rest of a session's messages."""
+    assert isinstance(scan("LS0tLS1CRUdJTi" + "A" * (length - 14)), list)
+
+
+@given(st.sampled_from(sorted(FOUND)), st.data())
+def test_whatever_is_cut_off_or_damaged_is_scanned(rule: str, data: st.DataObject) -> None:
+    text = FOUND[rule]
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    noise = data.draw(st.text("=+/._-:%\"'\\\n\u200b\u00a0é9aA", max_size=8))
+    damaged = text[:start] + noise + text[end:]
+    assert isinstance(redact(damaged, scan(damaged)), str)
+    wrapped = base64.b64encode(damaged.encode()).decode()
+    assert isinstance(scan(wrapped[: len(wrapped) - 1]), list)
+
+
+def test_a_check_that_fails_by_itself_lets_nothing_pass() -> None:
+    from memlane.gate.secrets.rule import Rule
+
+    def broken(value: str) -> bool:
+        raise RuntimeError(value)
+
+    rule = Rule("mine", "My key", ("mine-",), r"mine-\w{8}", check=broken, proof=broken)
+    assert [span[2] for span in _matches(rule, "mine-ab12cd34", 0, 13)] == ["mine"]
