@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from commands import Run
+from conftest import trusted
 from memlane import Bank, Memory, config
 from memlane.capture.messages import capture
 from memlane.care.forget import forget, plan
@@ -353,6 +354,27 @@ def test_it_is_remembered_for_the_user_alone_and_without_words(kept: Bank) -> No
     assert not [word for word in TEXT.lower().split() if len(word) > 4 and word in text.replace(str(kept.root), "")]
     key = json.loads(file.read_text().splitlines()[0])["key"]
     assert not [path for path in kept.root.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+
+
+def test_a_project_that_was_moved_still_knows_it(kept: Bank, tmp_path: Path) -> None:
+    forget(kept, [add(kept, "notes").id])
+    kept.close()
+    (tmp_path / "project").rename(tmp_path / "moved")
+    (tmp_path / "moved/.memories/back.md").write_text(TEXT)
+    trusted(tmp_path / "moved/memlane.toml")
+    with Bank.open(tmp_path / "moved") as bank:
+        assert_held(bank)
+        forget(bank, [bank.add("The wifi of the guests is called heron, says the sheet.").id])
+    assert len(list((config.user_state() / "forgotten").iterdir())) == 1
+
+
+def test_another_folder_in_the_old_place_takes_nothing_over(kept: Bank, tmp_path: Path) -> None:
+    forget(kept, [add(kept, "notes").id])
+    kept.close()
+    (tmp_path / "project").rename(tmp_path / "moved")
+    (tmp_path / "other").mkdir()
+    with Bank.init(tmp_path / "other") as other:
+        assert add(other, "notes").remarks == ()
 
 
 def test_another_bank_knows_nothing_of_it(kept: Bank, tmp_path: Path) -> None:

@@ -38,17 +38,20 @@ def user_state() -> Path:
 
 
 def forgotten_texts(bank: Path) -> ForgottenTexts:
-    """What was forgotten of a bank: a file in `user_state`, named after the bank's real path."""
+    """What was forgotten of a bank: a file in `user_state`, named after the bank's real path, also an earlier one."""
     from hashlib import sha256
 
-    from memlane.disk.forgotten import FOLDER, ForgottenTexts
+    from memlane.disk.forgotten import FOLDER, ForgottenTexts, of_moved
 
     place = os.path.realpath(bank)
     try:
         folder = user_state() / FOLDER
     except ConfigError:
         return ForgottenTexts()
-    return ForgottenTexts(folder / f"{sha256(os.fsencode(place)).hexdigest()[:32]}.jsonl", bank=place)
+    path = os.path.join(folder, f"{sha256(os.fsencode(place)).hexdigest()[:32]}.jsonl")
+    if os.path.isdir(folder) and not os.path.lexists(path):
+        path = of_moved(folder, place) or path
+    return ForgottenTexts(path, bank=place)
 
 
 def written() -> Written | None:

@@ -1,14 +1,15 @@
 """Forgotten stays forgotten when a word differs: what `forget` remembers, in the user's own state folder.
 
-    {"bank":"/home/ann/api/.memories","key":"9f…"}              first line; the key is in no bank and in no repository
+    {"bank":"/home/ann/api/.memories","folder":"259:31","key":"9f…"}   first line; the key is in no bank or repository
     {"name":"c4…","day":"2025-01-10","id":"1a…","alone":false,"wholes":["5c…"],"lines":["7e…"],
      "passages":[[8,"0a13ff…"]],"shingles":[],"spared":[]}                     one forgotten memory, on one line
     {"kept":"1a…","of":["c4…"]}                                  the memory of this id is wanted all the same
     {"text":"5c…"}                                               this very text is wanted, under any id
 
-One file for each bank, named after its real path; folder and file are readable by the user alone. The order of the
-lines counts: nothing merges them. They hold keyed hashes of ids, of whole texts, and of telling lines. A long text also
-has *shingles*, hashes of six words in a row: whoever has some of them is taken for it. In a short text a single changed
+One file for each bank, named after its real path; folder and file are readable by the user alone. A bank that was moved
+is known by its folder's number on the disk, once there is nothing in its old place. The order of the lines counts:
+nothing merges them. They hold keyed hashes of ids, of whole texts, and of telling lines. A long text also has
+*shingles*, hashes of six words in a row: whoever has some of them is taken for it. In a short text a single changed
 word breaks most of those, so it has *passages* instead: for each stretch of up to 24 words, which of 1,024 buckets its
 words fall into, without their order; most of them close together are enough. So changed words, added lines and other
 line breaks make no difference. Case, punctuation, white space and invisible characters never count.
@@ -378,7 +379,7 @@ class ForgottenTexts:
                     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._read()
             if not self._key:
-                self._append({"bank": self.bank, "key": os.urandom(32).hex()})
+                self._append({"bank": self.bank, "folder": _number(self.bank), "key": os.urandom(32).hex()})
             yield
 
     def _append(self, *lines: dict[str, Any]) -> None:
@@ -390,6 +391,25 @@ class ForgottenTexts:
         finally:
             files.witness.reset(watcher)
         self._read()
+
+
+def of_moved(folder: Path, bank: str) -> str | None:
+    """The file about a bank that was moved here from where nothing is now; None when there is none."""
+    number = _number(bank)
+    for path in files.tree(folder) if number else ():
+        with suppress(OSError, StorageError, ValueError, AttributeError, TypeError):
+            head = json.loads(files.beginning(path, 16384).partition(b"\n")[0])
+            if head.get("folder") == number and not os.path.lexists(head["bank"]):
+                return path
+    return None
+
+
+def _number(path: str) -> str:
+    """A folder's own number on the disk, which it keeps when it is moved; "" where there is no folder."""
+    with suppress(OSError):
+        info = os.stat(path)
+        return f"{info.st_dev}:{info.st_ino}"
+    return ""
 
 
 class _Index:
