@@ -74,6 +74,13 @@ def layer_named(name: Any) -> Layer:
     return LAYERS[name]
 
 
+def layer_of(names: Mapping[str, Any]) -> str:
+    """The layer that is named, or else the one that the other names are of."""
+    by_name = {"agent_name": "agent", "skill_name": "skill-specific", "command_name": "command"}
+    implied = (layer for name, layer in by_name.items() if names.get(name))
+    return names.get("layer") or next(implied, "shared-project")
+
+
 def checked(name: Any) -> str:
     if not is_name(name):
         raise InvalidInput(
@@ -189,7 +196,7 @@ def policy_values(options: Mapping[str, Any]) -> dict[str, Any]:
     if scope not in SCOPES:
         raise InvalidInput("There is no such scope.", hint=f"Use one of: {', '.join(SCOPES)}.")
     if scope != "all" and not policy[f"{scope}_name"]:
-        raise InvalidInput(f"The scope {scope} needs a {scope}Name.", hint="Name it, or use the scope all.")
+        raise InvalidInput(f"The scope {scope} needs the name of a {scope}.", hint="Name it, or use the scope all.")
     for name in ("project_name", "skill_name"):
         if policy[name] is not None:
             checked(policy[name])

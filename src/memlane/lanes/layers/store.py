@@ -95,11 +95,18 @@ class MemoryStore:
             "layer": layer, "project_name": project_name, "file_type": file_type, "skill_name": skill_name,
             "command_name": command_name, "agent_name": agent_name,
         })  # fmt: skip
+        return self.get(id, counted=False)
+
+    def get(self, id: str, *, counted: bool = True) -> MemoryEntry | None:
+        """One memory by its id, or None. Counts the use, unless that is not wanted."""
         path = self.folder.path(id)
         text = read_file(path)
         if isinstance(text, Problem):
             raise StorageError(f"{os.path.basename(path)} {text.why}.", hint="Mend the file, then try again.")
-        return None if text is None or self._is_held(id, text) else self._entry(path, id, text)
+        if text is None or self._is_held(id, text):
+            return None
+        entry = self._entry(path, id, text)
+        return self._count([entry])[0] if counted else entry
 
     def update(self, id: str, content: str) -> dict[str, Any]:
         """Replace the content and refresh the Last Updated line. Raises NotFound; a size warning never blocks."""
@@ -130,9 +137,8 @@ class MemoryStore:
         return {"id": id, "deleted": True}
 
     def get_project_profile(self, project_name: str) -> MemoryEntry | None:
-        profile = self.read("shared-project", project_name, "project_profile")
-        self._count([profile] if profile else [])
-        return profile
+        names = {"layer": "shared-project", "project_name": project_name, "file_type": "project_profile"}
+        return self.get(id_for(names))
 
     def get_shared_project_memory(self, project_name: str, *, include_archives: bool = False) -> list[MemoryEntry]:
         """All memories of a project that every skill shares; [] for a new project."""
