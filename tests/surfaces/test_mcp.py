@@ -884,6 +884,32 @@ def test_the_topics_verbs_as_tools(folder: Path) -> None:
     assert 0 < block["tokens"] <= 1000
 
 
+def test_remembering_without_a_topic_says_where_it_went(folder: Path) -> None:
+    nowhere = call(folder, "remember", text="Walnuts are green in spring.", lane="topics")
+    assert nowhere["id"].startswith("topics:general/general/")
+    assert nowhere["remarks"] == [
+        "no topic was named, so it is under general/general; a scope such as auth/oauth2 names one"
+    ]
+    named = call(folder, "remember", text="Sessions end after an hour.", lane="topics", topic_id="auth")
+    assert (named["id"].rpartition("/")[0], named["remarks"]) == ("topics:auth/general", [])
+
+
+def test_remembering_in_a_layer_takes_the_id_of_the_file(folder: Path) -> None:
+    fact = {"text": "Deploys need two approvals.", "lane": "layers"}
+    unnamed, stored, again = calls(
+        folder,
+        ("remember", fact),
+        ("remember", {**fact, "topic_id": "skill-specific/review/api/known_issues"}),
+        ("remember", {**fact, "topic_id": "layers:skill-specific/review/api/known_issues"}),
+    )
+    assert unnamed == (
+        "A memory in a layer needs the name of its file. "
+        "Give its id as topic_id, such as shared-project/my-api/known_issues."
+    )
+    assert (stored["id"], stored["remarks"]) == ("layers:skill-specific/review/api/known_issues", [])
+    assert (again["id"], again["duplicate"]) == (stored["id"], True)
+
+
 def test_the_layers_verbs_as_tools(folder: Path) -> None:
     id = "shared-project/my-api/project_profile"
     names = {"layer": "shared-project", "project_name": "my-api", "file_type": "project_profile"}

@@ -265,7 +265,10 @@ class TopicLane:
 
     def put(self, draft: Draft) -> Memory:
         stored = self._store(draft)
-        return replace(memory_of(stored.entry), remarks=stored.remarks)
+        memory = memory_of(stored.entry)
+        named = draft.scope or draft.fields.get("topic")
+        remark = f"no topic was named, so it is under {memory.scope}; a scope such as auth/oauth2 names one"
+        return replace(memory, remarks=stored.remarks if named else (*stored.remarks, remark))
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         """As for every lane. The id follows the date and the title, so a change of those changes the id."""

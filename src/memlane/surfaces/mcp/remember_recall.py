@@ -8,6 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from memlane.bank import Bank
+from memlane.core.errors import InvalidInput
+from memlane.lanes.layers.entries import names_of, path_of
 from memlane.recall.blocks import CANDIDATES, Block
 from memlane.surfaces.mcp import lines
 from memlane.surfaces.mcp.all_lanes import NEWEST
@@ -36,7 +38,7 @@ class Recalled(TypedDict):
 def remember(
     bank: Bank,
     text: str,
-    lane: Literal["notes", "vault", "topics", "records"] | None = None,
+    lane: Literal["notes", "vault", "topics", "records", "layers"] | None = None,
     title: str | None = None,
     type: Annotated[str | None, Field(description="A note's type, a vault category")] = None,
     tags: Words | None = None,
@@ -49,11 +51,18 @@ def remember(
     """Store a text. Use it as soon as something is settled that a later session would have to find out again: a
     decision and why, a bug's cause and fix, a convention, a preference, what is unfinished. With tier or topic_id it
     goes to the vault (at most 1200 characters): canon is lasting, register is state that the same topic_id replaces.
-    In lane topics, topic_id is topic/subtopic.
+    In lane topics, topic_id is topic/subtopic; in layers a file, such as shared-project/my-api/known_issues.
     """
     fields: dict[str, Any] = {}
     if lane == "topics":
         fields = {"topic": topic_id} if topic_id else {}
+    elif lane == "layers":
+        if not topic_id:
+            hint = "Give its id as topic_id, such as shared-project/my-api/known_issues."
+            raise InvalidInput("A memory in a layer needs the name of its file.", hint=hint)
+        path_of(topic_id := topic_id.removeprefix("layers:"))
+        fields = {name.removesuffix("_name"): value for name, value in names_of(topic_id).items()}
+        type = fields.pop("file_type")
     elif lane == "vault" or (lane in (None, "notes") and (tier or topic_id)):
         lane = "vault"
         fields = {"tier": tier or ("register" if topic_id else "canon"), "topic_id": topic_id, "source": "tool"}
