@@ -904,7 +904,7 @@ def test_remembering_in_a_layer_takes_the_id_of_the_file(folder: Path) -> None:
     )
     assert unnamed == (
         "A memory in a layer needs the name of its file. "
-        "Give its id as topic_id, such as shared-project/my-api/known_issues."
+        'Name it, such as `remember(text=…, lane="layers", topic_id="shared-project/my-api/known_issues")`.'
     )
     assert (stored["id"], stored["remarks"]) == ("layers:skill-specific/review/api/known_issues", [])
     assert (again["id"], again["duplicate"]) == (stored["id"], True)

@@ -58,7 +58,7 @@ def remember(
         fields = {"topic": topic_id} if topic_id else {}
     elif lane == "layers":
         if not topic_id:
-            hint = "Give its id as topic_id, such as shared-project/my-api/known_issues."
+            hint = 'Name it, such as `remember(text=…, lane="layers", topic_id="shared-project/my-api/known_issues")`.'
             raise InvalidInput("A memory in a layer needs the name of its file.", hint=hint)
         path_of(topic_id := topic_id.removeprefix("layers:"))
         fields = {name.removesuffix("_name"): value for name, value in names_of(topic_id).items()}
