@@ -410,6 +410,26 @@ def test_check_pii_passes_harmless_text(text: str) -> None:
     assert check_pii(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["password: letmein", "wifi password: blueberry", "password: correct horse battery staple", "passwd: x9ss",
+     "secret_key: abcdef12", "auth_token: abc123", "access_token: abc", "api_key: abc", "Use bearer eyJhbGciOi"],
+)  # fmt: skip
+def test_check_pii_refuses_any_word_after_a_credentials_name(text: str) -> None:
+    """S002-27, S002-28: what the vault holds is in every prompt."""
+    assert len(check_pii(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["password: see the team's vault", "Password: stored in 1Password", "api key: from the environment",
+     "password: required", "password: $DB_PASSWORD", "password: <yours>", "The password: it rotates weekly"],
+)  # fmt: skip
+def test_check_pii_passes_where_a_credential_is(text: str) -> None:
+    """S002-29"""
+    assert check_pii(text) == []
+
+
 def test_check_pii_never_repeats_the_value() -> None:
     """S002-30: the messages name the class only."""
     assert "hunter2" not in " ".join(check_pii("password: " + "hunter2"))

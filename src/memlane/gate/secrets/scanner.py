@@ -31,6 +31,17 @@ _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t
 MOST = 1000
 _UNREAD = "unread"
 
+# A credential's name with a colon and the word after it; and the beginning of a token that is cut off.
+_LABELLED = (
+    r"(?i)\b(passw(?:or)?d|passphrase|api[_ ]?key|(?:secret|access)[_ ]?(?:key|token)|auth[_ ]?token)\s?: {1,3}"
+    r"([^\s.,;]{3,200})|\b(?=bearer eyJ)(bearer) (eyJ[\w-]{5,})"
+)
+_POINTERS = frozenset(
+    "see stored kept from via set ask lives the use used managed not never none unknown rotate rotated rotates held "
+    "found read taken comes only must should may can has needs expires valid for each per with when where "
+    "required optional string text hidden redacted yes true false null empty missing wrong same new old".split()
+)
+
 # The match of a wide rule begins at most this far before its keyword.
 _BEFORE = 420
 
@@ -269,5 +280,17 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
 
 
 def check_pii(text: str) -> list[str]:
-    """Descriptions of what the vault must not store, [] when the text is clean."""
-    return list(dict.fromkeys(finding.description for finding in scan(text)))
+    """Descriptions of what the vault must not store, [] when the text is clean.
+
+    What the vault holds is in every prompt, so that after the name of a credential and a colon any word counts, also
+    one that a person could have chosen; but not one that says where the value is.
+    """
+    found = [finding.description for finding in scan(text)]
+    if not found:
+        values = ((match[1] or match[3], match[2] or match[4]) for match in re.finditer(_LABELLED, text))
+        found = [
+            "password" if name[:4].lower() == "pass" else "credential"
+            for name, value in values
+            if value[0] not in "<$%{[(*…" and value.lower() not in _POINTERS
+        ]
+    return list(dict.fromkeys(found))
