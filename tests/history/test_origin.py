@@ -142,6 +142,17 @@ def test_everyone_who_commits_may_be_trusted(clone: Path, upstream: Path, run: R
     assert where(clone).keys() == {"notes:deploys", "notes:pager", "vault:3f9a1c0b7d2e"}
 
 
+def test_in_a_trusted_project_naming_everyone_is_enough(clone: Path, run: Run) -> None:
+    run("--bank", clone, "trust", "--yes")
+    assert run("--bank", clone, "trust", "--everyone").err.endswith("whatever is committed here counts as reviewed\n")
+    assert where(clone) == {}
+
+
+def test_before_a_project_is_trusted_naming_everyone_changes_nothing(clone: Path, run: Run, home: Path) -> None:
+    result = run("--bank", clone, "trust", "--everyone")
+    assert (result.code, "counts as reviewed" in result.err, list(home.rglob("trust.json"))) == (1, False, [])
+
+
 def test_a_block_shows_them_last_below_a_heading_of_their_own(clone: Path, run: Run) -> None:
     run("--bank", clone, "trust", "--yes")
     with Bank.open(clone) as bank:

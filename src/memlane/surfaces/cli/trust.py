@@ -60,7 +60,8 @@ def trust(
             _show(file, data)
         asked = not as_json and sys.stdin.isatty()
         first = trusting.trusted_text(state, file) is None
-        if not show and (yes or (asked and click.confirm("Trust this project?", err=True))):
+        agreed = yes or (everyone is not None and not trusting.distrust(state, file, data))  # it is trusted already
+        if not show and (agreed or (asked and click.confirm("Trust this project?", err=True))):
             trusting.record(state, file, data, everyone)  # what was shown, and not what it may be by now
             found = adopt.note_memories(config.load(folder, flags)) if first else 0
     why = trusting.distrust(state, file, trusting.read(file))
@@ -68,6 +69,8 @@ def trust(
         print_json({"file": str(file), "trusted": not why, "why": why})
     else:
         say(f"{file} {why or 'is trusted'}")
+        if everyone is not None and not why and trusting.trusts_everyone(state, file) == everyone:
+            say("whatever is committed here counts as reviewed" if everyone else "what others commit is marked again")
         if found:
             say(f"{found} memories came with it; prompts say so until you have read them: `memlane trust --memories`")
         if why and not (show or revoke):
