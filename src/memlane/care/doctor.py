@@ -83,7 +83,7 @@ def examine(
     every = (*checks(deep=deep), *more)
     if only is not None and only not in {check.name for check in every}:
         near = get_close_matches(only, [check.name for check in every], 1)
-        hint = f"Did you mean {near[0]}?" if near else "A report names its checks in brackets."
+        hint = f"Did you mean {near[0]}?" if near else "Use damage, format, secrets, or what a report has in brackets."
         raise InvalidInput("There is no such check.", hint=hint)
     inventory = take(folder, flags, progress)
     chosen = [check for check in every if only in (None, check.name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -31,19 +32,7 @@ _SIMILAR = {"threshold": 0.85, "limit": 5, "type": None}
 @click.option("--limit", "-n", type=click.IntRange(min=0), help="With --only similar: so many groups at most; else 5.")
 @click.option("--type", help="With --only similar: only memories of this type.")
 @with_bank
-def review(
-    bank: Bank,
-    items: tuple[str, ...],
-    kinds: tuple[str, ...],
-    lanes: tuple[str, ...],
-    applied: bool,
-    show: bool,
-    accept: bool,
-    everything: bool,
-    check: bool,
-    as_json: bool,
-    **similar: Any,
-) -> None:
+def review(bank: Bank, as_json: bool, **options: Any) -> None:
     """Show what the bank needs, as one plan over all lanes; with --apply, do what needs no decision.
 
     Kinds: prune, retention, duplicate, superseded, link, stale, drifted, size, register, empty, suspicious. An ITEM is
@@ -63,81 +52,79 @@ def review(
     $ memlane review --apply
     $ memlane review --accept notes:auth-plan
     """
-    given = {name: value for name, value in similar.items() if value is not None}
-    _check_usage(items, kinds, lanes, applied, show, accept, everything, check, given)
-    if accept or (kinds == ("drifted",) and (show or everything)):
-        _print_code(bank, items, accept, everything, check, as_json)
-    elif kinds == ("stale",) and everything:
-        _print_ages(bank, lanes, as_json)
-    elif kinds == ("similar",):
-        clusters = bank.suggest_merges(**{**_SIMILAR, **given})
+    similar = {name: value for name in _SIMILAR if (value := options.pop(name)) is not None}
+    asked = _Asked(**options, similar=similar)
+    asked.check_usage()
+    if asked.accept or (asked.kinds == ("drifted",) and (asked.show or asked.everything)):
+        _print_code(bank, asked.items, asked.accept, asked.everything, asked.check, as_json)
+    elif asked.kinds == ("stale",) and asked.everything:
+        _print_ages(bank, asked.lanes, as_json)
+    elif asked.kinds == ("similar",):
+        clusters = bank.suggest_merges(**{**_SIMILAR, **similar})
         rows = ((f"{cluster.score:.2f}", " ".join(memory.id for memory in cluster.memories)) for cluster in clusters)
         print_result(clusters, as_json, rows, talk="" if clusters else "nothing is that similar")
     else:
-        _print_plan(bank, items, kinds, lanes, applied, show, check, as_json)
+        _print_plan(bank, asked, as_json)
 
 
-def _check_usage(
-    items: tuple[str, ...],
-    kinds: tuple[str, ...],
-    lanes: tuple[str, ...],
-    applied: bool,
-    show: bool,
-    accept: bool,
-    everything: bool,
-    check: bool,
-    similar: dict[str, Any],
-) -> None:
-    """Raise UsageError for options that do not go together."""
-    if applied and (show or check):
-        raise click.UsageError("--apply excludes --show and --check.")
-    if accept and (kinds or lanes or applied or show or check or similar):
-        raise click.UsageError("--accept takes ids, or --all, and nothing else.")
-    if accept and bool(items) == everything:
-        raise click.UsageError("--accept needs the ids of memories; --accept --all means all of them.")
-    if everything and not accept and (kinds not in (("stale",), ("drifted",)) or applied):
-        raise click.UsageError("--all needs --only stale, --only drifted or --accept.")
-    if everything and kinds == ("stale",) and (items or show or check):
-        raise click.UsageError("--only stale --all takes --lane, and nothing else.")
-    if kinds == ("drifted",) and (show or everything) and (lanes or applied):
-        raise click.UsageError("--only drifted --show takes ids, --all and --check, and nothing else.")
-    if "similar" in kinds:
-        if kinds != ("similar",) or items or lanes or applied or show or check:
-            raise click.UsageError("--only similar takes --threshold, --limit and --type, and nothing else.")
-    elif similar:
-        raise click.UsageError(f"--{next(iter(similar))} needs --only similar.")
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a review was asked for."""
+
+    items: tuple[str, ...]
+    kinds: tuple[str, ...]
+    lanes: tuple[str, ...]
+    applied: bool
+    show: bool
+    accept: bool
+    everything: bool
+    check: bool
+    similar: dict[str, Any]
+
+    def check_usage(self) -> None:
+        """Raise UsageError for options that do not go together."""
+        if self.applied and (self.show or self.check):
+            raise click.UsageError("--apply excludes --show and --check.")
+        if self.accept and (self.kinds or self.lanes or self.applied or self.show or self.check or self.similar):
+            raise click.UsageError("--accept takes ids, or --all, and nothing else.")
+        if self.accept and bool(self.items) == self.everything:
+            raise click.UsageError("--accept needs the ids of memories; --accept --all means all of them.")
+        if self.everything and not self.accept and (self.kinds not in (("stale",), ("drifted",)) or self.applied):
+            raise click.UsageError("--all needs --only stale, --only drifted or --accept.")
+        if self.everything and self.kinds == ("stale",) and (self.items or self.show or self.check):
+            raise click.UsageError("--only stale --all takes --lane, and nothing else.")
+        if self.kinds == ("drifted",) and (self.show or self.everything) and (self.lanes or self.applied):
+            raise click.UsageError("--only drifted --show takes ids, --all and --check, and nothing else.")
+        if "similar" in self.kinds:
+            if self.kinds != ("similar",) or self.items or self.lanes or self.applied or self.show or self.check:
+                raise click.UsageError("--only similar takes --threshold, --limit and --type, and nothing else.")
+        elif self.similar:
+            raise click.UsageError(f"--{next(iter(self.similar))} needs --only similar.")
 
 
-def _print_plan(
-    bank: Bank,
-    items: tuple[str, ...],
-    kinds: tuple[str, ...],
-    lanes: tuple[str, ...],
-    applied: bool,
-    show: bool,
-    check: bool,
-    as_json: bool,
-) -> None:
+def _print_plan(bank: Bank, asked: _Asked, as_json: bool) -> None:
     from memlane.care import review as reviewing
 
     ctx = click.get_current_context()
     folder, _ = ctx.find_root().obj
-    plan = reviewing.plan(bank, only=kinds, lanes=lanes, items=items, folder=folder, progress=progress)
-    if show:
+    plan = reviewing.plan(
+        bank, only=asked.kinds, lanes=asked.lanes, items=asked.items, folder=folder, progress=progress
+    )
+    if asked.show:
         _print_sides(bank, plan, as_json)
     else:
         undecided = sum(isinstance(step, reviewing.Item) and not step.safe for step in plan.steps)
-        if applied:
+        if asked.applied:
             plan = bank.apply(plan)
         if as_json:
-            print_json({"applied": applied, **plan.to_dict()})
+            print_json({"applied": asked.applied, **plan.to_dict()})
         else:
             say_notes(plan.remarks[:_NOTES])
             if len(plan.remarks) > _NOTES:
                 say(f"and {len(plan.remarks) - _NOTES:,} more notes: --json shows all")
-            print_rows(_rows(plan, numbered=not items))
-            _say_next(len(plan.steps), undecided, applied)
-    if check and plan.steps:
+            print_rows(_rows(plan, numbered=not asked.items))
+            _say_next(len(plan.steps), undecided, asked.applied)
+    if asked.check and plan.steps:
         ctx.exit(6)
 
 
