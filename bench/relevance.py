@@ -1,87 +1,270 @@
-"""Where memory should stay silent: the relevance of memories for prompts that they are about, and for others.
+"""Does a prompt get the memories that help, and silence when none does? And what each constant of the search is for.
 
-    python bench/relevance.py --data FOLDER
+    python bench/relevance.py --data FOLDER [--encoder NAME] [--fit]
 
-FOLDER holds locomo-dev.json.gz and longmemeval-dev.json.gz. Each bank (two LoCoMo conversations as turns, one as
-sessions, all LongMemEval sessions) is asked its own questions, the questions of the other data set, and prompts of
-everyday programming work that no memory in it is about. For several cut-offs the table says how many questions with
-the right memory among the best five keep one, how many memories they get, and how many of the other prompts stay
-without any. `memlane.recall.blocks.RELEVANT` is the cut-off that hooks use.
+FOLDER holds helpful/dev/recall.jsonl (memories of real projects with the prompts of developers, those that no memory
+helps with included) and, for the questions of other people's conversations, locomo-dev.json.gz and
+longmemeval-dev.json.gz. Prints
+
+1. what changes when a constant of the search does: recall@5 over the project memories, all and by kind, "newer" is how
+   often the newer of two memories that contradict each other stands first, and nDCG@10 over LoCoMo and LongMemEval;
+2. how often a memory of each probability was the one that was meant;
+3. for several cut-offs, what prompts are given unasked (`Bank.for_prompt`).
+
+With --fit, also fits the numbers of `memlane.recall.relevance` anew. The clock stands at the day of each prompt.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
+import json
+import math
+import os
+import re
+import statistics
 import tempfile
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from memlane import Bank
-from memlane.recall.blocks import RELEVANT
-from retrieval import FILES, Collection, locomo, longmemeval
+from memlane.core.dates import utc_now
+from memlane.core.errors import MemlaneError
+from memlane.recall import finding, prompts, renewal, search
+from retrieval import FILES, locomo, longmemeval, measures
 
-WORK = """
-fix the failing test|run the linter and fix all errors|add type hints to utils.py|why does the build fail on windows?
-refactor this function to be shorter|write a README for the project|rename the variable foo to bar everywhere
-explain what this regex does|make the button blue|update dependencies to the latest version
-add logging to the request handler|the page is blank after login, please investigate
-create a migration that adds an email column to users|can you optimise the SQL query in reports.py?
-convert this class to a dataclass|write unit tests for the parser|what does this error mean: KeyError: 'id'
-increase the timeout to 30 seconds|remove dead code in src/legacy|implement pagination for the /orders endpoint
-"""
-CUTS = (0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-TOP = 5
-Found = list[tuple[float, bool]]  # (relevance, whether it is what was asked for) of the best five
+HELPFUL = "helpful/dev/recall.jsonl"
+CUTS = (0.05, 0.08, 0.11, 0.15, 0.2, 0.3)
+BINS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
+ABLATIONS: tuple[tuple[str, tuple[tuple[Any, str, Any], ...]], ...] = (
+    ("as it is", ()),
+    ("no vectors", ((search, "VECTORS", 0.0), (search, "MODEL_VECTORS", 0.0))),
+    ("vectors 0.1", ((search, "VECTORS", 0.1), (search, "MODEL_VECTORS", 0.1))),
+    ("vectors 0.35", ((search, "VECTORS", 0.35), (search, "MODEL_VECTORS", 0.35))),
+    ("vectors alone", ((search, "VECTORS", 1.0), (search, "MODEL_VECTORS", 1.0))),
+    ("least cosine 0.2", ((search, "LEAST_COSINE", 0.2),)),
+    ("least cosine 0", ((search, "LEAST_COSINE", 0.0),)),
+    ("no renewals", ((renewal, "LOOKED_AT", 0),)),
+    ("renewals of pages, too", ((renewal, "LONGEST", 10**9),)),
+    ("renewals from cosine 0.2", ((renewal, "LEAST_COSINE", 0.2),)),
+    ("renewals from cosine 0.4", ((renewal, "LEAST_COSINE", 0.4),)),
+)
 
 
-def answers(bank: Bank, places: dict[str, int], asked: Iterator[tuple[str, set[int]]]) -> Iterator[Found]:
-    for question, gold in asked:
-        hits = bank.search(question, limit=TOP)
-        yield [(hit.why["relevance"], places[hit.memory.id] in gold) for hit in hits]
+class Project:
+    """A project's memories in a bank, and the prompts that were written about them."""
+
+    def __init__(self, line: str, folder: Path, encoder: str) -> None:
+        data = json.loads(line)
+        self.name, self.prompts = data["bank"], data["queries"]
+        self.bank = made(folder, encoder)
+        self.ids: dict[str, str] = {}
+        for memory in data["memories"]:
+            try:
+                self.ids[self.bank.add(memory["text"], created_at=memory["created_at"]).id] = memory["id"]
+            except MemlaneError as error:  # refused by the gate
+                print(f"{memory['id']}: {error}")
 
 
-def filled(collection: Collection, folder: Path) -> tuple[Bank, dict[str, int]]:
-    bank = Bank.init(folder)
-    places = {}
-    for place, text in enumerate(collection.texts):
-        places[bank.add(text.text, thread=text.thread, created_at=text.created_at).id] = place
-    return bank, places
+def made(folder: Path, encoder: str) -> Bank:
+    folder.mkdir()
+    Bank.init(folder).close()
+    return Bank.open(folder, search__encoder=encoder)
+
+
+def plain(prompt: str) -> str:
+    return re.sub(r'"|(?<!\S)-+', " ", prompt)
+
+
+@contextmanager
+def clock(now: str) -> Iterator[None]:
+    moment = datetime.fromisoformat(now).replace(hour=12, tzinfo=UTC)
+    finding.utc_now = prompts.utc_now = lambda: moment  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        finding.utc_now = prompts.utc_now = utc_now  # type: ignore[attr-defined]
+
+
+@contextmanager
+def changed(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
+    for module, name, value in changes:
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+# -- the search
+
+
+def recall(projects: Sequence[Project]) -> dict[str, float]:
+    """Per cent: recall@5 over all prompts with an answer and by kind, and how often the newer stands first."""
+    rows: defaultdict[str, list[float]] = defaultdict(list)
+    for project in projects:
+        for prompt in project.prompts:
+            if not prompt["gold"]:
+                continue
+            with clock(prompt["now"]):
+                hits = project.bank.search(plain(prompt["query"]), limit=10)
+            found = [project.ids[hit.memory.id] for hit in hits]
+            gold = set(prompt["gold"])
+            part = len(gold & set(found[:5])) / len(gold)
+            rows["all"].append(part)
+            rows[prompt["kind"]].append(part)
+            if old := prompt.get("old"):
+                newer, older = (min((found.index(id) for id in ids if id in found), default=99) for ids in (gold, old))
+                rows["newer"].append(float(newer < older))
+    return {kind: 100 * statistics.fmean(values) for kind, values in rows.items()}
+
+
+def ablations(projects: Sequence[Project], chats: Callable[[], list[str]]) -> None:
+    kinds = ("all", "paraphrase", "task", "symptom", "newer")
+    print(
+        f"\n| | {' | '.join(kinds)} | LoCoMo turns | LoCoMo sessions | LongMemEval |\n|---|" + "--:|" * (len(kinds) + 3)
+    )
+    for name, changes in ABLATIONS:
+        with changed(changes):
+            found = recall(projects)
+            print(
+                f"| {name} | {' | '.join(f'{found[kind]:.0f}' for kind in kinds)} | {' | '.join(chats())} |", flush=True
+            )
+
+
+def chat_banks(data: Path, folder: Path, encoder: str) -> Callable[[], list[str]]:
+    """A function that gives the nDCG@10 of each set of conversations, "-" where the data is missing."""
+    sets: list[list[tuple[Bank, dict[str, int], Any]]] = []
+    for number, read in enumerate(
+        (
+            lambda: locomo(data / FILES[0], sessions=False),
+            lambda: locomo(data / FILES[0], sessions=True),
+            lambda: longmemeval(data / FILES[1]),
+        )
+    ):
+        sets.append([])
+        for at, collection in enumerate(read() if all((data / name).is_file() for name in FILES) else ()):
+            bank = made(folder / f"chat{number}-{at}", encoder)
+            places = {
+                bank.add(text.text, thread=text.thread, created_at=text.created_at).id: place
+                for place, text in enumerate(collection.texts)
+            }
+            sets[-1].append((bank, places, collection))
+
+    def scores() -> list[str]:
+        cells = []
+        for members in sets:
+            values = [
+                measures([places[hit.memory.id] for hit in bank.search(question.text, limit=10)], question.gold)[
+                    "nDCG@10"
+                ]
+                for bank, places, collection in members
+                for question in collection.questions
+                if question.counts
+            ]
+            cells.append(f"{statistics.fmean(values):.3f}" if values else "-")
+        return cells
+
+    return scores
+
+
+# -- the probability
+
+
+def evidence(projects: Sequence[Project]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(cosine and evidence, probability, whether it was meant) of the ten best memories for each prompt."""
+    rows, said, meant = [], [], []
+    for project in projects:
+        for prompt in project.prompts:
+            with clock(prompt["now"]):
+                hits = project.bank.search(plain(prompt["query"]), limit=10)
+            for hit in hits:
+                rows.append((hit.why["cosine"], hit.why["evidence"]))
+                said.append(hit.relevance)
+                meant.append(project.ids[hit.memory.id] in prompt["gold"])
+    return np.array(rows), np.array(said), np.array(meant, float)
+
+
+def reliability(said: np.ndarray, meant: np.ndarray) -> None:
+    print("\n| probability | memories | said | meant |\n|---|--:|--:|--:|")
+    for low, high in pairwise(BINS):
+        inside = (said >= low) & (said < high)
+        if inside.any():
+            print(
+                f"| {low:.2f} to {high:.2f} | {inside.sum()} | {said[inside].mean():.2f} | {meant[inside].mean():.2f} |"
+            )
+
+
+def fitted(rows: np.ndarray, meant: np.ndarray) -> np.ndarray:
+    """Logistic regression by Newton's method: the start, and the weights of cosine and evidence."""
+    inputs = np.c_[np.ones(len(rows)), rows]
+    weights = np.zeros(inputs.shape[1])
+    for _ in range(40):
+        p = 1 / (1 + np.exp(-inputs @ weights))
+        curve = (inputs * (p * (1 - p))[:, None]).T @ inputs + 1e-3 * np.eye(len(weights))
+        weights -= np.linalg.solve(curve, inputs.T @ (p - meant))
+    return weights
+
+
+# -- what prompts are given
+
+
+def injections(projects: Sequence[Project]) -> None:
+    print("\n| cut-off | useful | on tasks | only wrong ones | silent when nothing helps | tokens per prompt |")
+    print("|---|" + "--:|" * 5)
+    for cut in CUTS:
+        rows: defaultdict[str, list[float]] = defaultdict(list)
+        with changed(((prompts, "RELEVANT", cut),)):
+            for project in projects:
+                for prompt in project.prompts:
+                    with clock(prompt["now"]):
+                        block = project.bank.for_prompt(prompt["query"])
+                    right = any(project.ids[memory.id] in prompt["gold"] for memory in block.memories)
+                    rows["tokens"].append(block.tokens)
+                    if prompt["kind"] == "none":
+                        rows["silent"].append(not block)
+                        continue
+                    rows["useful"].append(right)
+                    rows["wrong"].append(bool(block) and not right)
+                    if prompt["kind"] == "task":
+                        rows["task"].append(right)
+        cells = (f"{100 * statistics.fmean(rows[name]):.0f} %" for name in ("useful", "task", "wrong", "silent"))
+        used = " (used)" if math.isclose(cut, prompts.RELEVANT) else ""
+        print(f"| {cut}{used} | {' | '.join(cells)} | {statistics.fmean(rows['tokens']):.0f} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    data = parser.parse_args().data
-    turns = list(locomo(data / FILES[0], sessions=False))
-    sessions = list(locomo(data / FILES[0], sessions=True))
-    (long,) = longmemeval(data / FILES[1])
-    others = {"LoCoMo": [q.text for q in long.questions], "LongMemEval": [q.text for c in turns for q in c.questions]}
-    work = [line.strip() for line in WORK.replace("|", "\n").splitlines() if line.strip()]
-    banks = [("LoCoMo", turns[0]), ("LoCoMo", turns[3]), ("LoCoMo", sessions[0]), ("LongMemEval", long)]
-    own: list[Found] = []
-    foreign: list[Found] = []
-    working: list[Found] = []
-    for name, collection in banks:
-        with tempfile.TemporaryDirectory() as folder:
-            bank, places = filled(collection, Path(folder))
-            picked = random.Random(0).sample(others[name], 140)
-            own += answers(bank, places, ((q.text, q.gold) for q in collection.questions[:200] if q.counts))
-            foreign += answers(bank, places, ((text, set()) for text in picked))
-            working += answers(bank, places, ((text, set()) for text in work))
-            bank.close()
-    print("| cut-off | own questions that keep a right memory | memories each | other questions without any | work |")
-    print("|---|---|---|---|---|")
-    right = [found for found in own if any(gold for _, gold in found)]
-    for cut in CUTS:
-        kept = sum(any(gold and relevance >= cut for relevance, gold in found) for found in right) / len(right)
-        shown = sum(relevance >= cut for found in own for relevance, _ in found) / len(own)
-        silent, idle = (
-            sum(all(relevance < cut for relevance, _ in found) for found in group) / len(group)
-            for group in (foreign, working)
-        )
-        mark = " (used)" if cut == RELEVANT else ""
-        print(f"| {cut:.2f}{mark} | {kept:.0%} | {shown:.1f} of {TOP} | {silent:.0%} | {idle:.0%} |")
+    parser.add_argument("--encoder", default="static")
+    parser.add_argument("--fit", action="store_true")
+    given = parser.parse_args()
+    if not (given.data / HELPFUL).is_file():
+        print(f"skipped: {given.data} has no {HELPFUL}")
+        return
+    os.fsync = lambda _: None  # type: ignore[assignment]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for variable in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+            os.environ[variable] = str(folder / variable)
+        lines = (given.data / HELPFUL).read_text("utf-8").splitlines()
+        projects = [Project(line, folder / f"project{at}", given.encoder) for at, line in enumerate(lines)]
+        asked = sum(len(project.prompts) for project in projects)
+        print(f"encoder {given.encoder}, {len(projects)} projects, {asked} prompts")
+        ablations(projects, chat_banks(given.data, folder, given.encoder))
+        rows, said, meant = evidence(projects)
+        reliability(said, meant)
+        if given.fit:
+            print("fitted:", fitted(rows, meant).round(2).tolist())
+        injections(projects)
 
 
 if __name__ == "__main__":

@@ -369,7 +369,7 @@ def test_a_large_bank_sees_what_was_written_a_moment_ago(bank: Bank) -> None:
             file.write(f"And puffin{number}.\n")
         assert ids(bank.search(f"puffin{number}"))[0] == "notes:f0/n0"
     (bank.root / "new/deep").mkdir(parents=True)
-    assert ids(bank.search("wagtail")) == []
+    assert bank.search("wagtail")[0].relevance < 0.11  # birds, but not this one
     (bank.root / "new/deep/x.md").write_text("About wagtails.\n")
     assert ids(bank.search("wagtails"))[0] == "notes:new/deep/x"
     (bank.root / "vault.jsonl").write_text('{"id": "a1b2c3d4e5f6", "text": "Ospreys nest here."}\n')

@@ -235,7 +235,7 @@ def test_every_part_of_a_score_is_explained(bank: Bank) -> None:
     why = bank.search("pears cellar")[0].why
     assert set(why) == {
         "words", "words_rank", "covered", "cosine", "cosine_rank", "neighbours", "date", "base", "recency",
-        "freshness", "relevance",
+        "freshness", "relevance", "evidence",
     }  # fmt: skip
     assert (why["words_rank"], why["recency"]) == (1, 1.0)
 

@@ -116,10 +116,16 @@ class Hit:
     header_path: str
     why: Mapping[str, float] = field(default_factory=dict, hash=False)
 
+    @property
+    def relevance(self) -> float:
+        """The probability that the query is about this memory at all: see `memlane.recall.relevance`."""
+        return self.why.get("relevance", 0.0)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "id": self.memory.id,
             "score": self.score,
+            "relevance": self.relevance,
             "content": self.content,
             "header_path": self.header_path,
             "memory": self.memory.to_dict(),

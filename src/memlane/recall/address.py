@@ -7,6 +7,7 @@ Whatever memlane prints names the memory again. A text is read in this order, an
 3. the path of a file: absolute, or relative to the lane, the bank, the project or where we are. Of a file that holds
    several memories, the one under the `#heading` that the path ends with, or the only one
 4. a name that is there once: a file's name without its folder, a title, the topic of a vault's register
+5. the beginning of an id with its lane and "…", as a prompt shows long ones: `notes:cluster-os-migrated…`
 
 `[[brackets]]`, `#heading` and `:line` behind a name are understood. What was deleted is named like what is there, or by
 the file that it is in now; a name of something deleted is not taken for the title of something else. The first reading
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 URI = "memory://memory/"
 MOST = 5  # candidates that a message names
+SHORT = 24  # characters of an id that `shortened` leaves
+CUT = "…"
 _UNREADABLE = (NotFound, InvalidInput, StorageError)
 _NONE = 99  # no reading fits
 _AMBIGUOUS = "ambiguous"
@@ -209,7 +212,20 @@ def _read(bank: Bank, text: str, *, names: bool = True) -> list[Memory]:
     for id, spellings in _known(bank):
         if name in ("", id.partition(":")[0]) and not wanted.isdisjoint(map(_folded, spellings)):
             found += filter(None, [_fetched_id(bank, id)])
+    begun = next((plain.removesuffix(dots) for dots in (CUT, "...") if plain.endswith(dots)), "")
+    if begun and not found:
+        ids = [id for id, _ in _known(bank) if id.partition(":")[2].startswith(begun) and id.startswith(f"{name}:")]
+        found = [memory for id in ids if (memory := _fetched_id(bank, id))]
     return found
+
+
+def shortened(id: str) -> str:
+    """An id that costs few tokens: a long one is cut, and is still understood where no other one begins like it."""
+    lane, _, native = id.partition(":")
+    if len(native) <= SHORT:
+        return id
+    begun = native[: SHORT + 1].rpartition("-")[0] or native[:SHORT]
+    return f"{lane}:{begun}{CUT}"
 
 
 def _only(found: Collection[Memory], text: str) -> Memory:

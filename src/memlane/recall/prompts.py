@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING
 from memlane.core.choosing import Fits, date_of
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput
-from memlane.core.model import Memory
+from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
 from memlane.index.peek import Peek
+from memlane.recall import asking
 from memlane.recall import scopes as scopes_
 from memlane.recall.arguments import check_query
-from memlane.recall.blocks import CANDIDATES, PINNED, Block, Composer, LeftOut
+from memlane.recall.blocks import CANDIDATES, PINNED, RELEVANT, Block, Composer, LeftOut, without_blocks
 from memlane.recall.superseded import in_place
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
 Count = Callable[[str], int]
+MOST = 3  # memories that a prompt is given unasked
+EXTRA = 2  # hits beyond them: some may be replaced by others
+SHARE = 0.3  # of the best one's probability: one with less is not shown beside it
 
 
 def snapshot(
@@ -83,6 +87,41 @@ def context(
     shown = [hit for hit in shown if hit.memory not in replaced]
     old = [LeftOut(memory.id, f"{memory.superseded_by} took its place") for memory in replaced]
     return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items, old)
+
+
+def for_prompt(
+    bank: Bank, prompt: str, without: Collection[str], budget: int | None, count: Count | None, wait: float | None
+) -> Block:
+    """As `Bank.for_prompt`."""
+    if not bank.profile.enabled:
+        return Block.of("")
+    budget = bank.config["hook.prompt_budget"] if budget is None else budget
+    for query in asking.queries(without_blocks(prompt)):
+        chosen = _for_query(bank, query, without, wait)
+        wait = None if wait is None else 0  # any further indexing is left to the next prompt
+        if chosen and (block := _composer(bank, count, [hit.memory for hit in chosen]).brief(chosen, query, budget)):
+            return block
+    return Block.of("")
+
+
+def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | None) -> list[Hit]:
+    """The two or three memories that a query is about; none nearly always."""
+    from memlane.recall.finding import found
+    from memlane.recall.graph import about_files  # NumPy, which a snapshot does without
+
+    hits = found(bank, query, MOST + EXTRA + len(without), {}, scopes_.seen(bank, None, wait), wait)
+    named = bank.index.ask(lambda: about_files(bank.index, query), wait=wait)
+    likely = {hit.memory.id: 1.0 if hit.memory.id in named else hit.relevance for hit in hits}
+    best = max(likely.values(), default=0.0)
+    known = {*without, *(hit.memory.id for hit in hits)}
+    chosen = [
+        hit
+        for hit in hits
+        if hit.memory.id not in without
+        and hit.memory.superseded_by not in known
+        and likely[hit.memory.id] >= max(RELEVANT, SHARE * best)
+    ]
+    return chosen[:MOST]
 
 
 def embed(bank: Bank, query: str, limit: int, max_tokens: int) -> Block:

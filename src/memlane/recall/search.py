@@ -3,13 +3,15 @@
     score  =  (1 - exp(-2 x))  ×  the recency factor  ×  the freshness factor
     x      =  0.8 words + 0.2 cosine, plus a share of the neighbours' x; × 1.4 within a time that the query mentions
 
-words   how much of the query the memory has, 0 … 1: BM25 divided by the most it could be for this query. 70 % is from
-        the memory's best chunk, times the part of the query that this chunk has; 30 % from the memory as a whole.
+words   how much of the query the memory has, 0 … 1: BM25 divided by the most it could be, also for words that no memory
+        has. So the fewer of its words the bank knows, the more the vectors count. 70 % is from the memory's best chunk,
+        times the part of the query that this chunk has; 30 % from the memory as a whole.
 cosine  of the memory's closest chunk, after subtracting what all chunks have in common. With the vectors of a model,
-        which say more than those of the built-in table, the shares are 0.6 and 0.4.
-relevance  how likely the query is about this memory at all: the mean of the cosine and the part of the query's words
-        that the memory has (`covered`). It does not affect the order; prompt blocks may drop hits below a threshold.
+        which say more than those of the built-in table, the shares are equal.
+relevance  the probability that the query is about this memory at all: `memlane.recall.relevance`. It does not affect
+        the order; prompt blocks drop hits below a threshold.
 freshness  below 1 where the code that a memory speaks of has changed or is gone: `memlane.care.fresh`.
+A memory that says that something changed stands above the older one on the same thing: `memlane.recall.renewal`.
 Neighbours are the memories before and after in a conversation or topic: 0.3 of the next ones, 0.2 of the second next.
 """
 
@@ -32,15 +34,17 @@ from memlane.index.encoders import Encoder
 from memlane.index.query_dates import spans
 from memlane.index.store import Index
 from memlane.index.words import fold, importance, plain_parts, query_terms, shortened
+from memlane.recall import renewal
+from memlane.recall.relevance import probabilities
 
 K1, B = 0.9, 0.4  # BM25's
 WHOLE = 0.3  # share of the memory as a whole in its words score; the rest is from its best chunk
 VECTORS = 0.2  # share of the vectors in the score
-MODEL_VECTORS = 0.4  # the same where a model made them rather than the built-in table
+MODEL_VECTORS = 0.5  # the same where a model made them rather than the built-in table
 NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
 DATED = 1.4  # factor for a memory from a time that the query mentions
 STEEPNESS = 2.0  # of the curve from x to a score below 1
-LEAST_COSINE = 0.20  # a memory without any of the words needs at least this
+LEAST_COSINE = 0.10  # a memory without any of the words needs at least this
 RESCORED = 1_000  # in a large index, only so many vectors closest by sign, and so many best by words, are compared
 BATCH = 2_000  # memories that are read at a time, at most
 TIES = 1_000  # of memories with equal score and time, only so many are sorted by id
@@ -137,19 +141,24 @@ def _search(
     days, factor = recency
     recent = layout.created > (now - timedelta(days=days + 1)).timestamp()
     scores[recent] *= factor
-    relevance = (parts.words.covered + parts.cosine) / 2
+    relevance = probabilities(index.encoder.name, parts.cosine, parts.words.evidence)
     for old, new in _replaced_rows(index, layout, replaced):
         if may_be_found[new] and allowed[old]:
             allowed[new] = True
             scores[new] = max(scores[new], scores[old])
             relevance[new] = max(relevance[new], relevance[old])
         scores[old] *= SUPERSEDED
-    candidates = limit + EXTRA if weigh else limit
+    candidates = max(limit + EXTRA if weigh else limit, renewal.LOOKED_AT)
     best = _best_rows(index, layout, np.flatnonzero(allowed), scores, candidates, required, excluded)
     freshness = weigh([memory for _, memory in best]) if weigh else {}
-    if freshness:
-        for row, memory in best:
-            scores[row] *= freshness.get(memory.id, 1.0)
+    for row, memory in best:
+        scores[row] *= freshness.get(memory.id, 1.0)
+    renewed = list(_renewals(index, layout, best[: renewal.LOOKED_AT]))
+    for old, new in renewed:
+        if scores[old] > scores[new] >= renewal.LEAST_SCORE * scores[old]:
+            scores[new] = np.nextafter(scores[old], np.float32(1))
+            relevance[new] = max(relevance[new], relevance[old])
+    if freshness or renewed:
         best.sort(key=lambda entry: -scores[entry[0]])
     hits = []
     for row, memory in best[:limit]:
@@ -189,6 +198,7 @@ class _ScoreParts:
             "words": float(self.words.memories[row]),
             "words_rank": _rank(self.words.memories, row),
             "covered": float(self.words.covered[row]),
+            "evidence": float(self.words.evidence[row]),
             "cosine": float(self.cosine[row]),
             "cosine_rank": _rank(self.cosine, row),
             "neighbours": float(self.neighbours[row]),
@@ -324,6 +334,19 @@ def _allowed(index: Index, layout: _Layout, filters: Mapping[str, Any]) -> Array
     return allowed
 
 
+def _renewals(index: Index, layout: _Layout, best: Sequence[tuple[int, Memory]]) -> Iterator[tuple[int, int]]:
+    """(row of a memory, row of one that tells how it is now), among these."""
+    if len(best) < 2 or not index.encoder.dim:
+        return iter(())
+    chunks = layout.total[0]
+
+    def evidence(shared: set[str]) -> float:
+        return sum(_rarity(chunks, len(index.postings(term)[0])) for term in shared) / math.log(1 + max(chunks, 2))
+
+    vectors = renewal.as_floats(layout.columns.rows[layout.start[[row for row, _ in best]]])
+    return renewal.renewals(best, layout.created, vectors, evidence)
+
+
 def _replaced_rows(index: Index, layout: _Layout, replaced: Replaced) -> Iterator[tuple[int, int]]:
     """(row of a memory, row of what took its place), for those that the index has; the earlier ones first."""
     if not replaced:
@@ -379,12 +402,14 @@ class _WordScores:
     """How much of the query each chunk and each memory has, 0 … 1.
 
     `covered` is the weighted part of the query's words that the memory's best chunk has. Words that no memory has
-    count, too: they mean that the query is about something else.
+    count, too: they mean that the query is about something else. `evidence` is not relative to the query: about how
+    many words that hardly any other memory has the two have in common.
     """
 
     chunks: Array
     memories: Array
     covered: Array
+    evidence: Array
 
 
 def _word_scores(index: Index, layout: _Layout, terms: Sequence[str]) -> _WordScores:
@@ -415,10 +440,12 @@ def _word_scores(index: Index, layout: _Layout, terms: Sequence[str]) -> _WordSc
             counts = np.float32(importance(term) * _rarity(memories, len(rows)))
             whole[rows] += counts * weights / (weights + layout.whole_norm[rows])
     covered = layout.best(has) / np.float32(total or 1.0)
+    evidence = layout.best(scores) / np.float32(math.log(1 + max(chunks, 2)))
     if not most:
-        return _WordScores(scores, whole, covered)
-    best = scores * has / np.float32(most * most)
-    return _WordScores(best, (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE / most), covered)
+        return _WordScores(scores, whole, covered, evidence)
+    best = scores * has / np.float32(total * total)
+    memory = (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE * most / (total * total))
+    return _WordScores(best, memory, covered, evidence)
 
 
 def _rarity(total: int, having: int) -> float:

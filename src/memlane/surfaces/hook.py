@@ -25,7 +25,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
-from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Any, TextIO
 
 from memlane import config
@@ -42,8 +41,6 @@ MAX_LOG = 256 * 1024
 KEPT_SESSIONS = 200
 _AGAIN = 0.1  # seconds; SQLite swallows what is raised while it works, and only ends the query
 _GRACE = 0.4  # seconds that Python has to notice the deadline
-_ENDS = 2  # how many lines of a long prompt make one query
-_ERROR = re.compile(r"\w(?:Error|Exception)\b")
 Payload = Mapping[str, Any]
 
 EVENTS = {  # ours -> what clients call it, letters only
@@ -184,20 +181,12 @@ def _session_start(bank: Bank, payload: Payload) -> str:
 
 
 def _prompt(bank: Bank, payload: Payload) -> str:
-    from memlane.recall.blocks import RELEVANT, without_blocks
-
-    if not bank.profile.enabled:
-        return ""
-    prompt = without_blocks(_text(payload, "prompt", "user_prompt"))
     shown = _shown(payload)
-    budget, wait = bank.config["hook.prompt_budget"], bank.config["hook.deadline"] / 2
-    for query in queries(prompt):
-        block = bank.context(query, budget, without=shown, least=RELEVANT, wait=wait)
-        wait = 0  # any further indexing is left to the next prompt
-        if block.memories:
-            _save_shown(payload, [*shown, *(memory.id for memory in block.memories)])
-            return block
-    return ""
+    prompt = _text(payload, "prompt", "user_prompt")
+    block = bank.for_prompt(prompt, without=shown, wait=bank.config["hook.deadline"] / 2)
+    if block.memories:
+        _save_shown(payload, [*shown, *(memory.id for memory in block.memories)])
+    return block
 
 
 def _capture(bank: Bank, payload: Payload) -> str:
@@ -227,42 +216,6 @@ def _shown_texts(bank: Bank, payload: Payload) -> Iterator[str]:
     for id in _shown(payload):
         with suppress(MemlaneError):  # it may have been deleted
             yield bank.get(id).text
-
-
-_CHATTER = frozenset(
-    "ok okay yes yeah yep no nope please thanks thank you great good nice perfect cool sure continue go on ahead "
-    "proceed do it next again try looks look fine done that this is the a an and now just more hi hello hey so what "
-    "why correct right agreed sounds lgtm stop wait undo".split()
-)
-
-
-def queries(prompt: str) -> list[str]:
-    """What to search for, one after the other until something is found: the prompt itself, if it says enough.
-
-    A long prompt has a log or a trace pasted into it, which no memory matches as a whole. Its queries are the lines at
-    its beginning, at the error that it names, and at its end. Quotes and minus signs lose their meaning for a search.
-    """
-    if prompt.lstrip().startswith("/"):
-        return []
-    lines = re.sub(r'"|(?<!\S)-+', " ", prompt).splitlines()
-    worded = [line for line in lines if re.search(r"\w", line)]
-    parts = [worded]
-    if len(worded) > 2 * _ENDS:
-        error = next((at for at, line in enumerate(worded) if _ERROR.search(line)), len(worded))
-        parts = [_paragraph(lines)[:_ENDS], worded[error : error + _ENDS], _paragraph(lines[::-1])[:_ENDS][::-1]]
-    return [text for text in map("\n".join, parts) if substantial(text)]
-
-
-def _paragraph(lines: Sequence[str]) -> list[str]:
-    """The first lines with words in them, up to one without."""
-    rest = dropwhile(lambda line: not re.search(r"\w", line), lines)
-    return list(takewhile(lambda line: re.search(r"\w", line), rest))
-
-
-def substantial(prompt: str) -> bool:
-    """Whether a text says enough to search for it; small talk does not."""
-    words = set(re.findall(r"[^\W_]+", prompt.lower())) - _CHATTER
-    return len(words) > 1 or any(not word.isascii() for word in words)
 
 
 def _untrusted(event: str, settings: config.Config) -> str:

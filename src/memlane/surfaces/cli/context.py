@@ -23,7 +23,7 @@ explain_option = click.option("--explain", is_flag=True, help="List what was lef
     "--budget", type=click.IntRange(min=0), help=f"At most so many tokens: {BUDGET} with a PROMPT, else everything."
 )
 @click.option("--scope", "scopes", multiple=True, help="Leave out what is in others; may be repeated.")
-@click.option("--relevant", is_flag=True, help="Only what is clearly about the prompt, as hooks inject it.")
+@click.option("--relevant", is_flag=True, help="Only what the prompt is clearly about: exactly what hooks give it.")
 @explain_option
 @with_bank
 def context(
@@ -43,15 +43,16 @@ def context(
     $ memlane context "how do we deploy?" --budget 500
     $ memlane context --scope shared
     """
-    from memlane.recall.blocks import RELEVANT
-
     if prompt is None:
         if relevant:
             raise click.UsageError("--relevant needs a PROMPT.")
         block = bank.snapshot(scopes or None, budget=budget)
+    elif relevant:
+        if scopes:
+            raise click.UsageError("--relevant shows what hooks would: the scopes are those of the profile.")
+        block = bank.for_prompt(prompt, budget=budget)
     else:
-        least = RELEVANT if relevant else 0.0
-        block = bank.context(prompt, BUDGET if budget is None else budget, scopes=scopes or None, least=least)
+        block = bank.context(prompt, BUDGET if budget is None else budget, scopes=scopes or None)
     print_block(block, explain, as_json)
 
 

@@ -1,0 +1,88 @@
+"""What a prompt asks memory for: the queries in it, or nothing.
+
+Nobody asked for memories when a prompt is sent, so that most prompts should get none: small talk ("thanks, go on"),
+questions about this moment ("did you run it?") and general knowledge ("what is a semaphore?") can have words in common
+with a memory and still not be about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import dropwhile, takewhile
+
+_ENDS = 2  # how many lines of a long prompt make one query
+_ERROR = re.compile(r"\w(?:Error|Exception)\b")
+_CHATTER = frozenset(
+    """ok okay yes yeah yep no nope please thanks thank you great good nice perfect cool sure continue keep going go on
+    ahead proceed do it next again try retry looks look fine done that this these those is are was the a an and now just
+    more hi hello hey so what why correct right agreed sounds lgtm stop wait undo all too also same other one ones
+    first second third last option answer shorter longer better worked works""".split()
+)
+# "did you push?", "is it running?", "summarise what you just did", "the second one"
+_MOMENT = re.compile(
+    r"""^\W*(?:ok(?:ay)?|yes|no|so|and|now|well)?\W*(?:
+      (?:did|have|has|are|were|is|was)\s+(?:you|it|that|this|they|all)\b(?:\W+\w+){0,3}\W*$
+    | .{0,40}\b(?:you\s+(?:just|have\s+just)|your\s+last|just\s+now|this\s+conversation|so\s+far)\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_IN_CODE = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w|`|\b[A-Z]{2,}-?\d")  # a name of something
+_GENERAL = re.compile(
+    r"""^\W*(?:(?:please|hey|can\s+you|could\s+you)\s+)?(?:
+      (?:what(?:'s|\s+is|\s+are)|explain(?:\s+to\s+me)?(?:\s+what)?|define|describe)\s+an?\s
+    | explain\s+(?:what\s+|how\s+)?(?!.*\b(?:we|our|us|this|the\s+(?!difference))\b)
+    | what\s+(?:does|do)\s+(?!we\b|our\b|the\b|this\b|it\b)\S.{0,50}\b(?:mean|do|stand\s+for)\b
+    | what(?:'s|\s+is)\s+the\s+(?:weather|time|difference\s+between|(?:time\s+complexity|capital|meaning)\s+of)
+    | (?:what\s+is|what's|calculate|compute)\s+[\d(][\d\s.,()+*/^x-]*\W*$
+    | how\s+do(?:es)?\s+(?!we\b|you\b|i\b|our\b|the\b|this\b|it\b)\S.{0,50}\bwork
+    | how\s+(?:do|can|would|should)\s+(?:i|you|one)\s.{0,60}\b(?:in|on|with)\s+(?:an?\s)?[\w+#.-]+\W*$
+    | why\s+(?:is|are)\s+\w+\s+(?:slow|fast|bett|call)\w*
+    | (?:which|what)\s+(?:of\s+the\s+two\s+)?(?:is|are)\s+(?:faster|better)\b
+    | who\s+(?:wrote|invented|made|created|is|was)\s+(?!this\b|that\b|it\b|our\b|responsible\b|in\s+charge\b)
+    | (?:what|which)\s+year\b | (?:what|when)\s+was\s+the\s.{0,40}\b(?:released|invented|founded)
+    | how\s+many\s.{0,60}\b(?:does|do)\s+an?\s
+    | (?:write|give|tell|make|recommend|suggest|translate|convert|reverse|sort|plot)\s+(?:me\s+)?
+      (?:an?|three|some|this|these)\s+(?:\w+\s+){0,2}(?:regex|regexp|haiku|poem|joke|story|one-liner|limerick|ideas?
+      |names?|list|string|array|dict|json|graph|case|paragraph|sentence|hello\s+world)\b
+    | was\s+ist\s+ein | was\s+bedeutet\s | erkl[äa]r\w*\s+(?:mir\s+)?(?:was|wie)\s
+    | qu'est-ce\s+qu'une?\s | que\s+(?:veut\s+dire|signifie)\s | explique(?:-moi)?\s+ce\s+qu'
+    | qu[ée]\s+(?:es\s+una?|significa)\s | explica\s+qu[ée]\s | что\s+такое\s | объясни,?\s+что\s
+    | 什么是 | .{1,20}是什么意思 | .{1,20}とは(?:何|なん)
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def queries(prompt: str) -> list[str]:
+    """What to search for, one after the other until something is found: the prompt itself, if it says enough.
+
+    A long prompt has a log or a trace pasted into it, which no memory matches as a whole. Its queries are the lines at
+    its beginning, at the error that it names, and at its end. Quotes and minus signs lose their meaning for a search.
+    """
+    if prompt.lstrip().startswith("/"):
+        return []
+    lines = re.sub(r'"|(?<!\S)-+', " ", prompt).splitlines()
+    worded = [line for line in lines if re.search(r"\w", line)]
+    parts = [worded]
+    if len(worded) > 2 * _ENDS:
+        error = next((at for at, line in enumerate(worded) if _ERROR.search(line)), len(worded))
+        parts = [_paragraph(lines)[:_ENDS], worded[error : error + _ENDS], _paragraph(lines[::-1])[:_ENDS][::-1]]
+    return [text for text in map("\n".join, parts) if substantial(text)]
+
+
+def substantial(text: str) -> bool:
+    """Whether a text says enough to search for it: not small talk, nor about this moment, nor general knowledge."""
+    words = set(re.findall(r"[^\W_]+", text.lower())) - _CHATTER
+    return bool(words) and not _MOMENT.match(text) and not is_general(text)
+
+
+def is_general(text: str) -> bool:
+    """Whether anybody could answer this who never saw the project: it has the form, and names nothing of the code."""
+    return _GENERAL.match(text) is not None and _IN_CODE.search(text) is None
+
+
+def _paragraph(lines: Sequence[str]) -> list[str]:
+    """The first lines with words in them, up to one without."""
+    rest = dropwhile(lambda line: not re.search(r"\w", line), lines)
+    return list(takewhile(lambda line: re.search(r"\w", line), rest))

@@ -1,0 +1,75 @@
+"""Which of two memories on the same thing says how it is now: the newer one, if it tells of a change.
+
+"Cover letters: 350 words" and, later, "Cover letters need 600 words, the former 350 were too few": somebody who asks
+gets the later one first, though the earlier has more of his words. Nobody has to link the two, and nothing is hidden: a
+wrong guess costs the older memory one place. `memlane.disk.replaced` is for what somebody has said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from memlane.core.model import Memory
+from memlane.index.columns import Array
+from memlane.index.words import terms
+
+LOOKED_AT = 10  # of the best hits
+LEAST_COSINE = 0.30  # of the two memories
+LEAST_EVIDENCE = 1.3  # rare words in common
+LONGEST = 1_000  # characters: a page is about more than one thing
+LEAST_SCORE = 0.3  # of the older one's: else the newer one is about something else
+_CHANGE = re.compile(
+    r"""\b(?: no\ longer | any\ ?more | instead\ of | rather\ than | not\ just | previous(?:ly)? | former(?:ly)?
+    | used\ to | replac(?:e[sd]?|ing) | migrat(?:ed|ion|ing) | switched | renamed | remov(?:ed|al) | dropped
+    | decommission(?:ed|ing)? | deprecated | obsolete | retired | revert(?:ed|s) | recalibrated | relaxed
+    | supersed(?:ed|es) | moved\ (?:from|off) | there\ is\ no | (?:is|are)\ now | \(was\b | was\ \d
+    | now\ (?:uses?|defaults?|requests?|comes?|lives?|needs?|runs?|bounds?|goes|go)
+    | nicht\ mehr | statt(?:dessen)? | ersetzt | früher | umgestellt | ne\ .{1,20}\ plus | remplac\w+ | au\ lieu\ de
+    | désormais | ya\ no | en\ lugar\ de | reemplaz\w+ | ahora | больше\ не | вместо | заменен\w* | теперь )\b
+    | 不再 | 改为 | 替换 | 以前 | もう.{1,8}ない | 代わりに | に変更""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def tells_of_change(text: str) -> bool:
+    return _CHANGE.search(text) is not None
+
+
+def renewals(
+    found: Sequence[tuple[int, Memory]], created: Array, vectors: Array, evidence: Callable[[set[str]], float]
+) -> Iterator[tuple[int, int]]:
+    """(row of a memory, row of a newer one that renews it), the oldest first.
+
+    Pages and the messages of a conversation never do, nor are they renewed.
+
+    `vectors` belong to the rows of `found`; `evidence` says how rare some terms are, all in all.
+    """
+    short = [at for at, (_, memory) in enumerate(found) if memory.thread is None and len(memory.text) <= LONGEST]
+    order = sorted(short, key=lambda at: float(created[found[at][0]]))
+    changes = [at for at in order if tells_of_change(found[at][1].text)]
+    if not changes:
+        return
+    near = vectors @ vectors.T
+    known: dict[int, set[str]] = {}
+
+    def terms_of(at: int) -> set[str]:
+        if at not in known:
+            known[at] = set(terms(found[at][1].text))
+        return known[at]
+
+    for old in order:
+        for new in changes:
+            later = created[found[old][0]] < created[found[new][0]]
+            near_enough = later and near[old, new] >= LEAST_COSINE
+            if near_enough and evidence(terms_of(old) & terms_of(new)) >= LEAST_EVIDENCE:
+                yield found[old][0], found[new][0]
+
+
+def as_floats(rows: Array) -> Array:
+    """Vectors of length 1 from the index's rows, which may be bytes."""
+    vectors: Array = rows.astype(np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return vectors
