@@ -246,13 +246,7 @@ class Bank(Opened):
         return context(self, query, budget, scopes, without, least, count, wait)
 
     def for_prompt(
-        self,
-        prompt: str,
-        *,
-        without: Collection[str] = (),
-        budget: int | None = None,
-        count: Callable[[str], int] | None = None,
-        wait: float | None = None,
+        self, prompt: str, *, without: Collection[str] = (), budget: int | None = None, wait: float | None = None
     ) -> Block:
         """What the prompt hook gives a prompt, unasked: the two or three memories that it is about, a line each.
 
@@ -261,7 +255,7 @@ class Bank(Opened):
         """
         from memlane.recall.prompts import for_prompt
 
-        return for_prompt(self, prompt, without, budget, count, wait)
+        return for_prompt(self, prompt, without, budget, wait)
 
     def embed(self, query: str, limit: int = 3, max_tokens: int = 1000) -> Block:
         """The two or three entries of topics that a prompt should know of, as a block of at most so many tokens.

@@ -89,9 +89,7 @@ def context(
     return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items, old)
 
 
-def for_prompt(
-    bank: Bank, prompt: str, without: Collection[str], budget: int | None, count: Count | None, wait: float | None
-) -> Block:
+def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | None, wait: float | None) -> Block:
     """As `Bank.for_prompt`."""
     if not bank.profile.enabled:
         return Block.of("")
@@ -99,7 +97,7 @@ def for_prompt(
     for query in asking.queries(without_blocks(prompt)):
         chosen = _for_query(bank, query, without, wait)
         wait = None if wait is None else 0  # any further indexing is left to the next prompt
-        if chosen and (block := _composer(bank, count, [hit.memory for hit in chosen]).brief(chosen, query, budget)):
+        if chosen and (block := _composer(bank, None, [hit.memory for hit in chosen]).brief(chosen, query, budget)):
             return block
     return Block.of("")
 
