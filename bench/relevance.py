@@ -37,7 +37,8 @@ from memlane import Bank
 from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError
 from memlane.recall import finding, prompts, renewal, search
-from retrieval import FILES, locomo, longmemeval, measures
+from memlane.recall.blocks import RELEVANT
+from retrieval import FILES, Collection, locomo, longmemeval, measures
 
 HELPFUL = "helpful/dev/recall.jsonl"
 CUTS = (0.05, 0.08, 0.11, 0.15, 0.2, 0.3)
@@ -142,14 +143,13 @@ def ablations(projects: Sequence[Project], chats: Callable[[], list[str]]) -> No
 
 def chat_banks(data: Path, folder: Path, encoder: str) -> Callable[[], list[str]]:
     """A function that gives the nDCG@10 of each set of conversations, "-" where the data is missing."""
-    sets: list[list[tuple[Bank, dict[str, int], Any]]] = []
-    for number, read in enumerate(
-        (
-            lambda: locomo(data / FILES[0], sessions=False),
-            lambda: locomo(data / FILES[0], sessions=True),
-            lambda: longmemeval(data / FILES[1]),
-        )
-    ):
+    sets: list[list[tuple[Bank, dict[str, int], Collection]]] = []
+    readers: tuple[Callable[[], Iterator[Collection]], ...] = (
+        lambda: locomo(data / FILES[0], sessions=False),
+        lambda: locomo(data / FILES[0], sessions=True),
+        lambda: longmemeval(data / FILES[1]),
+    )
+    for number, read in enumerate(readers):
         sets.append([])
         for at, collection in enumerate(read() if all((data / name).is_file() for name in FILES) else ()):
             bank = made(folder / f"chat{number}-{at}", encoder)
@@ -237,7 +237,7 @@ def injections(projects: Sequence[Project]) -> None:
                     if prompt["kind"] == "task":
                         rows["task"].append(right)
         cells = (f"{100 * statistics.fmean(rows[name]):.0f} %" for name in ("useful", "task", "wrong", "silent"))
-        used = " (used)" if math.isclose(cut, prompts.RELEVANT) else ""
+        used = " (used)" if math.isclose(cut, RELEVANT) else ""
         print(f"| {cut}{used} | {' | '.join(cells)} | {statistics.fmean(rows['tokens']):.0f} |", flush=True)
 
 
