@@ -4,6 +4,8 @@
 
     python bench/gate.py duplicates --sts sts-train.csv sts-dev.csv
 
+    python bench/gate.py instructions --attacks NAME=PATH --notes tldr=PATH dendron=PATH
+
 The first form reads the cases where they are; none are kept here. PATH is a folder or a file of
 - rule YAML with `examples` (kingfisher, noseyparker; needs PyYAML),
 - gitleaks' Go rule files (the string literals of `tps` and `fps`),
@@ -14,6 +16,10 @@ Prints Markdown. File names and classes are printed, values never.
 The second asks what a vault takes for a repetition: pairs of bench/changed_facts.tsv, and of the STS benchmark where
 its files are given. A pair counts as refused when the newer text would be refused because of the older one: by
 likeness alone, and in a bank, where a text that says something new is stored.
+
+The third asks what is marked as instructions to a model: attacks of bench/instructions.tsv by language and kind,
+attacks of other sets where they are given (in the formats above), and paragraphs of harmless notes that are marked
+wrongly.
 """
 
 from __future__ import annotations
@@ -218,6 +224,65 @@ def duplicates(paths: list[str]) -> int:
     return 0
 
 
+# -- what reads like instructions to a model
+
+ATTACKS = Path(__file__).with_name("instructions.tsv")
+
+
+def attacks() -> Iterator[tuple[bool, str, str, str]]:
+    """The attacks of bench/instructions.tsv: whether the rules were written without it, kind, language and text."""
+    unseen = False
+    for line in ATTACKS.read_text().splitlines():
+        if line.startswith("#"):
+            unseen = unseen or line == "# unseen"
+            continue
+        kind, language, text = line.split("\t")
+        yield unseen, kind, language, text.replace("\\n", "\n")
+
+
+def paragraphs(path: Path) -> Iterator[tuple[str, str]]:
+    """The paragraphs of the notes below a path, each with the name of its file."""
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.suffix in TEXT and file.is_file():
+            for paragraph in re.split(r"\n\s*\n", file.read_text(errors="replace")):
+                if len(paragraph.strip()) >= 20:
+                    yield file.name, paragraph.strip()
+
+
+def instructions(others: list[str], folders: list[str]) -> int:
+    from memlane.core.instructions import suspicious
+
+    found: dict[str, Counter[str]] = {"language": Counter(), "kind": Counter(), "all": Counter()}
+    total: dict[str, Counter[str]] = {"language": Counter(), "kind": Counter(), "all": Counter()}
+    for unseen, kind, language, text in attacks():
+        marked = bool(suspicious(text))
+        for by, name in (("language", language), ("kind", kind), ("all", "all")):
+            found[by][f"{name}, {unseen}"] += marked
+            total[by][f"{name}, {unseen}"] += 1
+    print("| attacks | unseen, marked | of | seen, marked | of |\n|---|---:|---:|---:|---:|")
+    for by, counts in total.items():
+        for name in sorted({name.partition(",")[0] for name in counts}):
+            cells = [number[by][f"{name}, {unseen}"] for unseen in (True, False) for number in (found, total)]
+            print(f"| {name} | {' | '.join(map(str, cells))} |")
+    for name, path in named(others):
+        cases = [case for case in read_cases(path) if case.positive]
+        print(f"| {name} | {sum(bool(suspicious(case.text)) for case in cases)} | {len(cases)} | | |")
+    if folders:
+        print("\n| notes | paragraphs | marked | per 1,000 | ms CPU per KB |\n|---|---:|---:|---:|---:|")
+    lines = []
+    for name, path in named(folders):
+        texts = list(paragraphs(path))
+        began = time.process_time()
+        marks = [(file, signs) for file, text in texts if (signs := suspicious(text))]
+        spent = 1000 * (time.process_time() - began)
+        kilobytes = sum(len(text.encode()) for _, text in texts) / 1024
+        share = 1000 * len(marks) / max(len(texts), 1)
+        print(f"| {name} | {len(texts)} | {len(marks)} | {share:.2f} | {spent / max(kilobytes, 1e-9):.3f} |")
+        lines += [f"- {name}/{file}: {', '.join(signs)}" for file, signs in marks]
+    print("\n".join(lines))
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the measurement; 0 always, because a figure is no verdict."""
     argv = sys.argv[1:] if argv is None else argv
@@ -225,6 +290,12 @@ def main(argv: list[str] | None = None) -> int:
         parser = argparse.ArgumentParser(prog="gate.py duplicates")
         parser.add_argument("--sts", nargs="*", default=[], metavar="FILE", help="files of the STS benchmark")
         return duplicates(parser.parse_args(argv[1:]).sts)
+    if argv[:1] == ["instructions"]:
+        parser = argparse.ArgumentParser(prog="gate.py instructions")
+        parser.add_argument("--attacks", nargs="*", default=[], metavar="NAME=PATH", help="attacks of other sets")
+        parser.add_argument("--notes", nargs="*", default=[], metavar="NAME=PATH", help="folders of harmless notes")
+        args = parser.parse_args(argv[1:])
+        return instructions(args.attacks, args.notes)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--positives", nargs="*", default=[], metavar="NAME=PATH", help="test cases of other scanners")
     parser.add_argument("--notes", nargs="*", default=[], metavar="NAME=PATH", help="folders of harmless notes")
