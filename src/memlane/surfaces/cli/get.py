@@ -55,6 +55,8 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
         say(f"⚠ {outdated}")
     if where:
         say(f"⚠ {where}")
+    if memory.suspicious:
+        say(f"⚠ suspicious: it {', '.join(memory.suspicious)}")
     print_text(memory.text)
 
 

@@ -39,6 +39,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
         return
     for hit in hits:
         place = f" > {hit.header_path}" if hit.header_path else ""
+        place += " (⚠ suspicious)" if hit.memory.suspicious else ""
         print_rows([(hit.memory.id, f"{hit.score:.2f}", f"{titled(hit.memory)}{place}")])
         if explain:
             click.echo("    " + ", ".join(f"{name} {value:g}" for name, value in hit.why.items()))

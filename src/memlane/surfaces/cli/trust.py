@@ -12,6 +12,7 @@ from memlane import config
 from memlane.bank import Bank
 from memlane.config import trust as trusting
 from memlane.core.errors import NotEnabled
+from memlane.core.model import Memory
 from memlane.core.text import first_line
 from memlane.exchange import adopt
 from memlane.history import origin
@@ -83,9 +84,12 @@ def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
     config.require_trust(bank.config)
     found = list(origin.foreign(bank))
     if as_json:
-        rows = [{"id": memory.id, "origin": where, "text": memory.text} for memory, where in found]
+        rows = [
+            {"id": memory.id, "origin": where, "text": memory.text, "suspicious": list(memory.suspicious)}
+            for memory, where in found
+        ]
     else:
-        print_rows((memory.id, where, first_line(memory.text)) for memory, where in found)
+        print_rows((memory.id, where + _warning(memory), first_line(memory.text)) for memory, where in found)
     asked = found and not as_json and sys.stdin.isatty() and not (show or yes)
     accepted = bool(found) and not show and (yes or (asked and click.confirm("Accept them?", err=True)))
     if accepted:
@@ -96,6 +100,10 @@ def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
         say("there is no memory of somebody else that you have not reviewed")
     elif not show:
         say(f"{len(found)} accepted" if accepted else "nothing was changed; `memlane trust --memories --yes` accepts")
+
+
+def _warning(memory: Memory) -> str:
+    return f", ⚠ suspicious: it {', '.join(memory.suspicious)}" if memory.suspicious else ""
 
 
 def _show(file: Path, data: bytes) -> None:
