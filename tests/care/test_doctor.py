@@ -394,8 +394,8 @@ PLANTS = {
     for name, plant in list(globals().items())
     if getattr(plant, "__annotations__", {}).get("return") == "Planted"
 }
-# these need another user, another disk or another Python, and have tests of their own
-APART = {"sqlite", "unreadable", "read-only", "space", "locks"}
+# these need another user, disk, Python or worktree, and have tests of their own
+APART = {"sqlite", "unreadable", "read-only", "space", "locks", "worktree"}
 
 
 def mend(fix: str, run: Run) -> bool:

@@ -197,7 +197,7 @@ class Opened:
     def watch(self) -> Watch | None:
         """What ties memories to the project's code; None for a bank of the past or one that several projects share."""
         if self._watch is None and self._copy is None:
-            settings, project = self.config, self.config.project
+            settings, project = self.config, self.config.code
             own = settings["memory.storage_strategy"] == "project" or settings["memory_configuration.external_path"]
             if project is None or not own or settings.distrust:
                 return None

@@ -85,7 +85,7 @@ def capture(
         bank.records,
         transcript,
         progress=None if dry_run else bank.root / "indices" / "capture",
-        project=bank.config.project,
+        project=bank.config.code,
         kind=kind,
         dry_run=dry_run,
         seconds=seconds,
@@ -98,7 +98,7 @@ def capture_messages(bank: Bank, messages: Sequence[Any], *, thread: str = "", s
 
     `shown` are texts that were put before the model without being among the messages; repeating them is not kept.
     """
-    collector = Collector(bank.records, bank.config.project, Progress(thread=thread))
+    collector = Collector(bank.records, bank.config.code, Progress(thread=thread))
     collector.show(shown)
     collector.take(transcripts.entries(list(messages)), 0)
     collector.close()

@@ -18,18 +18,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from memlane.care import ages
-from memlane.care.inventory import Inventory, is_left_over, may, places
+from memlane.care import ages, git_checks
+from memlane.care.inventory import Inventory, is_left_over, may, roots
 from memlane.care.links import Linking, to_no_file, to_no_memory
 from memlane.care.validate import validate
 from memlane.config import user_state
 from memlane.core.dates import utc_now
-from memlane.core.errors import MemlaneError, NotEnabled
+from memlane.core.errors import NotEnabled
 from memlane.core.model import Problem
 from memlane.disk import derived, files, rooted, scratch
 from memlane.disk.names import folded
 from memlane.disk.trash import TRASH
-from memlane.history import git
 from memlane.lanes import NAMES, Lane, open_lane
 from memlane.lanes.answers import HealthCheck, Sign
 
@@ -111,7 +110,7 @@ def read_only(inventory: Inventory) -> Iterator[Sign]:
 
 
 def space(inventory: Inventory) -> Iterator[Sign]:
-    for root in _roots(inventory)[:1]:
+    for root in roots(inventory)[:1]:
         free = shutil.disk_usage(root).free
         if free < LEAST_SPACE:
             yield root, f"has {free // 2**20} MiB left on its disk", "Free some space."
@@ -120,7 +119,7 @@ def space(inventory: Inventory) -> Iterator[Sign]:
 def locks(inventory: Inventory) -> Iterator[Sign]:
     import fcntl
 
-    for root in _roots(inventory):
+    for root in roots(inventory):
         with files.storage(root):
             fd, _ = rooted.open_file(root, os.O_RDONLY, or_folder=True)
         try:
@@ -437,42 +436,6 @@ def _behind(inventory: Inventory) -> tuple[set[str], set[str]]:
     return {path for _, path, _ in changed}, gone
 
 
-# -- git
-
-
-def git_ignore(inventory: Inventory) -> Iterator[Sign]:
-    folder = inventory.bank.root / "indices"
-    if folder.is_dir() and _in_git(folder) and not git.ignored(folder, "index.db"):
-        fix = f"echo '*' > {shlex.quote(os.fspath(folder / '.gitignore'))}"
-        yield os.fspath(folder), "is not ignored by git, though it is derived", fix
-
-
-def git_tracked(inventory: Inventory) -> Iterator[Sign]:
-    root = inventory.bank.root
-    for name, what in (("indices", "derived files"), (TRASH, "deleted memories")):
-        if root.is_dir() and _in_git(root) and git.run(root, "ls-files", "--", name):
-            fix = shlex.join(["git", "-C", os.fspath(root), "rm", "-r", "-q", "--cached", name])
-            yield os.fspath(root / name), f"is in git: {what} travel with every clone", fix
-
-
-def git_merge(inventory: Inventory) -> Iterator[Sign]:
-    for root in _roots(inventory):
-        if top := _in_git(root):
-            listed = git.run(root, "ls-files", "-u", "-z", "--full-name", "--", ".").decode(errors="surrogateescape")
-            names = dict.fromkeys(entry.partition("\t")[2] for entry in listed.split("\0") if entry)
-            for name in filter(git.usable, names):
-                fix = f"Resolve it, then: {shlex.join(['git', '-C', os.fspath(top), 'add', '--', name])}"
-                yield os.fspath(top / name), "is in a merge that is not finished", fix
-
-
-def _in_git(folder: str | Path) -> Path | None:
-    """The top of the repository that a folder is in; None where there is none, or no git that would look into it."""
-    try:
-        return git.top(folder)
-    except MemlaneError:
-        return None
-
-
 # -- mends
 
 
@@ -526,6 +489,7 @@ _BANK = (
     Check("sqlite", "error", "SQLite is too old for the index", sqlite_version, needs_bank=False),
     Check("configuration", "error", "a configuration file, key or value is wrong", configuration, needs_bank=False),
     Check("trust", "warning", "the project is not trusted, or its configuration has changed", trust, needs_bank=False),
+    Check("worktree", "info", "which bank a linked git worktree uses, and why", git_checks.worktree, needs_bank=False),
     Check("enabled", "error", "there is no bank here, or memory is switched off", enabled, needs_bank=False),
     Check("missing", "error", "a folder that the configuration names is not there", missing),
     Check("unreadable", "error", "a file or folder cannot be read", unreadable, _chmod(0o600, 0)),
@@ -560,9 +524,9 @@ _DERIVED = (
     Check("index-encoder", "warning", "the index has another encoder's vectors", index_encoder, _refresh),
     Check("index-behind", "info", "the index has not seen the latest changes", index_behind, _refresh),
     Check("index-differs", "error", "the index holds something else than the files", index_differs, _rebuild),
-    Check("git-ignore", "warning", "git does not ignore the index", git_ignore, _ignore),
-    Check("git-tracked", "warning", "the index or the trash is in git", git_tracked),
-    Check("git-merge", "error", "a file of the bank is in an unfinished merge", git_merge),
+    Check("git-ignore", "warning", "git does not ignore the index", git_checks.git_ignore, _ignore),
+    Check("git-tracked", "warning", "the index or the trash is in git", git_checks.git_tracked),
+    Check("git-merge", "error", "a file of the bank is in an unfinished merge", git_checks.git_merge),
 )
 DEEP = Check("index-differs", "error", "the index is not as a new one would be", index_differs_at_all, _rebuild)
 
@@ -575,11 +539,6 @@ def checks(*, deep: bool = False) -> tuple[Check, ...]:
 
 
 # -- shared
-
-
-def _roots(inventory: Inventory) -> list[str]:
-    """The folders that the bank's files lie in."""
-    return list(dict.fromkeys(os.fspath(root if root.is_dir() else root.parent) for root in places(inventory.bank)))
 
 
 def _lanes(inventory: Inventory) -> list[Lane]:

@@ -258,10 +258,10 @@ def _remove_index(bank: Bank) -> None:
 
 def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
     """Files of the project that have a block of ours, and a line of this memory of at least so many characters."""
-    project = bank.config.project
+    projects = dict.fromkeys(filter(None, (bank.config.project, bank.config.code)))
     needles = target.needles(every=True, least=least)
     found = []
-    for path in [path for pattern in EXPORTS for path in sorted(project.glob(pattern))] if project else ():
+    for path in [path for folder in projects for pattern in EXPORTS for path in sorted(folder.glob(pattern))]:
         with suppress(OSError, StorageError):
             data = files.read_bytes(os.fspath(path))
             if marked_block.START.encode() in data and any(needle in data for needle in needles):

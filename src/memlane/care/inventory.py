@@ -160,6 +160,11 @@ def places(bank: Bank) -> list[Path]:
     return [root for root in roots if os.path.lexists(root) and (root == bank.root or bank.root not in root.parents)]
 
 
+def roots(inventory: Inventory) -> list[str]:
+    """The folders that the bank's files lie in."""
+    return list(dict.fromkeys(os.fspath(root if root.is_dir() else root.parent) for root in places(inventory.bank)))
+
+
 def may(path: str, what: int) -> bool:
     """Whether this process may read (os.R_OK) or write (os.W_OK) a file or folder."""
     return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)

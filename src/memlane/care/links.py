@@ -36,7 +36,7 @@ def to_no_memory(bank: Bank, linking: Linking, ids: Collection[str], command: Ca
 
 def to_no_file(bank: Bank, linking: Linking, known: set[str]) -> Iterator[Sign]:
     """Links to files that are neither in the project nor in the bank; `known` are the bank's file names and ids."""
-    project = bank.config.project
+    project = bank.config.code
     if not project:
         return  # the memories of a bank for all projects speak of files of any project
     for memory, nodes in linking:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlane.config import profiles, trust
+from memlane.config import profiles, trust, worktrees
 from memlane.config.places import absolute, expanded
 from memlane.config.places import earlier_user_bank as earlier_user_bank
 from memlane.config.places import forgotten_texts as forgotten_texts
@@ -69,6 +69,12 @@ class Setting:
 SETTINGS = (
     Setting("memory.enabled", bool, False, what="whether there is a memory here"),
     Setting("memory.storage_strategy", ("project", "user"), "project", what=".memories/ here, or the user's folder"),
+    Setting(
+        "memory.worktrees",
+        ("auto", "shared", "own"),
+        "auto",
+        what="in a linked git worktree: the main one's bank, its own, or (auto) its own where git tracks it",
+    ),
     Setting("memory.recency_boost_days", int, 7, least=0, what="how long a memory counts as recent"),
     Setting("memory.recency_boost_factor", float, 1.2, least=1.0, what="what a recent memory's score is multiplied by"),
     Setting(
@@ -121,6 +127,9 @@ class Config:
     allow: tuple[str, ...] = ()  # fingerprints of accepted findings, from all files
     distrust: str = ""  # why the project's configuration does not count; "" when it does
     folder: Path | None = None  # the bank's folder, where it is not what the settings say: a copy of the past
+    worktree: Path | None = None  # the project's folder in a linked worktree, whose bank is the main worktree's
+    records: Path | None = None  # where the records are, in a linked worktree whose own would go with it
+    why: str = ""  # in a linked worktree: why it is this bank
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -129,6 +138,11 @@ class Config:
     def project(self) -> Path | None:
         """The project's folder."""
         return self.file.parent if self.file else None
+
+    @property
+    def code(self) -> Path | None:
+        """The folder of the code that the memories speak of: the project's, in a linked worktree as it is there."""
+        return self.worktree or self.project
 
     @property
     def root(self) -> Path:
@@ -144,6 +158,8 @@ class Config:
 
     def lane_root(self, lane: str) -> Path:
         """Where a lane's files are: as configured, else at its place in the bank's folder."""
+        if lane == "records" and self.records:
+            return self.records
         configured = self.values.get(f"lanes.{lane}")
         if lane == "topics" and not configured and not (self._external and _is_bank(self._external)):
             configured = base.configured(self.values)
@@ -207,11 +223,18 @@ class _Source(NamedTuple):
 def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> Config:
     """The configuration for a folder (default: MEMLANE_BANK, else the current folder).
 
-    Raises ConfigError, which names the source, the key and what is allowed.
+    In a linked git worktree it is the main worktree's, or its own: see `worktrees.chosen`. Raises ConfigError, which
+    names the source, the key and what is allowed.
     """
-    file = find_project(folder)
+    start = _start(folder)
+    if worktree := worktrees.linked(start):
+        return worktrees.chosen(worktree, start, _nearest, lambda file: _loaded(file, flags or {}))
+    return _loaded(_nearest(start), flags or {})
+
+
+def _loaded(file: Path | None, flags: Mapping[str, Any]) -> Config:
     data, distrust = _looked_at(file) if file else (b"", "")
-    sources = list(_sources(flags or {}, file, data, trusted=not distrust))
+    sources = list(_sources(flags, file, data, trusted=not distrust))
     decided = {setting.key: _decide(setting, sources) for setting in SETTINGS}
     config = Config(
         file,
@@ -348,11 +371,29 @@ def find_project(folder: str | Path | None = None) -> Path | None:
 
     The folder is by default that of MEMLANE_BANK, else the current one. Raises ConfigError for one that does not exist.
     """
+    return _nearest(_start(folder))
+
+
+def project_file(folder: str | Path | None, flags: Mapping[str, Any]) -> Path | None:
+    """The configuration that counts for a folder: in a linked worktree, it may be that of the main one."""
+    try:
+        return load(folder, flags).file
+    except ConfigError:  # it is there all the same
+        return find_project(folder)
+
+
+def _start(folder: str | Path | None) -> Path:
     named = folder or os.environ.get("MEMLANE_BANK")
     start = absolute(named or ".")
     if named and not os.path.isdir(start):
         raise ConfigError("There is no such folder to look for a bank in.", hint="Check --bank or MEMLANE_BANK.")
-    return next((path for path in _candidates(start) if not _owner_problem(path)), None)
+    return start
+
+
+def _nearest(start: Path, top: str = "") -> Path | None:
+    """The nearest configuration in a folder or above it, but not above `top`."""
+    found = (path for path in _candidates(start) if not _owner_problem(path))
+    return next((path for path in found if path.parent.is_relative_to(top)), None) if top else next(found, None)
 
 
 def _owner_problem(path: Path) -> str:

@@ -17,6 +17,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from memlane.config import worktrees
 from memlane.core.errors import ConfigError
 from memlane.disk import files
 
@@ -61,14 +62,11 @@ def _is_ours(owner: int) -> bool:
 
 def distrust(state: Path, file: Path, data: bytes) -> str:
     """Why the configuration of a project, with this content, does not count; "" when the user trusts it."""
-    known = _load(state)
     digest = hashlib.sha256(data).hexdigest()
     folder = os.path.realpath(file.parent)
-    entry = known.get(folder)
-    if entry is None and (main := _main_worktree(folder)):
-        entry = known.get(main)
-        if entry and entry["hash"] != digest:
-            entry = None
+    entry = _entry(state, file)
+    if entry and entry["hash"] != digest and folder not in _load(state):
+        entry = None  # of the main worktree, whose configuration is another
     if entry is None:
         return "is not trusted yet: it may be somebody else's"
     if (entry["file"], entry["hash"]) != (file.name, digest):
@@ -108,7 +106,7 @@ def revoke(state: Path, file: Path) -> None:
 
 def trusts_everyone(state: Path, file: Path) -> bool:
     """Whether the user trusts everybody who can commit to this project."""
-    entry = _load(state).get(os.path.realpath(file.parent))
+    entry = _entry(state, file)
     return entry is not None and entry.get("everyone") is True
 
 
@@ -116,6 +114,15 @@ def trusted_text(state: Path, file: Path) -> str | None:
     """The configuration that was trusted last; None when none was."""
     entry = _load(state).get(os.path.realpath(file.parent))
     return entry["text"] if entry else None
+
+
+def _entry(state: Path, file: Path) -> dict[str, Any] | None:
+    """What is known of a project; of one in a linked worktree that nobody spoke of, what is known of the main one."""
+    known = _load(state)
+    entry = known.get(os.path.realpath(file.parent))
+    if entry is None and (worktree := worktrees.linked(file.parent)):
+        entry = known.get(os.fspath(worktree.in_main(file.parent)))
+    return entry
 
 
 def _change(state: Path, folder: str, entry: dict[str, Any] | None) -> None:
@@ -152,30 +159,3 @@ def _load(state: Path) -> dict[str, dict[str, Any]]:
 def _is_entry(entry: Any) -> bool:
     kinds = {"owner": int, "file": str, "hash": str, "text": str}
     return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
-
-
-def _main_worktree(folder: str) -> str | None:
-    """The same folder in the main worktree, for one in a linked git worktree that the repository knows of.
-
-    Both directions are checked: the worktree's `.git` file names a folder of the repository, which names it back.
-    """
-    top = folder
-    while not os.path.lexists(os.path.join(top, ".git")):
-        if top == os.path.dirname(top):
-            return None
-        top = os.path.dirname(top)
-    git = os.path.join(top, ".git")
-    try:
-        admin = _line(git).removeprefix("gitdir: ")
-        if not os.path.isabs(admin) or os.path.realpath(_line(os.path.join(admin, "gitdir"))) != os.path.realpath(git):
-            return None
-        common = os.path.realpath(os.path.join(admin, _line(os.path.join(admin, "commondir"))))
-    except (OSError, ConfigError, UnicodeDecodeError):
-        return None
-    if os.path.basename(common) != ".git" or os.path.dirname(os.path.dirname(os.path.realpath(admin))) != common:
-        return None
-    return os.path.normpath(os.path.join(os.path.dirname(common), os.path.relpath(folder, top)))
-
-
-def _line(path: str) -> str:
-    return read(path).decode().strip()

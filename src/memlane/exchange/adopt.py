@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,13 @@ def init(folder: Path, *, user: bool = False) -> Path:
     The project is trusted from then on. A configuration that is already there and is not trusted must hold nothing that
     weakens the gate or leads elsewhere: that is for `memlane trust` to show. Raises NotTrusted.
     A seed-003 config.toml is completed where it is. Other keys and comments of an existing file stay as they are.
+    In a linked worktree whose memory goes to the main worktree's bank, that bank is meant.
     """
     if not user:
+        with suppress(ConfigError):  # what is wrong with a configuration is said below
+            settings = config.load(folder)
+            if settings.project and settings.worktree == Path(os.path.realpath(folder)):
+                folder = settings.project
         files.take_root(folder)
     path = _config_file(folder, user)
     memory = {"enabled": True, "storage_strategy": "user" if user else "project"}

@@ -131,6 +131,7 @@ def _left_out(top: Path, refused: Iterable[str], large: Iterable[str], odd: Iter
 
 def _places(settings: Config, top: Path) -> dict[str, str]:
     """Where the bank's folder ("") and its lanes are in the repository. Raises MemlaneError for one that is not."""
+    settings = replace(settings, records=None)  # a worktree's own past has them in it
     found: dict[str, str] = {}
     for name, root in {"": settings.root, **{name: settings.lane_root(name) for name in NAMES}}.items():
         place = git.relative(top, root)
@@ -149,7 +150,7 @@ def _places(settings: Config, top: Path) -> dict[str, str]:
 def _moved(settings: Config, places: Mapping[str, str], folder: Path) -> Config:
     """The settings of the same bank in another folder."""
     moved = {f"lanes.{name}": os.fspath(folder / place) for name, place in places.items() if name}
-    return replace(settings, values={**settings.values, **moved}, folder=folder / places[""])
+    return replace(settings, values={**settings.values, **moved}, folder=folder / places[""], records=None)
 
 
 def _is_memory(path: str, places: Mapping[str, str]) -> bool:

@@ -286,7 +286,8 @@ def _paths(bank: Bank, plain: str) -> list[str]:
 
 def _within_project(bank: Bank, path: str) -> Iterator[str]:
     """An absolute path as the project, or the bank, has it: also where a link leads to either."""
-    for home in filter(None, (bank.config.project, bank.root)) if os.path.isabs(path) else ():
+    homes = dict.fromkeys(filter(None, (bank.config.code, bank.config.project, bank.root)))
+    for home in homes if os.path.isabs(path) else ():
         for one, base in ((path, os.fspath(home)), (os.path.realpath(path), os.path.realpath(home))):
             if _is_below(one, base):
                 yield os.path.relpath(one, base)
@@ -352,7 +353,7 @@ def _file_names(bank: Bank, path: str) -> list[str]:
     names = [os.path.normpath(path), *_within_project(bank, path)]
     names += _within_project(bank, here) if path.startswith("..") or os.path.exists(here) else ()
     names += [name.removesuffix(".md") for name in names]
-    homes = (".", bank.config.project or ".")
+    homes = (".", bank.config.code or ".")
     names += [f"{home}/{name}" for home in homes for name in names if not os.path.isabs(name)]
     return list(dict.fromkeys(names))
 

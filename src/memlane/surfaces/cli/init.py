@@ -11,6 +11,7 @@ import click
 
 from memlane import config
 from memlane.bank import Bank
+from memlane.config import worktrees
 from memlane.core.errors import NotEnabled
 from memlane.disk import log
 from memlane.exchange import adopt
@@ -33,6 +34,8 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
     else:
         counts = [f"{count:,} {noun}{'s'[: count != 1]}" for noun, count in _counts(bank).items() if count]
         print_line(f"Bank {bank.root}: {', '.join(counts) or 'nothing remembered yet'}.")
+        if said := worktrees.described(bank.config):
+            print_line(f"{said[0].upper()}{said[1:]}.")
         click.echo()
         steps = [
             ('memlane add "…" --tag x', "remember something"),
@@ -85,6 +88,8 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json
     if above:
         say(f"note: the bank of {above.parent} is not seen from here any more")
     say(f"memory is enabled by {file}")
+    if said := worktrees.described(settings):
+        say(said)
     if joined:
         _say_joined(joined)
     print_line(str(settings.root))

@@ -48,7 +48,7 @@ def trust(
     if memories:
         _accept(Bank(config.load(folder, flags)), yes=yes, show=show, as_json=as_json)
         return
-    file = config.find_project(folder)
+    file = config.project_file(folder, flags)
     if file is None:
         raise NotEnabled("There is no memlane.toml here to trust.", hint="`memlane init` makes one.")
     state = config.user_state()
