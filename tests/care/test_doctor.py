@@ -374,6 +374,27 @@ def git_tracked(site: Site) -> Planted:
     ]
 
 
+def git_private(site: Site) -> Planted:
+    site.git("init")
+    site.bank.add("What was said in a long conversation.", lane="records")
+    site.bank.add("For nobody else.", title="own", scope="private")
+    site.bank.close()
+    site.git("add", "-f", f"{site.root}/private/own.md")
+    why = "is not ignored by git, though it holds what was said in conversations"
+    remove = f"git -C {site.folder} rm -r -q --cached .memories/private"
+    return [
+        (f"{site.root}/records", why, "memlane init"),
+        (f"{site.root}/private", "is in git with 1 files, though it is for private notes", remove),
+    ]
+
+
+def git_drivers(site: Site) -> Planted:
+    site.git("init")
+    site.write(".gitattributes", "# memlane: begin\n*.md merge=memlane-note\n# memlane: end\n")
+    why = "names merge drivers that this clone does not know, memlane-note …: merges leave conflicts"
+    return [(f"{site.root}/.gitattributes", why, "memlane init")]
+
+
 def git_merge(site: Site) -> Planted:
     path = site.root / "deploys.md"
     site.git("init")

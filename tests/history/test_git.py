@@ -18,7 +18,7 @@ from memlane import Bank, NotFound
 from memlane.config import user_state
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.three_way import MARK
-from memlane.exchange.adopt import join_git
+from memlane.exchange.sharing import join_git
 from repositories import branches, git, save
 
 DAYS = ("2025-01-10", "2025-02-10", "2025-03-10")
@@ -94,7 +94,7 @@ def test_a_lane_that_was_adopted_elsewhere_has_its_rules_there(tmp_path: Path) -
 def test_without_a_repository_nothing_is_written_and_the_next_step_is_named(run: Run, tmp_path: Path) -> None:
     assert "`git init`, then `memlane init --git` again" in run("init", "--git").err
     assert run("init", "--git", "--json").json["git"] == {
-        "repository": None, "rules": [], "drivers": [], "ignored": False,
+        "repository": None, "rules": [], "drivers": [], "ignored": False, "private": [], "tracked": [],
     }  # fmt: skip
     assert sorted(os.listdir(tmp_path / ".memories")) == []
 

@@ -21,7 +21,7 @@ from memlane import Bank
 from memlane.config import user_state
 from memlane.core.errors import MemlaneError
 from memlane.disk import names, scratch
-from memlane.exchange.adopt import join_git
+from memlane.exchange.sharing import join_git
 from memlane.history import git as asked
 from memlane.history import past
 from repositories import git, save

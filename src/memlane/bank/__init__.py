@@ -38,15 +38,15 @@ class Bank(Opened):
     def init(cls, folder: str | Path = ".", *, user: bool = False, git: bool = False) -> Self:
         """Make a folder a bank and open it: writes memlane.toml and `.memories/`, adopts stores already there.
 
-        Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one. With `git`,
-        also teaches the repository around it to merge memory: see `adopt.join_git`.
+        Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one. With `git`, also
+        teaches the repository around it to merge memory; captured records are kept out of git in any case: `sharing`.
         """
-        from memlane.exchange import adopt
+        from memlane.exchange import adopt, sharing
 
         adopt.init(Path(folder).expanduser().absolute(), user=user)
         bank = cls.open(folder, **({"memory__storage_strategy": "user"} if user else {}))
-        if git:
-            adopt.join_git(bank.config)
+        if git or not user:
+            sharing.joined(bank.config, git=git)
         return bank
 
     @classmethod

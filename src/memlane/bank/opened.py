@@ -16,7 +16,7 @@ from memlane.config import Profile
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Memory, Problem, Removed
-from memlane.disk import files, replaced, tombstones, written
+from memlane.disk import files, names, replaced, tombstones, written
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
 
@@ -208,7 +208,8 @@ class Opened:
 
     def watching(self) -> Watch | None:
         """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
-        return self.watch if os.path.exists(os.path.join(self.root, "anchors.jsonl")) else None
+        path = os.path.join(self.root, "anchors.jsonl")
+        return self.watch if os.path.exists(path) or os.path.exists(names.private_twin(path)) else None
 
     def changed_code(self, memories: Sequence[Memory]) -> dict[str, str]:
         """What prompts and people should know of these memories' code, by id."""

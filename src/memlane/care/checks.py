@@ -526,6 +526,8 @@ _DERIVED = (
     Check("index-differs", "error", "the index holds something else than the files", index_differs, _rebuild),
     Check("git-ignore", "warning", "git does not ignore the index", git_checks.git_ignore, _ignore),
     Check("git-tracked", "warning", "the index or the trash is in git", git_checks.git_tracked),
+    Check("git-private", "warning", "git has, or would take, what is private", git_checks.git_private),
+    Check("git-drivers", "warning", "this clone does not know how to merge memory", git_checks.git_drivers),
     Check("git-merge", "error", "a file of the bank is in an unfinished merge", git_checks.git_merge),
 )
 DEEP = Check("index-differs", "error", "the index is not as a new one would be", index_differs_at_all, _rebuild)

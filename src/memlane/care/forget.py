@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.core.errors import MemlaneError, StorageError
-from memlane.disk import anchors, derived, files, log, scratch, trash
+from memlane.disk import anchors, derived, files, log, names, scratch, trash
 from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
@@ -272,12 +272,13 @@ def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
 def _forget_id(bank: Bank, id: str) -> None:
     """Take an id out of what lists ids: anchors, what replaced what, what sessions were shown, the log of the hooks."""
     path = os.path.join(bank.root, anchors.NAME)
+    paths = [path, names.private_twin(path)]
     quoted = [json.dumps(id, ensure_ascii=way).encode() for way in (False, True)]
-    if os.path.isfile(path) and _has_any(path, quoted):
+    if any(os.path.isfile(each) and _has_any(each, quoted) for each in paths):
         anchors.compact(path, drop=[id])
     bank.replaced.forget([id])
     state = config.user_state()
-    lines = [path + log.REJECTED, *(os.fspath(state / name) for name in _LOGS)]
+    lines = [*(each + log.REJECTED for each in paths), *(os.fspath(state / name) for name in _LOGS)]
     for file in lines:
         if os.path.isfile(file) and _has_any(file, [id.encode()]):
             log.remove_lines(file, lambda line: id.encode() in line)

@@ -10,7 +10,9 @@ from pathlib import Path
 from memlane.care.inventory import Inventory, roots
 from memlane.config import worktrees
 from memlane.core.errors import MemlaneError
+from memlane.disk.names import PRIVATE
 from memlane.disk.trash import TRASH
+from memlane.exchange import sharing
 from memlane.history import git
 from memlane.lanes.answers import Sign
 
@@ -44,6 +46,33 @@ def git_merge(inventory: Inventory) -> Iterator[Sign]:
             for name in filter(git.usable, names):
                 fix = f"Resolve it, then: {shlex.join(['git', '-C', os.fspath(top), 'add', '--', name])}"
                 yield os.fspath(top / name), "is in a merge that is not finished", fix
+
+
+def git_private(inventory: Inventory) -> Iterator[Sign]:
+    bank = inventory.bank
+    records, notes = bank.records, bank.notes.root / PRIVATE
+    top = _in_git(records.root) if records.root.is_dir() else None
+    present = [path for path in records.files() if isinstance(path, str)] if top else []
+    if top and present:
+        count = sum(path.endswith(".md") for path in git.tracked(top, records.root))
+        if git.ignored(top, records.root / "x.md"):
+            pass
+        elif count:
+            why = f"is in git with {count:,} captured messages: they travel with every clone"
+            yield os.fspath(records.root), why, inventory.command("share", "--private", "records")
+        else:
+            why = "is not ignored by git, though it holds what was said in conversations"
+            yield os.fspath(records.root), why, inventory.command("init")
+    if notes.is_dir() and (top := _in_git(notes)) and (count := len(git.tracked(top, notes))):
+        fix = shlex.join(["git", "-C", os.fspath(top), "rm", "-r", "-q", "--cached", git.relative(top, notes) or "."])
+        yield os.fspath(notes), f"is in git with {count:,} files, though it is for private notes", fix
+
+
+def git_drivers(inventory: Inventory) -> Iterator[Sign]:
+    root = inventory.bank.root
+    if root.is_dir() and _in_git(root) and (missing := sharing.missing_drivers(inventory.bank.config)):
+        why = f"names merge drivers that this clone does not know, {', '.join(missing[:2])} …: merges leave conflicts"
+        yield os.fspath(root / ".gitattributes"), why, inventory.command("init")
 
 
 def _in_git(folder: str | Path) -> Path | None:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from memlane.config import profiles, trust, worktrees
 from memlane.config.places import absolute, expanded
+from memlane.config.places import databases as databases
 from memlane.config.places import earlier_user_bank as earlier_user_bank
 from memlane.config.places import forgotten_texts as forgotten_texts
 from memlane.config.places import home as home
@@ -150,7 +151,7 @@ class Config:
         if self.folder:
             return self.folder
         if external := self._external:
-            return external if _is_bank(external) else external / FOLDER
+            return external if is_bank(external) else external / FOLDER
         if self["memory.storage_strategy"] == "user" or self.project is None:
             decided_by = Path(self.sources["memory.storage_strategy"])
             return earlier_user_bank() if decided_by == self.file and decided_by.name == SEED_FILE else user_bank()
@@ -161,7 +162,7 @@ class Config:
         if lane == "records" and self.records:
             return self.records
         configured = self.values.get(f"lanes.{lane}")
-        if lane == "topics" and not configured and not (self._external and _is_bank(self._external)):
+        if lane == "topics" and not configured and not (self._external and is_bank(self._external)):
             configured = base.configured(self.values)
         return self.resolve(configured) if configured else self.root / LANES[lane].place
 
@@ -204,7 +205,7 @@ class Config:
         }
 
 
-def _is_bank(folder: Path) -> bool:
+def is_bank(folder: Path) -> bool:
     """Whether a folder is itself a bank, as an external one once was: no store of topics has such files."""
     return any(os.path.lexists(folder / name) for name in ("indices", "vault.jsonl", "tombstones.jsonl"))
 

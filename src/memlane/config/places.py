@@ -54,6 +54,17 @@ def forgotten_texts(bank: Path) -> ForgottenTexts:
     return ForgottenTexts(path, bank=place)
 
 
+def databases(bank: Path) -> dict[str, Path]:
+    """The databases in `user_state` that are about a bank, there or not, by the name that a backup has for them."""
+    from hashlib import sha256
+
+    try:
+        folder = user_state() / "journal"
+    except ConfigError:
+        return {}
+    return {"journal.db": folder / f"{sha256(os.fsencode(os.path.realpath(bank))).hexdigest()[:32]}.db"}
+
+
 def written() -> Written | None:
     """Which memories were written here: in `user_state`. None without a home folder."""
     from memlane.disk.written import FOLDER, Written

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from memlane.config import Config
 
-RECORDS = f"/{LANES['records'].place}/*"  # the line in a bank's .gitignore that keeps what was captured out of git
+RECORDS = f"/{LANES['records'].place}/*.md"  # the line in a bank's .gitignore that keeps what was captured out of git
 
 _MOST = 8192  # bytes of a file that names a folder
 _EXTENDED = 0x4000  # a flag of an index entry: two more bytes follow before its name

@@ -5,7 +5,8 @@
 `blob` is git's hash of the file, `hash` that of the symbol's own text where the symbol was found; `path` is where the
 code is now, if it moved since. An empty blob ends the watch. Of the lines of one place the newest counts, so that the
 lines of two branches can be merged in any order. Lines are only appended, except by `compact`. The file belongs in git:
-nothing else can reproduce it.
+nothing else can reproduce it. What is said of private notes is in `private/anchors.jsonl` instead, which does not: a
+note's name tells. Every function here means both.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import NamedTuple
 from memlane.core.dates import moment
 from memlane.core.errors import NotFound, StorageError
 from memlane.core.model import Problem
-from memlane.disk import files, log, rooted
-from memlane.disk.names import is_stray, refuse_link
+from memlane.disk import derived, files, log, rooted
+from memlane.disk.names import is_stray, private_twin, refuse_link
 
 NAME = "anchors.jsonl"
 Anchors = dict[str, dict[tuple[str, str], "Anchor"]]  # by id, then by target and symbol
@@ -62,22 +63,27 @@ def load(path: str, id: str | None = None) -> tuple[Anchors, int]:
 
     A file that cannot be read counts as one damaged line: nobody should lack a memory because of it.
     """
-    try:
-        lines = _lines(path)
-    except (OSError, StorageError):
-        return {}, 1
+    lines: list[bytes] = []
+    unread = 0
+    for each in (path, private_twin(path)):
+        try:
+            lines += _lines(each)
+        except (OSError, StorageError):
+            unread += 1
     if id is not None:
         quoted = json.dumps(id, ensure_ascii=False).encode(errors="replace")
         lines = [line for line in lines if quoted in line]
-    return _parsed(lines)
+    anchors, damaged = _parsed(lines)
+    return anchors, damaged + unread
 
 
 def problems(path: str) -> Iterator[Problem]:
     """Why the file cannot be read."""
-    try:
-        _lines(path)
-    except (OSError, StorageError) as error:
-        yield files.unreadable(path, error)
+    for each in (path, private_twin(path)):
+        try:
+            _lines(each)
+        except (OSError, StorageError) as error:
+            yield files.unreadable(each, error)
 
 
 def _lines(path: str) -> list[bytes]:
@@ -112,10 +118,23 @@ def _parsed(lines: Iterable[bytes]) -> tuple[Anchors, int]:
 
 def append(path: str, anchors: Iterable[Anchor]) -> None:
     """Write anchors, on stable storage when it returns. Raises StorageError."""
-    data = b"".join(anchor.line() for anchor in anchors)
-    if data:
-        refuse_link(path, os.path.dirname(path))
-        files.append_lines(path, data)
+    lines: dict[str, bytes] = {}
+    for anchor in anchors:
+        home = derived.home_of(path, anchor.id)
+        lines[home] = lines.get(home, b"") + anchor.line()
+    for home, data in lines.items():
+        refuse_link(home, os.path.dirname(home))
+        files.append_lines(home, data)
+
+
+def readdress(path: str, old: str, new: str) -> None:
+    """Let what is watched for one id be watched for another, which the same memory has now; no line names the old one
+    any more. Raises StorageError.
+    """
+    known = [anchor for anchor in load(path, old)[0].get(old, {}).values() if anchor.blob]
+    append(path, [anchor._replace(id=new) for anchor in known])
+    if known:
+        compact(path, drop=[old])
 
 
 def compact(path: str, keep: Collection[str] | None = None, *, drop: Collection[str] = ()) -> None:
@@ -136,15 +155,17 @@ def compact(path: str, keep: Collection[str] | None = None, *, drop: Collection[
         ]
         return b"".join(kept), b"".join(line + b"\n" for line in rejected)
 
-    refuse_link(path, os.path.dirname(path))
-    with suppress(NotFound):
-        log.rewrite(path, change, lambda line: bool(line.strip()) and not _parsed([line])[1])
+    for each in filter(os.path.lexists, (path, private_twin(path))):
+        refuse_link(each, os.path.dirname(each))
+        with suppress(NotFound):
+            log.rewrite(each, change, lambda line: bool(line.strip()) and not _parsed([line])[1])
 
 
-def size_of(path: str) -> tuple[int, int, int] | None:
-    """(inode, size, time of change), to tell whether the file has changed; None when there is none."""
-    try:
-        info = os.stat(path)
-    except OSError:
-        return None
-    return info.st_ino, info.st_size, info.st_mtime_ns
+def size_of(path: str) -> tuple[int, ...] | None:
+    """Inodes, sizes and times of change, to tell whether anything has changed; None when there is no anchor."""
+    found: list[int] = []
+    for each in (path, private_twin(path)):
+        with suppress(OSError):
+            info = os.stat(each)
+            found += (info.st_ino, info.st_size, info.st_mtime_ns)
+    return tuple(found) or None

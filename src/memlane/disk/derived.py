@@ -1,4 +1,7 @@
-"""The folder `indices` in a bank: what can be made anew from the memories. Only files that memlane made are deleted."""
+"""Folders in a bank that git leaves out: `indices`, which can be made anew from the memories, and `private`.
+
+Only files that memlane made are deleted, and only in `indices`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlane.core.errors import AlreadyExists, StorageError
-from memlane.disk import files, rooted
+from memlane.disk import files, names, rooted
 
 FOLDER = "indices"
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database
@@ -43,11 +46,20 @@ def refuse_link(bank: str | Path) -> None:
 
 
 def prepare(folder: str | Path) -> None:
-    """Make the folder, with a .gitignore: derived files do not belong in a history. Raises StorageError."""
+    """Make a folder that tells git itself to leave it out, by a .gitignore in it. Raises StorageError."""
     with suppress(AlreadyExists):
         path = os.path.join(folder, ".gitignore")
         if not os.path.lexists(path):
             files.create(path, b"*\n")
+
+
+def home_of(path: str, *ids: str) -> str:
+    """The file for lines about these ids: this one, or where one is private, its twin that git leaves out."""
+    if not any(map(names.is_private, ids)):
+        return path
+    twin = names.private_twin(path)
+    prepare(os.path.dirname(twin))
+    return twin
 
 
 def refuse_database(path: str | Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from memlane.core.errors import InvalidInput, StorageError
 
 TRASH = ".trash"  # the folder of what was deleted, in each lane
+PRIVATE = "private"  # the folder of notes, and of lines about them, that git is told to leave out
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 STRAY = "is a link out of the bank and not followed"
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
@@ -101,6 +102,17 @@ def refuse_link(path: str, root: str | Path) -> None:
     """Raise StorageError when the path is a link that leads out of root."""
     if is_stray(path, root):
         raise StorageError(f"{os.path.basename(path)} {STRAY}.", hint="Replace it by a file.")
+
+
+def is_private(id: str) -> bool:
+    """Whether a memory is a note that git is told to leave out; what was captured is left out as a whole lane."""
+    return id.startswith(f"notes:{PRIVATE}/")
+
+
+def private_twin(path: str) -> str:
+    """The file beside which lines about private memories are kept: `anchors.jsonl` has `private/anchors.jsonl`."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, PRIVATE, name)
 
 
 def is_reserved(name: str) -> bool:

@@ -6,7 +6,8 @@ A line says what was meant when it was written. Whether it counts is worked out:
 one is superseded; when the new one is deleted the old one is released, and when it comes back, superseded again. With
 `"ended":true` it no longer counts: somebody used one of the names again. Of the lines of one pair the newest counts, so
 that git can unite the lines of two branches. Lines are only appended, except by `forget`; the five formats stay as they
-are, and a memory can take the place of one in another lane.
+are, and a memory can take the place of one in another lane. A line that names a private note is in
+`private/replaced.jsonl` instead, which git is told to leave out.
 """
 
 from __future__ import annotations
@@ -21,19 +22,18 @@ from pathlib import Path
 from memlane.core.dates import iso
 from memlane.core.errors import NotFound, StorageError
 from memlane.core.model import Problem
-from memlane.disk import files, log
-from memlane.disk.names import is_stray, refuse_link
+from memlane.disk import derived, files, log
+from memlane.disk.names import is_stray, private_twin, refuse_link
 
 FILE = "replaced.jsonl"
 
 
 class Replaced:
-    """The lines of one bank, read anew when the file has changed. Most banks have none, and pay a stat for it."""
+    """The lines of one bank, read anew when a file has changed. Most banks have none, and pay a stat for each."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = os.path.abspath(path)
-        self._at = log.Position()
-        self._lines: list[bytes] = []
+        self._files = {each: _File(each) for each in (self.path, private_twin(self.path))}
         self._links: dict[str, list[str]] = {}
 
     def links(self) -> dict[str, list[str]]:
@@ -41,15 +41,8 @@ class Replaced:
 
         Nothing where the file cannot be read: `problems` says so, and nothing is hidden because of it.
         """
-        if is_stray(self.path, os.path.dirname(self.path)):
-            return {}
-        with suppress(OSError):
-            data, replaced = log.read_new(self.path, self._at)
-            if replaced:
-                self._lines = log.split_lines(log.read_old(self.path))
-            if data or replaced:
-                self._lines += log.split_lines(data)
-                self._links = _links(self._lines)
+        if sum(file.read() for file in self._files.values()):
+            self._links = _links([line for file in self._files.values() for line in file.lines])
         return self._links
 
     def successors(self, id: str) -> list[str]:
@@ -69,17 +62,17 @@ class Replaced:
         return [old for old, new in self.links().items() if id in new]
 
     def problems(self) -> Iterator[Problem]:
-        """The first line that cannot be read, and why the file cannot be."""
-        if is_stray(self.path, os.path.dirname(self.path)) or os.path.isdir(self.path):
-            yield Problem(Path(self.path), "is not a file of the bank; what was replaced is not known")
-            return
-        lines: list[bytes] = []
-        with suppress(OSError):
-            lines = log.split_lines(log.read_all(self.path))
-        for number, line in enumerate(lines, 1):
-            if line.strip() and _pair(line) is None:
-                yield Problem(Path(self.path), "has a line that names no two memories; delete the line", number)
-                return
+        """The first line of each file that cannot be read, and why a file cannot be."""
+        for path in self._files:
+            if is_stray(path, os.path.dirname(path)) or os.path.isdir(path):
+                yield Problem(Path(path), "is not a file of the bank; what was replaced is not known")
+                continue
+            lines: list[bytes] = []
+            with suppress(OSError):
+                lines = log.split_lines(log.read_all(path))
+            bad = (number for number, line in enumerate(lines, 1) if line.strip() and _pair(line) is None)
+            if number := next(bad, None):
+                yield Problem(Path(path), "has a line that names no two memories; delete the line", number)
 
     def link(self, new: str, old: str, now: datetime) -> None:
         """Note that a memory takes the place of another. Raises StorageError."""
@@ -92,10 +85,22 @@ class Replaced:
                 if id in (old, each):
                     self._append({"old": old, "new": each, "at": iso(now), "ended": True})
 
+    def readdress(self, old: str, new: str) -> None:
+        """Let the lines about one id be about another, which the same memory has now. Raises StorageError."""
+        lines = [line for file in self._files.values() if file.read() or file.lines for line in file.lines]
+        known = [log.json_of(line) for line in lines if old in (_pair(line) or ())]
+        for values in known:
+            self._append(
+                {key: new if key in ("old", "new") and value == old else value for key, value in values.items()}
+            )
+        if known:
+            self.forget([old])
+
     def _append(self, values: dict[str, object]) -> None:
-        refuse_link(self.path, os.path.dirname(self.path))
+        path = derived.home_of(self.path, str(values["old"]), str(values["new"]))
+        refuse_link(path, os.path.dirname(path))
         line = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-        files.append_lines(self.path, line.encode() + b"\n")
+        files.append_lines(path, line.encode() + b"\n")
 
     def forget(self, ids: Collection[str]) -> None:
         """Take out every line that names one of these ids. Raises StorageError."""
@@ -104,13 +109,36 @@ class Replaced:
             lines = [line for line in log.split_lines(data) if line.strip()]
             return b"".join(line + b"\n" for line in lines if not set(_pair(line) or ()) & set(ids)), b""
 
-        if os.path.lexists(self.path):
-            refuse_link(self.path, os.path.dirname(self.path))
+        for path in filter(os.path.lexists, self._files):
+            refuse_link(path, os.path.dirname(path))
             with suppress(NotFound):
-                log.rewrite(self.path, without, lambda _: True)
+                log.rewrite(path, without, lambda _: True)
             with suppress(OSError, StorageError):
-                if not log.read_all(self.path):
-                    files.remove(self.path)
+                if not log.read_all(path):
+                    files.remove(path)
+
+
+class _File:
+    """A file's lines, as far as they were read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lines: list[bytes] = []
+        self._at = log.Position()
+
+    def read(self) -> bool:
+        """Read what is new; whether anything is."""
+        if is_stray(self.path, os.path.dirname(self.path)):
+            known, self.lines, self._at = self.lines, [], log.Position()
+            return bool(known)
+        with suppress(OSError):
+            data, replaced = log.read_new(self.path, self._at)
+            if replaced:
+                self.lines = log.split_lines(log.read_old(self.path))
+            if data or replaced:
+                self.lines += log.split_lines(data)
+                return True
+        return False
 
 
 def _pair(line: bytes) -> tuple[str, str] | None:

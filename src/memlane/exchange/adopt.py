@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,12 +14,11 @@ from memlane.core.errors import ConfigError, InvalidInput
 from memlane.core.model import Memory
 from memlane.core.text import newline_of
 from memlane.core.toml import load_toml
-from memlane.disk import anchors, files, replaced, tombstones
+from memlane.disk import files
 from memlane.lanes import NAMES, open_lane, scan
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
 _CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
-_BEGIN, _END = "# memlane: begin", "# memlane: end"
 _UUID_FILE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.md")
 
 
@@ -82,8 +78,8 @@ def init(folder: Path, *, user: bool = False) -> Path:
         files.set_read_only(folder / config.FOLDER, None)
     before = files.read_bytes(os.fspath(path)) if os.path.isfile(path) else b""
     found = not user and before and config.trust.distrust(config.user_state(), path, before)
-    present = _toml(_decoded(before, path), path)
-    text = _decoded(before, path)
+    present = parsed(decoded(before, path), path)
+    text = decoded(before, path)
     for table, keys in wanted.items():
         for key, value in keys.items():
             if key == "enabled" or key not in present.get(table, {}):
@@ -108,83 +104,6 @@ def note_memories(settings: config.Config) -> int:
     return origin.note_as_found(opened.__getitem__, (item for item in items if isinstance(item, Memory)))
 
 
-def join_git(settings: config.Config) -> dict[str, Any]:
-    """Teach the git repository around a bank to merge memory; return what was done. Safe to repeat; commits nothing.
-
-    Writes a block of rules into .gitattributes and .gitignore of the bank's folder (and of each lane that lies
-    elsewhere), to be committed, and the merge drivers that they name into .git/config, which every clone needs of its
-    own. Where there is no repository, nothing is written. Raises MemlaneError without git, StorageError.
-    """
-    from memlane.history import git
-
-    top = git.top(settings.root)
-    if top is None:
-        return {"repository": None, "rules": [], "drivers": [], "ignored": False}
-    rules: dict[Path, tuple[list[str], list[str]]] = {}
-    drivers: list[str] = []
-    for name in NAMES:
-        root = settings.lane_root(name)
-        answers = open_lane(name, root).answers
-        drivers += [driver for driver, _ in answers.merges]
-        folder = root if answers.is_folder else root.parent
-        home = settings.root if settings.root in (folder, *folder.parents) else folder
-        if git.relative(top, home) is None:
-            continue
-        below = "" if home == folder else f"{folder.relative_to(home).as_posix()}/"
-        attributes, ignores = rules.setdefault(home, ([], [".memlane-*.tmp"]))
-        spelt = _spelt(root.name)
-        attributes += [
-            f"{below}{pattern.format(name=spelt)} merge=memlane-{driver}" for driver, pattern in answers.merges
-        ]
-        ignores += [f"/{below}{pattern.format(name=spelt)}" for pattern in answers.ignores]
-    if git.relative(top, settings.root) is not None:
-        attributes, _ = rules.setdefault(settings.root, ([], [".memlane-*.tmp"]))
-        for name in (tombstones.FILE, anchors.NAME, replaced.FILE):
-            attributes.append(f"{name} -text merge=union")  # its lines mean the same in any order
-    written = []
-    for home, (attributes, ignores) in rules.items():
-        files.make_folder(os.fspath(home))
-        for file, lines in ((".gitattributes", attributes), (".gitignore", ignores)):
-            _set_block(home / file, lines)
-            written.append(os.fspath(home / file))
-    for driver in drivers:
-        for part, value in (("name", "memlane: merge memory by what it means"), ("driver", _driver(driver))):
-            if git.config(top, f"merge.memlane-{driver}.{part}") != value:
-                git.set_config(top, f"merge.memlane-{driver}.{part}", value)
-    return {
-        "repository": os.fspath(top),
-        "rules": written,
-        "drivers": [f"memlane-{driver}" for driver in drivers],
-        "ignored": git.ignored(top, settings.root / "x.md"),
-    }
-
-
-def _driver(format: str) -> str:
-    """The command that git runs. Where memlane is gone or cannot merge the file, git's own merge is what happens."""
-    beside = Path(sys.executable).parent / "memlane"  # also found when its environment is not active
-    command = os.fspath(beside) if os.access(beside, os.X_OK) else shutil.which("memlane") or "memlane"
-    return (
-        f"{shlex.quote(command)} merge-driver {format} %O %A %B %P"
-        " || git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
-    )
-
-
-def _spelt(name: str) -> str:
-    """A file's name as a pattern of git's; what cannot be one without quotes is met by `?`."""
-    return re.sub(r"[^A-Za-z0-9._-]", "?", name)
-
-
-def _set_block(path: Path, lines: list[str]) -> None:
-    """Write our lines into a file of git's, between two comments; every other line stays."""
-    old = _decoded(files.read_bytes(os.fspath(path)), path) if os.path.isfile(path) else ""
-    block = "".join(f"{line}\n" for line in (f"{_BEGIN} (`memlane init --git`)", *lines, _END))
-    found = re.search(rf"^{_BEGIN}.*?^{_END}\n?", old, re.MULTILINE | re.DOTALL)
-    gap = "\n" if old and not old.endswith("\n") else ""
-    new = old[: found.start()] + block + old[found.end() :] if found else old + gap + block
-    if new != old:
-        files.replace(os.fspath(path), new.encode())
-
-
 def _config_file(folder: Path, user: bool) -> Path:
     if user:
         path = config.user_file()
@@ -197,7 +116,7 @@ def _config_file(folder: Path, user: bool) -> Path:
     return seed if config.is_seed_file(seed) and not os.path.exists(own) else own
 
 
-def _decoded(data: bytes, path: Path) -> str:
+def decoded(data: bytes, path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -206,7 +125,7 @@ def _decoded(data: bytes, path: Path) -> str:
 
 def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
     """TOML text with one key set, everything else byte for byte as it was. Raises ConfigError when that cannot be."""
-    before = _toml(text, path)
+    before = parsed(text, path)
     if before.get(table, {}).get(key) == value:
         return text
     end_of_line = newline_of(text)
@@ -236,7 +155,7 @@ def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
     return after
 
 
-def _toml(text: str, path: Path) -> dict[str, Any]:
+def parsed(text: str, path: Path) -> dict[str, Any]:
     try:
         return load_toml(text)
     except ValueError as error:

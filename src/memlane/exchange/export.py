@@ -23,6 +23,7 @@ from memlane.core.model import Memory
 from memlane.disk import files
 from memlane.exchange import marked_block
 from memlane.lanes import NAMES
+from memlane.recall.prompts import snapshot
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -92,8 +93,9 @@ def write_block(bank: Bank, path: str | Path, scopes: str | tuple[str, ...] | No
     Every other byte of the file stays. The block holds as much as an agent reads: MAX_LINES lines, MAX_BYTES bytes.
     Raises InvalidInput, StorageError (damaged markers); then nothing is written.
     """
-    path = _outside(bank, path)
-    block = bank.snapshot(scopes, budget=MAX_LINES - _FRAME, count=lambda text: _size(_inert(text)))
+    path = outside(bank, path)
+    # such a file is mostly committed, so that private notes have no place in it
+    block = snapshot(bank, scopes, MAX_LINES - _FRAME, 0, lambda text: _size(_inert(text)), None, private=False)
     content = _inert(block).strip("\n") or "Nothing is remembered yet."
     note = f"Written by `memlane export --to {path.name}`; run it again to refresh. Edit the memories, not this block."
     return marked_block.write(path, f"{note}\n\n{content}")
@@ -106,10 +108,10 @@ def remove_block(path: str | Path) -> bool:
 
 def write_file(bank: Bank, path: str | Path, text: str) -> None:
     """Write an export. Raises InvalidInput for a place inside the bank, where it would be taken for memory."""
-    files.replace(os.path.abspath(_outside(bank, path)), text.encode())
+    files.replace(os.path.abspath(outside(bank, path)), text.encode())
 
 
-def _outside(bank: Bank, path: str | Path) -> Path:
+def outside(bank: Bank, path: str | Path) -> Path:
     """The path, if it is outside of the bank. Raises InvalidInput."""
     path, home = Path(path).expanduser(), os.path.realpath(bank.root)
     if os.path.commonpath((home, os.path.realpath(path))) == home:

@@ -315,6 +315,12 @@ def ignored(folder: Path, path: str | Path) -> bool:
     return bool(run(folder, "check-ignore", "--no-index", "--", os.fspath(path), ok=(0, 1)).strip())
 
 
+def tracked(top: Path, path: str | Path) -> list[str]:
+    """The files that git tracks at a path or below it, as git names them."""
+    found = run(top, LITERAL, "ls-files", "-z", "--", relative(top, path) or ".", most=MAX_LISTING)
+    return [os.fsdecode(name) for name in found.split(b"\0") if name]
+
+
 # -- which commit
 
 

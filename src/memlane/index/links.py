@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
-from memlane.disk.names import folded
+from memlane.disk.names import PRIVATE, folded
 
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 PLACE = re.compile(r"(?<=.)(?:#(?P<heading>.*)|:\d+(?:[:-]\d+)?)$", re.DOTALL)  # in a file
@@ -126,7 +126,8 @@ class Targets:
         found = next((self._ids[id] for id in given if id in self._ids), None)
         if found and ("/" in name or not found.startswith("notes:") or not folder):
             return found
-        return self._nearest(note.removeprefix("notes:"), folder)
+        path = note.removeprefix("notes:").removeprefix("notes:")  # a note that was shared or made private has moved
+        return self._nearest(path, folder) or self._nearest(path.removeprefix(f"{PRIVATE}/"), folder)
 
     def may_mean(self, node: str, id: str | None) -> bool:
         """Whether a node could mean a memory, in one memory or another: a quick look at its last part."""

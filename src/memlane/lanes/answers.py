@@ -111,7 +111,8 @@ class Answers:
     """Answers for a lane that keeps each memory in a Markdown file of its own, under its native id.
 
     `merges` pairs the name of a merge driver with the files it is for, a pattern of .gitattributes; `ignores` are
-    patterns of .gitignore. In both, `{name}` stands for the name of the lane's root.
+    patterns of .gitignore. In both, `{name}` stands for the name of the lane's root. `private` are further
+    ones, for what is somebody's own.
     """
 
     shares_files: ClassVar[bool] = False  # several memories lie in one file
@@ -122,6 +123,7 @@ class Answers:
     fields: ClassVar[frozenset[str] | None] = None  # that `add` takes; None where the lane itself refuses all others
     merges: ClassVar[tuple[tuple[str, str], ...]] = ()
     ignores: ClassVar[tuple[str, ...]] = (f"{trash.TRASH}/",)
+    private: ClassVar[tuple[str, ...]] = ()
     health: ClassVar[tuple[HealthCheck, ...]] = ()
 
     def __init__(self, lane: Lane) -> None:

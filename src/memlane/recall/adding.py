@@ -17,6 +17,7 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Memory, Similar
 from memlane.core.text import first_line
+from memlane.disk.names import PRIVATE, is_private
 from memlane.lanes import Lane, known
 from memlane.recall.similar import Like, look
 from memlane.recall.superseded import current
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST = 3  # memories that are named as similar
 # What says where in its lane a memory is: one that takes the place of another stays there.
-_PLACE = ("topic", "subtopic", "layer", "skill", "agent", "project", "tier", "topic_id")
+_PLACE = ("private", "topic", "subtopic", "layer", "skill", "agent", "project", "tier", "topic_id")
 _NOT_A_PLACE = frozenset({"source", "status", "labels", "context", "problem", "solution", "code", "category"})
 _RELATIVE = re.compile(
     r"\b(?:today|tonight|tomorrow|yesterday|(?:next|last|this|coming)\s+(?:week|month|year|quarter|sprint|(?:mon|tues"
@@ -39,6 +40,7 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
     """As `Bank.add`."""
     old = bank.get(draft.replaces) if draft.replaces else None
     home = bank.lane(lane or (old.lane if old else "notes"))
+    draft = _placed(home, draft)
     draft = replace(draft, replaces=old.id if old else "", fields=_fields(home, draft.fields, extra))
     draft = home.answers.unfolded(draft)
     if old is not None and old.lane == home.name:
@@ -51,6 +53,20 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
     likes = [like for like in likes if like.memory.id not in (memory.id, old.id if old else None)]
     remarks = (*memory.remarks, *replaced, *_remarks(memory, draft, likes))
     return replace(memory, remarks=remarks, similar=_similar(likes), replaces=(old.id,) if replaced and old else ())
+
+
+def _placed(home: Lane, draft: Draft) -> Draft:
+    """The draft with `private` as the place that it is. Raises InvalidInput where the lane has no such place."""
+    if (draft.scope or "").strip().lower() == PRIVATE:
+        draft = replace(draft, scope=None, fields={**draft.fields, "private": True})
+    if draft.fields.get("private") is True and home.name == "records":  # all of them are
+        return replace(draft, fields={key: value for key, value in draft.fields.items() if key != "private"})
+    if draft.fields.get("private") is True and home.name != "notes":
+        raise InvalidInput(
+            f"The {home.name} lane is shared as a whole: its files hold many memories.",
+            hint="Keep it as a private note: leave out the lane and what only that lane has.",
+        )
+    return draft
 
 
 def _fields(home: Lane, fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,6 +123,8 @@ def _places(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of(memory: Memory, name: str) -> Any:
+    if name == "private":
+        return is_private(memory.id)
     if name == "topic":
         return memory.scope if "/" in str(memory.scope) else memory.fields.get("topic")
     return getattr(memory, name, None) or memory.fields.get(name)

@@ -10,6 +10,7 @@ from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
+from memlane.disk.names import is_private
 from memlane.index.peek import Peek
 from memlane.recall import asking
 from memlane.recall import scopes as scopes_
@@ -33,11 +34,14 @@ def snapshot(
     recent: int,
     count: Count | None,
     wait: float | None,
+    *,
+    private: bool = True,
 ) -> Block:
-    """As `Bank.snapshot`."""
+    """As `Bank.snapshot`; without `private` notes where others will read it."""
     if not bank.profile.enabled:
         return Block.of("")
-    seen = _seen(bank, scopes, wait)
+    in_scope = _seen(bank, scopes, wait)
+    seen = in_scope if private else (lambda memory: in_scope(memory) and not is_private(memory.id))
     present = {lane.name: lane for lane in bank.present()}
     vault = list(filter(seen, bank.memories("vault"))) if "vault" in present else []
     vault.sort(key=lambda memory: (memory.type or "", date_of(memory), memory.id))

@@ -25,6 +25,7 @@ CALLS = (  # in the order that leaves something to show for each
     ["get", "evil"], ["get", "evil", "--raw"], ["get", "evil", "--json"], ["get", f"notes:z{IN_A_NAME}"], ["get", TEXT],
     ["get", TEXT, "--json"], ["links", f"src/{TEXT}.py"], ["links"], ["context", "zebra", "--explain"],
     ["context", "zebra", "--budget", "1", "--explain"], ["context", "--explain"], ["context", "--scope", TEXT],
+    ["share", "--private", "evil"], ["share", TEXT], ["share", "private/evil"],
     ["history", "evil", "--show"], ["history"], ["history", "evil"], ["doctor", "--only", "format"],
     ["doctor", "--only", "damage"], ["doctor", "--only", "damage", "--json"],
     ["doctor"], ["doctor", "--json"], ["doctor", "--fix"], ["review"], ["review", "--show"], ["review", "--json"],

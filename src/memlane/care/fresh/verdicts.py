@@ -109,7 +109,7 @@ class Watch:
         self._own = [path for path in (root, *own) if not project.is_relative_to(path)]
         self._anchors: Anchors = {}
         self._damaged = 0
-        self._size: tuple[int, int, int] | None = None
+        self._size: tuple[int, ...] | None = None
         self._code: Code | None = None
         self._places: dict[str, str] = {}  # where the last report found what is gone: _key(anchor) -> file
         self._past: dict[str, str] = {}  # the renames known at commit _head: path -> its next name, or ""

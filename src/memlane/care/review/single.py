@@ -13,7 +13,6 @@ from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
 from memlane.core.dates import utc_now
 from memlane.core.model import Memory
-from memlane.disk import anchors
 from memlane.lanes import NAMES
 from memlane.lanes.layers import aging
 
@@ -68,7 +67,7 @@ def stale(reading: Reading) -> Iterator[Item]:
 def drifted(reading: Reading) -> Iterator[Item]:
     from memlane.care.fresh.verdicts import FRESH
 
-    if not os.path.exists(os.path.join(reading.bank.root, anchors.NAME)):
+    if reading.bank.watching() is None:
         return  # nothing was compared with the code yet: `memlane review --only drifted --show` begins with it
     for verdict in reading.bank.fresh():
         if verdict.verdict != FRESH and verdict.id in reading.by_id:

@@ -8,6 +8,7 @@ from typing import Any
 
 from memlane.core.dates import moment
 from memlane.core.model import Draft, Memory
+from memlane.disk.names import is_private
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers
 from memlane.lanes.notes import front
@@ -15,7 +16,7 @@ from memlane.lanes.notes.store import STATUSES, TYPES, to_tags
 
 
 class NoteAnswers(Answers):
-    fields = frozenset({"filename", "status", "project"})
+    fields = frozenset({"filename", "status", "project", "private"})
     merges = (("note", "*.md"),)
     ignores = (*Answers.ignores, "indices/")
 
@@ -40,6 +41,8 @@ class NoteAnswers(Answers):
 
     def draft_of(self, memory: Memory) -> Draft:
         fields: dict[str, Any] = {**memory.fields, "status": memory.status, "filename": f"{memory.native_id}.md"}
+        if is_private(memory.id):
+            fields["private"] = True
         if memory.project is not None:
             fields["project"] = memory.project
         if memory.created_at is None:

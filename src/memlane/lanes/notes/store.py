@@ -28,8 +28,8 @@ from memlane.core.front_matter import FrontMatterError, find_front, load_front, 
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import first_line, joined, nearest, newline_of, slug
-from memlane.disk import files, trash
-from memlane.disk.names import folded, inside, is_reserved, namesake, safe_parts
+from memlane.disk import derived, files, trash
+from memlane.disk.names import PRIVATE, folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan
 from memlane.lanes.notes import front
@@ -206,19 +206,19 @@ class NoteLane:
 
     def put(self, draft: Draft) -> Memory:
         _refuse_unknown(draft.type, draft.fields.get("status"))
-        draft = self._admit(draft)
+        folder, draft = _placed(self.root, self._admit(draft))
         head = self._front(draft)
         if "filename" in draft.fields:
-            path = self._new(draft.fields["filename"])
+            path = self._new(folder + self._name(draft.fields["filename"]).removeprefix(folder))
             self._create(path, head, draft.text)
         else:
-            path = self._create_named(slug(draft.title or first_line(draft.text)), head, draft.text)
+            path = self._create_named(folder, slug(draft.title or first_line(draft.text)), head, draft.text)
         return self._just_written(path, draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         known(changes, _FIELDS, self.name)
         changes = _merged(changes)
-        _refuse_unknown(changes.get("type"), changes.get("status"))
+        _refuse_unknown(changes.get("type"), changes.get("status"), changes.get("scope"))
         draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}))
         keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
         path = self._located(native)
@@ -400,13 +400,13 @@ class NoteLane:
             raise taken from None
         self._note_name(path)
 
-    def _create_named(self, stem: str, front: str, content: str) -> str:
+    def _create_named(self, folder: str, stem: str, front: str, content: str) -> str:
         """Create under the first free name: stem, stem-2, … and, where many want the same one, a random tail."""
         stem = f"note-{stem}" if is_reserved(stem) else stem or "note"
         for attempt in range(100):
             tail = "" if attempt == 0 else f"-{attempt + 1}" if attempt < 9 else f"-{os.urandom(4).hex()}"
             try:
-                path = self._new(f"{stem}{tail}.md")
+                path = self._new(f"{folder}{stem}{tail}.md")
                 self._create(path, front, content)
             except AlreadyExists:
                 continue
@@ -464,8 +464,19 @@ def _merged(changes: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**values, **changes, "text": body} if values else changes
 
 
-def _refuse_unknown(kind: Any, status: Any) -> None:
-    """Raise InvalidInput for a type or status that notes do not have."""
+def _placed(root: Path, draft: Draft) -> tuple[str, Draft]:
+    """The folder below root that a new note is to be in, and the draft without what says so."""
+    if draft.fields.get("private") is not True:
+        return "", draft
+    derived.prepare(root / PRIVATE)
+    return f"{PRIVATE}/", replace(draft, fields={key: value for key, value in draft.fields.items() if key != "private"})
+
+
+def _refuse_unknown(kind: Any, status: Any, scope: Any = None) -> None:
+    """Raise InvalidInput for a type or status that notes do not have, and for a scope that is a place."""
+    if scope == PRIVATE:
+        hint = "`memlane share --private ID` moves it."
+        raise InvalidInput("A note is private by where it lies, and not by its scope.", hint=hint)
     for value, allowed, what in ((kind, TYPES, "note type"), (status, STATUSES, "status")):
         if value not in (None, *allowed):
             raise InvalidInput(f"There is no such {what}.", hint=f"Use one of: {', '.join(allowed)}.")

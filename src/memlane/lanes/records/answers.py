@@ -28,6 +28,7 @@ from memlane.lanes.records.record import (
 
 class RecordAnswers(Answers):
     merges = (("record", "*.md"),)
+    private = ("*.md", f"{ARCHIVE}/*")
     ids_are_random = True
 
     def native_of(self, path: str) -> str | None:

@@ -37,6 +37,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
     "Look after": {
         "doctor": "Is the store sound? Damage, formats, secrets, index, settings.",
+        "share": "Let git take memories along, or keep them private.",
         "import": "Take in what other programs remember.",
         "export": "Write memories as lines of JSON or as Markdown.",
     },

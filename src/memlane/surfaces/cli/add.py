@@ -44,11 +44,18 @@ def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
 @click.option("--thread", help="The conversation or session it belongs to.")
 @click.option("--created-at", metavar="WHEN", help="When it was so, if not now: 2025-01-15T10:30:00Z.")
 @click.option("--replaces", metavar="ID", help="A memory that this takes the place of; it stays readable.")
+@click.option("--private", is_flag=True, help="Keep it out of git: a note in the folder `private`.")
 @click.option("--extra", "own", metavar="NAME=VALUE", multiple=True, help="A field of your own.")
 @field_option
 @with_bank
 def add(
-    bank: Bank, text: str | None, pairs: tuple[str, ...], own: tuple[str, ...], as_json: bool, **options: Any
+    bank: Bank,
+    text: str | None,
+    private: bool,
+    pairs: tuple[str, ...],
+    own: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Remember TEXT (or what is piped in).
 
@@ -61,7 +68,8 @@ def add(
     """
     lane = options["lane"] or (bank.get(options["replaces"]).lane if options["replaces"] else "notes")
     given = line_ended(take_text(text), lane)
-    memory = bank.add(given, **options, extra=fields_of(own), **fields_of(pairs))
+    place: dict[str, Any] = {"private": True} if private else {}
+    memory = bank.add(given, **options, extra=fields_of(own), **place, **fields_of(pairs))
     print_written(memory, as_json, "already in" if memory.duplicate else "stored in")
 
 

@@ -14,7 +14,7 @@ from memlane.bank import Bank
 from memlane.config import worktrees
 from memlane.core.errors import NotEnabled
 from memlane.disk import log
-from memlane.exchange import adopt
+from memlane.exchange import adopt, sharing
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json, print_line, print_rows, say
@@ -61,11 +61,14 @@ def _counts(bank: Bank) -> dict[str, int]:
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--user", is_flag=True, help="Make your own bank instead, for all projects that have none.")
-@click.option("--git", is_flag=True, help="Also teach the git repository here to merge memory; once in every clone.")
+@click.option("--git", is_flag=True, help="Also teach the git repository here to merge memory.")
 @click.pass_context
 @as_json
 def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json: bool) -> None:
     """Make FOLDER (default: this one) a bank. Adopts stores that are already there; safe to repeat.
+
+    In a git repository, what is captured from conversations is kept out of git. --git also teaches it to merge memory;
+    where others have done so, a clone learns it from `memlane init` alone.
 
     \b
     $ memlane init
@@ -76,10 +79,10 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json
     file = adopt.init(folder, user=user)
     settings = config.load(None if user else folder)
     adopted = {name: settings[f"lanes.{name}"] for name in NAMES if settings[f"lanes.{name}"]}
-    joined = adopt.join_git(settings) if git else None
+    joined = None if user and not git else sharing.joined(settings, git=git)
     if as_json:
         done = {"config": str(file), "root": str(settings.root), "adopted": adopted}
-        print_json({**done, "git": joined} if git else done)
+        print_json({**done, "git": joined} if joined else done)
         return
     for lane, place in adopted.items():
         say(f"adopted {place} as the {lane} lane")
@@ -99,9 +102,14 @@ def _say_joined(joined: dict[str, Any]) -> None:
     if joined["repository"] is None:
         say("note: this is no git repository, so nothing was done for git; `git init`, then `memlane init --git` again")
         return
-    say(f"git merges memory in {joined['repository']}; commit {' and '.join(joined['rules'])}")
+    if joined["drivers"]:
+        say(f"git merges memory in {joined['repository']}; commit {' and '.join(joined['rules'])}")
     if joined["ignored"]:
         say("note: git ignores the bank's folder; take it out of .gitignore to have its history")
+    elif joined["private"]:
+        say("what is captured from conversations stays out of git; `memlane share ID` shares a record")
+    for root in joined["tracked"]:
+        say(f"note: git has {root}: what is captured is shared; `memlane share --private records` ends that")
 
 
 @click.command("check-config")

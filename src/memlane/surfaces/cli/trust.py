@@ -11,10 +11,10 @@ import click
 from memlane import config
 from memlane.bank import Bank
 from memlane.config import trust as trusting
-from memlane.core.errors import NotEnabled
+from memlane.core.errors import MemlaneError, NotEnabled
 from memlane.core.model import Memory
 from memlane.core.text import first_line
-from memlane.exchange import adopt
+from memlane.exchange import adopt, sharing
 from memlane.history import origin
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json, print_rows, say
@@ -74,9 +74,19 @@ def trust(
             say("whatever is committed here counts as reviewed" if everyone else "what others commit is marked again")
         if found:
             say(f"{found} memories came with it; prompts say so until you have read them: `memlane trust --memories`")
+        if not why and not (show or revoke) and _cannot_merge(config.load(folder, flags)):
+            say("git does not know yet how to merge memory in this clone: `memlane init` teaches it")
         if why and not (show or revoke):
             say("nothing was changed; `memlane trust --yes` trusts it without asking")
     ctx.exit(1 if why and not (show or revoke) else 0)
+
+
+def _cannot_merge(settings: config.Config) -> bool:
+    """Whether others have taught git to merge this memory, and this clone does not know how."""
+    try:
+        return bool(sharing.missing_drivers(settings))
+    except MemlaneError:  # without git, nothing is merged
+        return False
 
 
 def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:

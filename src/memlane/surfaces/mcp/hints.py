@@ -32,7 +32,12 @@ CALLS: dict[str, tuple[str, ...]] = {
     "vault proposals": ("vault_propose_deletions", 'list_memories(lane="vault")'),
 }
 # What a person decides, or does to the whole bank. Every other command that a message names must be above.
-TERMINAL = frozenset({"doctor", "edit", "export", "forget", "history", "init", "review", "topics", "trust", "undo"})
+TERMINAL = frozenset(
+    {
+        "backup", "doctor", "edit", "export", "forget", "history", "init", "restore-backup", "review", "share",
+        "topics", "trust", "undo",
+    }
+)  # fmt: skip
 _COMMAND = re.compile(r"`memlane ([^`]+)`")
 _AS_A_NOTE = "`remember(text=…)`, without tier and topic_id, keeps it as a note."
 _WAYS_OUT = dict.fromkeys(("noise", "log_tier", "too_long", "full", "duplicate", "SECURITY_VIOLATION"), _AS_A_NOTE)

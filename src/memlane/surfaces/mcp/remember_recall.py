@@ -42,7 +42,9 @@ def remember(
     title: str | None = None,
     type: Annotated[str | None, Field(description="A note's type, a vault category")] = None,
     tags: Words | None = None,
-    scope: Annotated[str | None, Field(description="A vault scope, file:PATH or area:NAME")] = None,
+    scope: Annotated[
+        str | None, Field(description="A vault scope, file:PATH, area:NAME; private: kept out of git")
+    ] = None,
     tier: Literal["canon", "register"] | None = None,
     topic_id: Annotated[str | None, Field(description="Stable key, such as current_projects")] = None,
     replaces: Annotated[str | None, Field(description="Id of what this supersedes")] = None,
