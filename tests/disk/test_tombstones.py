@@ -27,6 +27,7 @@ from memlane.disk.tombstones import FILE, Tombstones, plain
 from memlane.exchange import editing
 from memlane.exchange.export import lines
 from memlane.exchange.imports import import_from
+from memlane.exchange.sharing import share
 from memlane.lanes import NAMES
 from repositories import branches, git, save
 from samples import transcript, words
@@ -453,7 +454,11 @@ def test_git_unites_the_tombstones_of_two_branches(repo: Path) -> None:
 
 
 def test_a_colleagues_deletion_holds_what_a_pull_brings_back(repo: Path) -> None:
-    """One deletes a record; the other captures the same message on another branch, and the branches meet."""
+    """In a team that shares what is captured, one deletes a record; the other captures the same message on another
+    branch, and the branches meet."""
+    with Bank.open(repo) as shared:
+        share(shared, ["records"])
+    save(repo)
 
     def captured(bank: Bank) -> None:
         capture(bank, transcript(bank.root.parent.parent / "session.jsonl", TEXT))

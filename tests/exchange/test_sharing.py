@@ -236,6 +236,8 @@ def test_what_is_captured_in_a_worktree_outlives_it(team: Path) -> None:
     with Bank.open(other) as bank:
         added = bank.add("What was said in the other worktree: it is done.", lane="records")
         bank.add("A note of the branch.", title="branch")
+        lone = "it lies in this linked worktree alone, and goes when the worktree is removed"
+        assert bank.add("Ann is away.", scope="private").remarks == (lone,)
         assert bank.root == other / ".memories"
         assert os.path.dirname(added.file) == str(team / ".memories/records")
         assert len(bank.list(lane="records")) == 2

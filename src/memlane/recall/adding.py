@@ -52,6 +52,8 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
     replaced = _took_place(bank, memory, old)
     likes = [like for like in likes if like.memory.id not in (memory.id, old.id if old else None)]
     remarks = (*memory.remarks, *replaced, *_remarks(memory, draft, likes))
+    if is_private(memory.id) and bank.config.why and bank.config.worktree is None:
+        remarks = (*remarks, "it lies in this linked worktree alone, and goes when the worktree is removed")
     return replace(memory, remarks=remarks, similar=_similar(likes), replaces=(old.id,) if replaced and old else ())
 
 
