@@ -404,6 +404,24 @@ def of_moved(folder: Path, bank: str) -> str | None:
     return None
 
 
+def take_over(texts: ForgottenTexts, data: bytes) -> bool:
+    """Let a bank know what was forgotten of the one that it was restored from; False where it knows something already:
+    two keys cannot be one. Raises StorageError.
+    """
+    head, _, lines = data.partition(b"\n")
+    if texts.path is None or os.path.lexists(texts.path):
+        return False
+    try:
+        key = bytes.fromhex(json.loads(head)["key"])
+    except (ValueError, KeyError, TypeError):
+        return False
+    first = {"bank": texts.bank, "folder": _number(texts.bank), "key": key.hex()}
+    files.make_folder(os.path.dirname(texts.path), private=True)
+    files.create(texts.path, json.dumps(first, separators=(",", ":")).encode() + b"\n" + lines)
+    files.change_mode(texts.path, 0, 0o077)
+    return True
+
+
 def _number(path: str) -> str:
     """A folder's own number on the disk, which it keeps when it is moved; "" where there is no folder."""
     with suppress(OSError):

@@ -38,6 +38,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     "Look after": {
         "doctor": "Is the store sound? Damage, formats, secrets, index, settings.",
         "share": "Let git take memories along, or keep them private.",
+        "backup": "Write the whole bank into one file; restore-backup reads it.",
         "import": "Take in what other programs remember.",
         "export": "Write memories as lines of JSON or as Markdown.",
     },
@@ -55,7 +56,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
 }
 MORE = (  # for scripts and programs: named in one line below the others
     "update", "append", "links", "merge", "capture", "stats", "gate", "check-config",
-    "mcp", "hook", "merge-driver", "completion", "help",
+    "restore-backup", "move", "mcp", "hook", "merge-driver", "completion", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called
@@ -82,6 +83,8 @@ _HOMES = {  # the module of a command, where it is not its own; it is imported o
     "update": "add",
     "append": "add",
     "restore": "rm",
+    "restore-backup": "backup",
+    "move": "backup",
     "merge-driver": "merge",
     "check-config": "init",
     "import": "import_.import_",

@@ -1,0 +1,86 @@
+"""`memlane backup`, `restore-backup` and `move`: a bank as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from memlane.bank import Bank
+from memlane.exchange import backup as backups
+from memlane.surfaces.cli.options import as_json, with_bank
+from memlane.surfaces.cli.output import print_json, print_line, say
+
+_FILE = click.Path(path_type=Path)
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} file{'s were' if count != 1 else ' was'}"
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option("--overwrite", is_flag=True, help="Replace a file of that name.")
+@with_bank
+def backup(bank: Bank, file: Path, overwrite: bool, as_json: bool) -> None:
+    """Write the whole bank into FILE, a .tar.gz that only you can read; `memlane restore-backup` brings it back.
+
+    It has every file of the bank, the private ones and the trash included, the configuration, and what is known on this
+    machine of what was forgotten and changed; not the index, which can be made anew.
+
+    \b
+    $ memlane backup ~/memories.tar.gz
+    """
+    done = backups.write(bank, file, overwrite=overwrite)
+    if as_json:
+        print_json(done)
+        return
+    for path in done["left_out"]:
+        say(f"note: {path} is no plain file of yours, and was left out")
+    say(f"{_counted(done['files'])} written")
+    print_line(done["path"])
+
+
+@click.command("restore-backup")
+@click.argument("file", type=_FILE)
+@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.option("--overwrite", is_flag=True, help="Replace files that are there already and differ.")
+@click.pass_context
+@as_json
+def restore_backup(ctx: click.Context, file: Path, folder: Path | None, overwrite: bool, as_json: bool) -> None:
+    """Make FOLDER (default: this one) the bank that was written into FILE by `memlane backup`.
+
+    The file is verified first: where anything is wrong with it, nothing is written. What is there already and the same
+    stays, and so does what the backup does not have.
+
+    \b
+    $ memlane restore-backup ~/memories.tar.gz ~/projects/api
+    """
+    named = ctx.find_root().obj[0]
+    done = backups.restore(file, folder or (Path(named) if named else None), overwrite=overwrite)
+    if as_json:
+        print_json(done)
+        return
+    for remark in done.remarks:
+        say(f"note: {remark}")
+    say(f"{_counted(done.files)} written")
+    print_line(str(done.root))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@with_bank
+def move(bank: Bank, folder: Path, as_json: bool) -> None:
+    """Move the bank to FOLDER/.memories, on the same disk, and let memlane.toml say so.
+
+    What was forgotten and changed is known there, too. Lanes that lie elsewhere stay where they are. The project's own
+    folder brings the bank back to its usual place.
+
+    \b
+    $ memlane move ../shared-memory
+    """
+    root = backups.move(bank, folder)
+    if as_json:
+        print_json({"root": str(root)})
+    else:
+        print_line(str(root))
