@@ -93,7 +93,7 @@ def test_the_help_has_five_groups_of_at_most_22_commands(run: Run) -> None:
     }
     shown = [name for names in groups.values() for name in names]
     assert len(shown) <= 22
-    more = " ".join(text.partition("More, for scripts and programs: ")[2].split())
+    more = " ".join(text.partition("More, rarer or for programs: ")[2].split())
     assert more.rstrip(".").split(", ") == list(MORE)
     assert sorted([*shown, *MORE]) == sorted(COMMANDS)
 

@@ -37,8 +37,6 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
     "Look after": {
         "doctor": "Is the store sound? Damage, formats, secrets, index, settings.",
-        "share": "Let git take memories along, or keep them private.",
-        "backup": "Write the whole bank into one file; restore-backup reads it.",
         "import": "Take in what other programs remember.",
         "export": "Write memories as lines of JSON or as Markdown.",
     },
@@ -54,9 +52,9 @@ GROUPS = {  # what `memlane --help` lists, without importing it
         "layers": "Files by project, skill, command and agent that age.",
     },
 }
-MORE = (  # for scripts and programs: named in one line below the others
-    "update", "append", "links", "merge", "capture", "stats", "gate", "check-config",
-    "restore-backup", "move", "mcp", "hook", "merge-driver", "completion", "help",
+MORE = (  # rarer, or for programs: named in one line below the others
+    "share", "backup", "restore-backup", "move", "update", "append", "links", "merge", "capture", "stats", "gate",
+    "check-config", "mcp", "hook", "completion", "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called
@@ -126,7 +124,7 @@ class App(click.Group):
             with formatter.section(group):
                 formatter.write_dl([*names.items()])
         formatter.write_paragraph()
-        formatter.write_text(f"More, for scripts and programs: {', '.join(MORE)}.")
+        formatter.write_text(f"More, rarer or for programs: {', '.join(MORE)}.")
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
