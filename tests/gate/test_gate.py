@@ -60,7 +60,7 @@ def test_every_lane_is_guarded_by_default(name: str, tmp_path: Path) -> None:
 def test_everything_a_caller_wrote_is_scanned(draft: Draft) -> None:
     with pytest.raises(Refused) as caught:
         gate.admit(gate.common(), draft, None)
-    assert caught.value.to_dict().keys() == {"code", "message", "hint", "check"}
+    assert caught.value.to_dict().keys() == {"code", "message", "hint", "check", "fingerprints"}
     assert CANARY not in json.dumps(caught.value.to_dict())
 
 
@@ -89,12 +89,6 @@ def test_addresses_are_personal_data_only_on_request() -> None:
     for guard in (gate.Guard(email=True), gate.Guard(phone=True)):
         with pytest.raises(Refused):
             gate.admit(gate.common(guard), draft, None)
-
-
-def test_a_line_can_be_allowed_with_a_reason(tmp_path: Path) -> None:
-    lane = NoteLane(tmp_path)
-    assert "error" in lane.create_memory("a.md", f"{CANARY} memlane:allow", [])
-    assert lane.create_memory("a.md", f"{CANARY} memlane:allow revoked in 2020", [])["status"] == "created"
 
 
 def test_seed_examples_pass_the_common_gate(tmp_path: Path) -> None:

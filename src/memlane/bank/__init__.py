@@ -20,7 +20,7 @@ from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
 from memlane.lanes import NAMES
 from memlane.recall import address
 from memlane.recall.arguments import check_query
-from memlane.recall.superseded import marked
+from memlane.recall.leaving import shown, without_secrets
 
 if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
@@ -137,8 +137,11 @@ class Bank(Opened):
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
     def get(self, id: str) -> Memory:
-        """One memory by its id, path, file name or title: see `memlane.recall.address`. Raises NotFound."""
-        return marked(self, [address.get(self, id)])[0]
+        """One memory by its id, path, file name or title: see `memlane.recall.address`. Raises NotFound.
+
+        Secrets that came in by hand or by git are blanked, here and wherever the bank hands out memories.
+        """
+        return shown(self, [address.get(self, id)])[0]
 
     def list(
         self,
@@ -166,7 +169,7 @@ class Bank(Opened):
         chosen["scope"] = scopes.spelt(self, scope) if scope is not None else None
         archived = archived or status is not None
         fits = fitting(tags=tags, since=since, until=until, archived=archived, **chosen)
-        return marked(self, listed(self, limit, lane, fits))
+        return shown(self, listed(self, limit, lane, fits))
 
     def search(
         self,
@@ -202,7 +205,7 @@ class Bank(Opened):
             "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
             "archived": archived,
         }  # fmt: skip
-        return found(self, query, limit, filters, scope, wait)
+        return without_secrets(self, found(self, query, limit, filters, scope, wait))
 
     def snapshot(
         self,
@@ -291,7 +294,7 @@ class Bank(Opened):
         `add`, `update` and `append` do it by themselves; what nobody anchored, `fresh` anchors when it first sees it.
         """
         with suppress(MemlaneError):
-            self._anchored(self.get(id))
+            self._anchored(address.get(self, id))
 
     def origins(self, memories: Sequence[Memory]) -> dict[str, str]:
         """Where those of these memories came from, by id, that somebody else wrote and nobody here has reviewed."""
@@ -305,13 +308,13 @@ class Bank(Opened):
 
         check_query(query, limit)
         check_query(target, limit)
-        return linked(self, target, query, limit)
+        return without_secrets(self, linked(self, target, query, limit))
 
     def graph(self) -> dict[str, Any]:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
         from memlane.recall.graph import graph
 
-        return self.index.ask(lambda: graph(self.index, self.tombstones.held, self.replaced.links()))
+        return self.index.ask(lambda: graph(self.index, self.tombstones.held, self.replaced.links(), self.guard))
 
     def suggest_merges(
         self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
@@ -322,9 +325,10 @@ class Bank(Opened):
         if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
         check_query("", limit, type=type)
-        return self.index.ask(
+        found = self.index.ask(
             lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, held=self.tombstones.held)
         )
+        return without_secrets(self, found)
 
     def review(self, **chosen: Any) -> Plan:
         """What the bank as a whole needs; `chosen` narrows it, as `memlane.care.review.plan` says. Changes nothing."""

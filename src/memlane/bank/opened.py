@@ -108,7 +108,9 @@ class Opened:
     def guard(self) -> gate.Guard:
         """How the checks behave that guard every lane."""
         words = {name: self.config[f"gate.{name}"] for name in ("secrets", "characters", "email", "phone")}
-        return gate.Guard(**words, allow=self.config.allow)
+        from memlane.gate.fingerprints import salt_of
+
+        return gate.Guard(**words, allow=self.config.allow, salt=salt_of(self.config.project or self.root))
 
     @property
     def profile(self) -> Profile:

@@ -1,7 +1,7 @@
 """Look for secrets and personal data in what is already there: a bank, any folder, or a bank's git history.
 
-Reads only. A leak names the file, the place and the kind, never the value; its fingerprint can be put on the
-allow-list (`[[allow]]` in memlane.toml) together with the reason why it may stay.
+Reads only. A leak names the file, the place and the kind, never the value; `memlane gate allow` takes its fingerprint
+and the reason why it may stay. A line that a person has marked, `memlane:allow <reason>`, is passed over.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from memlane.core.invisible import visible
 from memlane.core.text import strings_in
 from memlane.disk import files
 from memlane.gate import DEFAULT, Guard, secrets
+from memlane.gate.fingerprints import fingerprint
 from memlane.history import git
 
 SUFFIXES = (".md", ".markdown", ".jsonl", ".json", ".txt", ".toml", ".yaml", ".yml", ".rejected", ".old", ".tmp")
@@ -29,14 +30,17 @@ _SKIPPED = frozenset({".git", "indices", "node_modules", ".venv"})
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """One finding. `commit` is the first one that has it, when it was found in the history."""
+    """One finding. `commit` is the first one that has it, when it was found in the history.
+
+    Fingerprints take time, so that there is one only where it was asked for.
+    """
 
     path: str
     line: int
     column: int
     rule: str
     description: str
-    fingerprint: str
+    fingerprint: str = ""
     commit: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,7 +48,8 @@ class Leak:
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}:{self.column}"
-        return f"{self.commit[:12]}:{where}: {self.description}" if self.commit else f"{where}: {self.description}"
+        said = f"{where}: {self.description}" + (f" ({self.fingerprint})" if self.fingerprint else "")
+        return f"{self.commit[:12]}:{said}" if self.commit else said
 
 
 def files_of(path: Path) -> list[str]:
@@ -57,13 +62,13 @@ def files_of(path: Path) -> list[str]:
 
 
 def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:
-    """The leaks of one file. Special files are passed over. Raises StorageError for what cannot be read."""
+    """The leaks of one file, with fingerprints. Special files are passed over. Raises StorageError where it cannot."""
     if not os.path.isfile(path):
         return []
     if files.size_of(path) > MAX_BYTES:
         raise StorageError(f"{path} is larger than {MAX_BYTES:,} bytes.", hint="Split it to have it audited.")
     try:
-        return scan_data(files.read_bytes(path, MAX_BYTES), path, guard)
+        return scan_data(files.read_bytes(path, MAX_BYTES), path, guard, named=True)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
 
@@ -76,7 +81,7 @@ def scan_history(path: Path, guard: Guard = DEFAULT) -> Iterator[list[Leak]]:
     for blob, (name, commit), data in zip(versions, versions.values(), contents, strict=True):
         if data is None and git.sizes(path, [blob]) == [None]:
             missing += 1
-        yield scan_data(data, name, guard, commit) if data is not None and len(data) <= MAX_BYTES else []
+        yield scan_data(data, name, guard, commit, named=True) if data and len(data) <= MAX_BYTES else []
     if missing:
         hint = "In a partial clone, `git fetch --refetch --no-filter` brings them; else run `git fsck`."
         raise StorageError(f"git does not have {missing:,} versions, which were not audited.", hint=hint)
@@ -95,16 +100,17 @@ def _versions(path: Path) -> dict[str, tuple[str, str]]:
     return versions
 
 
-def scan_data(data: bytes, path: str, guard: Guard, commit: str | None = None) -> list[Leak]:
-    """The leaks of a file's bytes."""
-    text = data.decode(errors="replace")
-    leaks: dict[tuple[int, str], Leak] = {}
+def scan_data(data: bytes, path: str, guard: Guard, commit: str | None = None, *, named: bool = False) -> list[Leak]:
+    """The leaks of a file's bytes; if they are to be `named`, with their fingerprints."""
+    # line by line, so that a separator which is made visible does not shift the lines below it
+    text = "\n".join(visible(line).replace("\n", " ") for line in data.decode(errors="replace").split("\n"))
+    leaks: dict[tuple[int, str, str], Leak] = {}
     for line, piece in ((1, text), *_strings(text, path)):
-        for match in secrets.scan(piece, email=guard.email, phone=guard.phone, allow=guard.allow):
+        for match in secrets.scan(piece, email=guard.email, phone=guard.phone, allow=guard.allow, marks=True):
             at = (match.line, match.column) if piece is text else (line, 1)
-            fingerprint = secrets.fingerprint(piece, match)
-            leak = Leak(path, *at, match.rule, match.description, fingerprint, commit)
-            leaks.setdefault((leak.line, fingerprint), leak)
+            value = piece[match.start : match.end]
+            name = fingerprint(match.rule, value, guard.salt) if named else ""
+            leaks.setdefault((at[0], match.rule, value), Leak(path, *at, match.rule, match.description, name, commit))
     return list(leaks.values())
 
 

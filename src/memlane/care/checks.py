@@ -22,7 +22,7 @@ from memlane.care import ages, git_checks
 from memlane.care.inventory import Inventory, is_left_over, may, roots
 from memlane.care.links import Linking, to_no_file, to_no_memory
 from memlane.care.validate import validate
-from memlane.config import user_state
+from memlane.config import allowing, user_state
 from memlane.core.dates import utc_now
 from memlane.core.errors import NotEnabled
 from memlane.core.model import Problem
@@ -247,11 +247,14 @@ def conflict(inventory: Inventory) -> Iterator[Sign]:
 
 
 def secrets(inventory: Inventory) -> Iterator[Sign]:
+    for name in allowing.earlier(inventory.bank.config):
+        yield f"[[allow]] {name}", allowing.OF_EARLIER, allowing.INSTEAD
     for file in inventory.files:
         for leak in file.leaks:
             where = f"{leak.path}:{leak.line}:{leak.column}"
-            audit = inventory.command("doctor", "--only", "secrets", "--json")
-            fix = f"Take it out and revoke it. If it is none, `{audit}` says how to allow it."
+            audit = inventory.command("doctor", "--only", "secrets")
+            fix = "Take it out and revoke it; until then it is blanked wherever memory is shown. If it is none, "
+            fix += f"`{audit}` says how to allow it."
             yield where, f"looks like a secret or personal data: {leak.description}", fix
 
 

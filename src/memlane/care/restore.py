@@ -20,7 +20,7 @@ def restore(bank: Bank, id: str) -> Memory:
     Raises NotFound, and AlreadyExists where its place is taken.
     """
     with suppress(NotFound, InvalidInput):
-        memory = bank.get(id)
+        memory = address.get(bank, id)
         if bank.tombstones.held(memory):
             return replace(memory, remarks=bank.tombstones.keep(memory))
         if memory.status == "archived":

@@ -88,9 +88,9 @@ SETTINGS = (
     Setting("vault.scopes", list, [], what="the scopes a vault record may have; [] takes any name"),
     Setting(
         "topics.security",
-        ("strict", "smart"),
-        "strict",
-        what="whether words such as 'password' are refused, or only values shaped like secrets",
+        ("auto", "strict", "smart"),
+        "auto",
+        what="whether words such as 'password' are refused, or only secrets; auto: words in a store of its own place",
     ),
     Setting("layers.prune_timing", ("after_append", "before_append"), "after_append", what="when append prunes"),
     Setting("gate.secrets", ("refuse", "redact", "off"), "refuse", what="what happens to secrets and personal data"),
@@ -459,7 +459,7 @@ def _allowed(entries: Any, path: Path) -> list[str]:
         if not isinstance(entry, dict) or not entry.get("fingerprint") or not entry.get("reason"):
             raise ConfigError(
                 f"{path}: each [[allow]] needs a fingerprint and a reason.",
-                hint="`memlane doctor --only secrets --json` prints them.",
+                hint="`memlane doctor --only secrets` prints fingerprints, `memlane gate allow` writes the entry.",
             )
         fingerprints.append(str(entry["fingerprint"]))
     return fingerprints

@@ -22,7 +22,8 @@ A message never repeats the text that was to be stored: it may be a secret.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 
@@ -89,17 +90,42 @@ class Conflict(MemlaneError):
 
 
 class Refused(MemlaneError, ValueError):
-    """`check` names the gate's check that refused."""
+    """`check` names the gate's check that refused.
+
+    `fingerprints` are the names under which a person can allow what was found. They are slow to work out, so that they
+    are when somebody asks for them.
+    """
 
     code = "refused"
     exit_code = 4
 
-    def __init__(self, message: str, *, check: str, hint: str = "", code: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        check: str,
+        hint: str = "",
+        code: str | None = None,
+        fingerprints: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.check = check
+        self._fingerprints = fingerprints
+
+    @cached_property
+    def fingerprints(self) -> tuple[str, ...]:
+        return tuple(self._fingerprints())
+
+    @property
+    def way_to_allow(self) -> str:
+        """How a person allows what was found; "" where nobody can."""
+        names = " ".join(self.fingerprints)
+        return f'If it is none, a person can allow it: `memlane gate allow {names} --reason "…"`.' if names else ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "check": self.check}
+        names = {"fingerprints": list(self.fingerprints)} if self.fingerprints else {}
+        hint = " ".join(filter(None, (self.hint, self.way_to_allow)))
+        return {**super().to_dict(), "hint": hint, "check": self.check, **names}
 
 
 class StorageError(MemlaneError):

@@ -104,6 +104,8 @@ class Draft:
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
     remarks: tuple[str, ...] = ()
     replaces: str = ""  # the id of the memory that it takes the place of
+    over: str = ""  # the text on the disk that it is written over, where it changes a memory
+    by_person: bool = False  # a person wrote it in an editor, and not a program: marks in it count
 
 
 @dataclass(frozen=True, slots=True)

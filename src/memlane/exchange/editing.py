@@ -21,7 +21,7 @@ from memlane.core.text import newline_of
 from memlane.disk import files
 from memlane.history.origin import review
 from memlane.lanes import open_lane, readable
-from memlane.recall.address import Place, find
+from memlane.recall.address import Place, find, get
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -47,18 +47,21 @@ def opened(bank: Bank, id: str) -> Opened:
     return Opened(place, _current(bank, place))
 
 
-def save(bank: Bank, opened: Opened, text: str) -> Memory:
-    """Store the edited text. Raises Refused, InvalidInput and Conflict; then nothing is written."""
+def save(bank: Bank, opened: Opened, text: str, *, by_person: bool = False) -> Memory:
+    """Store the edited text. Raises Refused, InvalidInput and Conflict; then nothing is written.
+
+    In what a person wrote (`by_person`), lines that are marked as allowed are, where the file is edited whole.
+    """
     lane, path = opened.place.lane, opened.place.path
     answers = lane.answers
     if not text.strip():
         raise InvalidInput("The text is empty.", hint=f"`memlane rm {gate.shown(opened.id)}` deletes a memory.")
     if answers.shares_files:
         text = text.rstrip("\r\n")
-        gate.admit(gate.common(bank.guard), Draft(text), lane)
+        gate.admit(gate.common(bank.guard), Draft(text, over=opened.text), lane)
         _unchanged(bank, opened)
         return bank.update(opened.id, text)
-    draft = gate.admit(lane.checks, Draft(text), lane)
+    draft = gate.admit(lane.checks, Draft(text, over=opened.text, by_person=by_person), lane)
     text = answers.edited(draft.text)
     if answers.rules_bind:
         _unchanged(bank, opened)
@@ -94,12 +97,14 @@ def _change(bank: Bank, page: Opened, old: str, new: str) -> Memory:
     if times != 1:
         why = f"The passage is there {times} times." if times else "The passage is not there."
         how = "Give more of it" if times else "Give it exactly as it is written"
+        if "[REDACTED:" in old:
+            how = "[REDACTED:…] stands for a value that is not shown; give a passage beside it"
         raise InvalidInput(why, hint=f"{how}: `memlane get {gate.shown(page.id)}` shows the text.")
     return save(bank, page, page.text.replace(old, new))
 
 
 def _current(bank: Bank, place: Place) -> str:
-    return bank.get(place.id).text if place.lane.answers.shares_files else readable(place.path)
+    return get(bank, place.id).text if place.lane.answers.shares_files else readable(place.path)
 
 
 def _unchanged(bank: Bank, opened: Opened) -> None:

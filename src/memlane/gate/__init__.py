@@ -9,10 +9,11 @@ A refusal says what kind of thing was found and where, never the text itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memlane.core.errors import InvalidInput, Refused
 from memlane.core.invisible import separators, visible
@@ -20,22 +21,30 @@ from memlane.core.model import Draft
 from memlane.core.text import strings_in
 from memlane.disk import files
 
+if TYPE_CHECKING:
+    from memlane.gate.secrets import Finding
+
 Check = Callable[[Draft, Any], Draft]
 
 FIELD_NAME = "a field's name"
 _LABELS = ("title", "type", "scope", "thread")
+MOST_NAMED = 5  # findings of a refusal that get a fingerprint
 WHERE_NOT_WHAT = "Store where the secret lives and how to get it, not the secret itself."
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """How the common checks behave; the defaults are the safe ones. `allow` holds fingerprints of findings."""
+    """How the common checks behave; the defaults are the safe ones.
+
+    `allow` holds fingerprints of findings that a person has accepted, `salt` is that of new ones.
+    """
 
     secrets: str = "refuse"  # or "redact", or "off"
     characters: str = "strip"  # or "refuse", or "keep"
     email: bool = False
     phone: bool = False
     allow: tuple[str, ...] = ()
+    salt: str = "0000"
 
 
 DEFAULT = Guard()
@@ -81,25 +90,23 @@ def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, 
         """values shaped like secrets and personal data are refused (or redacted)"""
         if guard.secrets == "off":
             return draft
-        from memlane.gate import secrets
+        from memlane.gate.secrets import redact
 
-        def scan(text: str) -> list[secrets.Finding]:
-            # nothing that is kept or shown as nothing must hide a secret
-            return secrets.scan(visible(text), email=guard.email, phone=guard.phone, allow=guard.allow)
+        _refuse_blanks(draft, guard)
 
         def redacted(text: str) -> str:
-            return secrets.redact(visible(text), found) if (found := scan(text)) else text
+            return redact(visible(text), found) if (found := findings(text, guard, draft)) else text
 
-        if not scan("\n".join(text for _, text in strings(draft))):
+        if not findings("\n".join(text for _, text in strings(draft)), guard, draft):
             return draft
-        hits = [(field, findings) for field, text in strings(draft) if (findings := scan(text))]
+        hits = [(field, text, found) for field, text in strings(draft) if (found := findings(text, guard, draft))]
         if not hits:
             return draft
         if guard.secrets == "redact":
             clean = _map_strings(draft, redacted)
-            rules = dict.fromkeys(finding.rule for _, findings in hits for finding in findings)
+            rules = dict.fromkeys(finding.rule for _, _, found in hits for finding in found)
             return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(rules)}"))
-        field, (first, *others) = hits[0]
+        field, _, (first, *others) = hits[0]
         more = f" and {len(others)} more" if others else ""
         place = f"line {first.line}, column {first.column}" + ("" if field == "text" else f" of {field}")
         raise Refused(
@@ -107,9 +114,59 @@ def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, 
             check="secrets",
             code="sensitive",
             hint=WHERE_NOT_WHAT,
+            fingerprints=lambda: fingerprints_of([text for _, text, _ in hits], guard, draft),
         )
 
     return (characters, secrets)
+
+
+# -- what is found
+
+
+def findings(text: str, guard: Guard, draft: Draft | None = None) -> list[Finding]:
+    """The secrets in a text, as everybody sees it, that a guard does not let pass.
+
+    A draft says whether a person wrote it, so that marks in it count, and what it is written over: what is there
+    already is no news.
+    """
+    from memlane.gate import secrets
+
+    text = visible(text)  # nothing that is kept or shown as nothing must hide a secret
+    marks = draft is not None and draft.by_person
+    found = secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow, marks=marks)
+    if found and draft is not None and draft.over:
+        before = visible(draft.over)
+        found = [finding for finding in found if text[finding.start : finding.end] not in before]
+    return found
+
+
+def fingerprints_of(texts: Iterable[str], guard: Guard, draft: Draft | None = None) -> list[str]:
+    """The names under which a person can allow what is found in these texts, each once. Slow: see `fingerprints`."""
+    from memlane.gate.fingerprints import fingerprint
+
+    named = {
+        (finding.rule, visible(text)[finding.start : finding.end]): None
+        for text in texts
+        for finding in findings(text, guard, draft)
+    }
+    return [fingerprint(rule, value, guard.salt) for rule, value in list(named)[:MOST_NAMED]]
+
+
+def _refuse_blanks(draft: Draft, guard: Guard) -> None:
+    """Raise Refused for a change that would write the mark of a value that is not shown over that value."""
+    if not draft.over or "[REDACTED:" not in draft.text:
+        return
+    from memlane.gate.secrets import scan
+
+    hidden = {finding.rule for finding in scan(visible(draft.over), email=guard.email, phone=guard.phone, marks=True)}
+    for mark in re.finditer(r"\[REDACTED:([\w-]+)\]", draft.text):
+        if mark[1] in hidden and mark[0] not in draft.over:
+            raise Refused(
+                f"Not stored: {mark[0]} stands for a value of the file that is not shown, and would overwrite it.",
+                check="secrets",
+                code="redacted",
+                hint="Change the passages around it alone, or write in its place where the secret lives.",
+            )
 
 
 def redacted(text: str) -> str:

@@ -19,6 +19,7 @@ from memlane.core.model import Draft, Memory, Similar
 from memlane.core.text import first_line
 from memlane.disk.names import PRIVATE, is_private
 from memlane.lanes import Lane, known
+from memlane.recall.address import get
 from memlane.recall.similar import Like, look
 from memlane.recall.superseded import current
 
@@ -38,7 +39,7 @@ _RELATIVE = re.compile(
 
 def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) -> Memory:
     """As `Bank.add`."""
-    old = bank.get(draft.replaces) if draft.replaces else None
+    old = get(bank, draft.replaces) if draft.replaces else None
     home = bank.lane(lane or (old.lane if old else "notes"))
     draft = _placed(home, draft)
     draft = replace(draft, replaces=old.id if old else "", fields=_fields(home, draft.fields, extra))
@@ -166,7 +167,7 @@ def _similar(likes: Collection[Like]) -> tuple[Similar, ...]:
 
 
 def _shown(memory: Memory) -> str:
-    return gate.redacted(first_line(memory.text, 120))
+    return first_line(gate.redacted(memory.text), 120)
 
 
 def _remarks(memory: Memory, draft: Draft, likes: Sequence[Like]) -> list[str]:

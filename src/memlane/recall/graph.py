@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.model import Link, Memory
+from memlane.gate import DEFAULT, Guard
+from memlane.gate.outgoing import cleaned
 from memlane.index.chunks import chunks
 from memlane.index.links import Targets, ghost
 from memlane.index.store import Index
@@ -98,18 +100,23 @@ def _shared(query: str, text: str) -> float:
     return len(query_words & set(terms(text))) / len(query_words) if query_words else 0.0
 
 
-def graph(index: Index, held: Callable[[Memory], object], replaced: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def graph(
+    index: Index, held: Callable[[Memory], object], replaced: Mapping[str, Sequence[str]], guard: Guard = DEFAULT
+) -> dict[str, Any]:
     """Nodes and edges of the whole bank; tags are nodes, too. Memories that `held` names are left out.
 
     `replaced` is what took the place of which.
     """
     nodes: dict[str, dict[str, Any]] = {}
     ids: dict[int, str] = {}
+    secret: dict[int, str] = {}  # the texts that hold something that must not be shown
     edges = []
     for number, memory in index.every_memory():
         if held(memory):
             continue
         ids[number] = memory.id
+        if (clean := cleaned(memory, guard)) is not memory:
+            secret[number], memory = memory.text, clean
         nodes[memory.id] = {"id": memory.id, "title": memory.title, "is_ghost": False}
         for tag in memory.tags:
             node = f"tag:{tag.lower()}"
@@ -124,6 +131,8 @@ def graph(index: Index, held: Callable[[Memory], object], replaced: Mapping[str,
             continue  # a heading of its own
         if node not in nodes:
             nodes[node] = {"id": node, "title": node.partition(":")[2], "is_ghost": True}
+        if number in secret:
+            context = cleaned(context, guard, [secret[number]])
         edges.append({"source": ids[number], "target": node, "edge_type": edge, "edge_context": context})
     for old, successors in replaced.items():
         for new in successors:

@@ -16,6 +16,7 @@ from memlane.recall import asking
 from memlane.recall import scopes as scopes_
 from memlane.recall.arguments import check_query
 from memlane.recall.blocks import CANDIDATES, PINNED, RELEVANT, Block, Composer, LeftOut, without_blocks
+from memlane.recall.leaving import without_secrets
 from memlane.recall.superseded import in_place
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def snapshot(
         newest = [memory for memory in peek.first(is_new, limit=recent) if memory.created_at or memory.updated_at]
     canon, registers, pinned, newest = in_place(bank, (canon, registers, pinned, newest), seen)
     composer = _composer(bank, count, [*canon, *registers, *pinned, *newest])
+    canon, registers, pinned, newest = (without_secrets(bank, group) for group in (canon, registers, pinned, newest))
     return composer.snapshot(canon, registers, pinned, newest, budget)
 
 
@@ -90,7 +92,8 @@ def context(
     replaced = [hit.memory for hit in shown if hit.memory.superseded_by in known]
     shown = [hit for hit in shown if hit.memory not in replaced]
     old = [LeftOut(memory.id, f"{memory.superseded_by} took its place") for memory in replaced]
-    return _composer(bank, count, [hit.memory for hit in shown]).context(shown, budget, bank.profile.max_items, old)
+    composer = _composer(bank, count, [hit.memory for hit in shown])
+    return composer.context(without_secrets(bank, shown), budget, bank.profile.max_items, old)
 
 
 def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | None, wait: float | None) -> Block:
@@ -101,7 +104,8 @@ def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | 
     for query in asking.queries(without_blocks(prompt)):
         chosen = _for_query(bank, query, without, wait)
         wait = None if wait is None else 0  # any further indexing is left to the next prompt
-        if chosen and (block := _composer(bank, None, [hit.memory for hit in chosen]).brief(chosen, query, budget)):
+        composer = _composer(bank, None, [hit.memory for hit in chosen])
+        if chosen and (block := composer.brief(without_secrets(bank, chosen), query, budget)):
             return block
     return Block.of("")
 
@@ -135,7 +139,7 @@ def embed(bank: Bank, query: str, limit: int, max_tokens: int) -> Block:
 
     entries = bank.topics.relevant(query, CANDIDATES)
     memories = list(filter(_seen(bank, None, None), map(memory_of, entries)))
-    return _composer(bank, None, memories).shares(memories, max_tokens, limit)
+    return _composer(bank, None, memories).shares(without_secrets(bank, memories), max_tokens, limit)
 
 
 def _seen(bank: Bank, scopes: str | Sequence[str] | None, wait: float | None) -> Fits:

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from memlane.gate.secrets.rule import Rule
 from memlane.gate.secrets.rules import RULES
-from memlane.gate.secrets.scanner import Finding, check_pii, fingerprint, redact, scan
+from memlane.gate.secrets.scanner import Finding, check_pii, redact, scan
 
-__all__ = ["RULES", "Finding", "Rule", "check_pii", "fingerprint", "redact", "scan"]
+__all__ = ["RULES", "Finding", "Rule", "check_pii", "redact", "scan"]

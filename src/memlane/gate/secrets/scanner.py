@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain, pairwise
 
+from memlane.gate.fingerprints import is_allowed
 from memlane.gate.secrets import assignments, tables, vendors
 from memlane.gate.secrets.assignments import places
 from memlane.gate.secrets.decoys import entropy, is_elided, is_placeholder
@@ -111,18 +112,21 @@ def _woken_by_words(lowered: str) -> set[int]:
     return {n for part in parts for keyword, rows in groups[part].items() if keyword in lowered for n in rows}
 
 
-def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = ()) -> list[Finding]:
+def scan(
+    text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = (), marks: bool = False
+) -> list[Finding]:
     """Every secret and personal number in the text, in order of place; [] when it is clean.
 
-    `allow` holds fingerprints (see `fingerprint`) of values that may stay. A line with `memlane:allow <reason>` is
-    skipped. A text with more than `MOST` findings is read only in part; a last finding, `unread`, covers the rest.
+    `allow` holds fingerprints (see `memlane.gate.fingerprints`) of values that may stay. With `marks`, a line that says
+    `memlane:allow <reason>` is skipped: for what a person wrote, since whoever writes a text can put a mark into it.
+    A text with more than `MOST` findings is read only in part; a last finding, `unread`, covers the rest.
     E-mail addresses and phone numbers are looked for only on request: most notes hold some.
     """
     taken, upto = _collect(text, email, phone)
     if not taken:
         return []
     breaks = [at.start() for at in re.finditer("\n", text)]
-    excused = {bisect_right(breaks, mark.start()) for mark in re.finditer(_ALLOW_MARK, text)}
+    excused = {bisect_right(breaks, mark.start()) for mark in re.finditer(_ALLOW_MARK, text)} if marks else set()
     if upto < len(text):
         taken.append((upto, len(text), _UNREAD, "secret", f"more than {MOST:,} findings, the rest was not read"))
     findings = []
@@ -132,7 +136,7 @@ def scan(text: str, *, email: bool = False, phone: bool = False, allow: Collecti
         finding = Finding(rule, kind, description, start, end, row + 1, column)
         if rule == _UNREAD:
             findings.append(finding)  # nothing excuses what nobody looked at
-        elif row not in excused and not (allow and fingerprint(text, finding) in allow):
+        elif row not in excused and not (allow and is_allowed(rule, text[start:end], allow)):
             findings.append(finding)
     return findings
 
@@ -261,13 +265,6 @@ def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> It
             if rule.decoys and is_elided(text, match.end(rule.group)):
                 continue
         yield match.start(rule.group), match.end(rule.group), rule.id, rule.kind, rule.description
-
-
-def fingerprint(text: str, finding: Finding) -> str:
-    """A name for this value in an allow-list, from which the value cannot be read."""
-    import hashlib
-
-    return f"{finding.rule}:{hashlib.sha256(text[finding.start : finding.end].encode()).hexdigest()[:12]}"
 
 
 def redact(text: str, findings: Iterable[Finding]) -> str:

@@ -391,10 +391,10 @@ class MemoryStore:
     def _is_held(self, id: str, text: str) -> bool:
         return self.tombstones.held(self._memory(self.folder.path(id), id, text)) is not None
 
-    def _admit(self, id: str, content: Any) -> Draft:
+    def _admit(self, id: str, content: Any, over: str = "") -> Draft:
         if not isinstance(content, str):
             raise InvalidInput("There is no content, or it is not text.", hint="Give the content as text.")
-        return gate.admit(self.checks, Draft(content, fields=names_of(id)), self)
+        return gate.admit(self.checks, Draft(content, fields=names_of(id), over=over), self)
 
     def _create(self, id: str, draft: Draft) -> tuple[str, ...]:
         """Write a new file; return the remark that the same text was deleted before."""
@@ -406,7 +406,7 @@ class MemoryStore:
     def _update(self, id: str, content: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Replace the content; the seed's answer, and the remarks in it."""
         path = self.folder.existing(id)
-        draft = self._admit(id, content)
+        draft = self._admit(id, content, over=readable(path))
         remarks = (*draft.remarks, *self.tombstones.lift(aging.body(draft.text)))
         with files.locked(path):
             old = readable(path)

@@ -117,7 +117,7 @@ class NoteLane:
     def update_memory(self, filename: str, content: str) -> dict[str, Any]:
         """Replace the whole file; front matter that is not in `content` is gone."""
         path = self._given(filename)
-        draft = self._admit(Draft(content))
+        draft = self._admit(Draft(content, over=readable(path)))
         with files.locked(path):
             dropped = front.dropped(readable(path), draft.text)
             files.replace(path, files.encoded(draft.text))
@@ -155,8 +155,8 @@ class NoteLane:
         """
         if not sources:
             raise InvalidInput("No source files provided", hint="Name the notes that are to be merged.")
-        draft = self._admit(Draft(content, fields={"filename": target}))
         old = [self._given(name, "Source file") for name in dict.fromkeys(map(self._name, sources))]
+        draft = self._admit(Draft(content, fields={"filename": target}, over="\n".join(map(readable, old))))
         new = self._new(draft.fields["filename"])
         if os.path.lexists(new):
             raise AlreadyExists(f"Target file already exists: {self._filename(new)}", hint="Choose another name.")
@@ -219,9 +219,9 @@ class NoteLane:
         known(changes, _FIELDS, self.name)
         changes = _merged(changes)
         _refuse_unknown(changes.get("type"), changes.get("status"), changes.get("scope"))
-        draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}))
-        keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
         path = self._located(native)
+        draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}, over=readable(path)))
+        keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
         with files.locked(path):
             text = readable(path)
             if "text" in changes:

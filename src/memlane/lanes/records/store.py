@@ -391,6 +391,7 @@ class RecordLane:
                 tags=tuple(changes.get("tags", old.keywords)),
                 scope=changes.get("scope", old.applies_to),
                 thread=changes.get("thread", old.thread),
+                over=old.content,
             )
             draft = gate.admit(self.checks, draft, self)
             when = changes.get("created_at", old.occurred_at)

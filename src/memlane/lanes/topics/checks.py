@@ -5,7 +5,7 @@ The checks that all lanes share come from the gate. Nothing here reads a file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from memlane.core.model import Draft
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.drafts import FIELDS, OWN
 
+PLACE = "topics"  # in a bank's folder
 PATTERNS = (
     *("password", "token", "key", "secret", "credential"),
     *("ghp_", "sk-", "ak_", "-----BEGIN", "api_key"),
@@ -32,17 +33,29 @@ class SecurityViolation(Refused):
 
     code = "SECURITY_VIOLATION"
 
-    def __init__(self, patterns: Sequence[str], more: str = "") -> None:
+    def __init__(
+        self, patterns: Sequence[str], more: str = "", fingerprints: Callable[[], Sequence[str]] = tuple
+    ) -> None:
         self.patterns = tuple(patterns)
         super().__init__(
             "Security violation: Cannot store sensitive data",
             check="blocked_words",
             hint=f"It matches {', '.join(map(repr, self.patterns))}. "
             f"Store the location or method of access instead of the value.{more}",
+            fingerprints=fingerprints,
         )
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "patterns": list(self.patterns)}
+
+
+def security_of(settings: Any) -> str:
+    """The mode that a bank's settings mean. With "auto", a store in the bank's folder refuses secrets and not words;
+    one that has a place of its own, as an adopted one has, keeps the word list that it was made with.
+    """
+    chosen: str = settings["topics.security"]
+    own_place = settings.lane_root("topics") != settings.root / PLACE
+    return chosen if chosen != "auto" else "strict" if own_place else "smart"
 
 
 def blocked_words(draft: Draft, lane: Any) -> Draft:
@@ -56,18 +69,13 @@ def blocked_words(draft: Draft, lane: Any) -> Draft:
         texts = [visible(text).lower() for text in given]
         if found := [pattern for pattern in PATTERNS if any(pattern.lower() in text for text in texts)]:
             raise SecurityViolation(found, _SMART)
-    elif found := _shaped(given, getattr(lane, "guard", gate.DEFAULT)):
-        raise SecurityViolation(found)
-    return draft
-
-
-def _shaped(texts: Sequence[str], guard: gate.Guard) -> list[str]:
+        return draft
+    guard = getattr(lane, "guard", gate.DEFAULT)
     if guard.secrets != "refuse":  # redacted or let through by the check that follows, as configured
-        return []
-    from memlane.gate import secrets
-
-    scanned = (secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow) for text in texts)
-    return list(dict.fromkeys(finding.rule for found in scanned for finding in found))
+        return draft
+    if rules := dict.fromkeys(finding.rule for text in given for finding in gate.findings(text, guard, draft)):
+        raise SecurityViolation(list(rules), fingerprints=lambda: gate.fingerprints_of(given, guard, draft))
+    return draft
 
 
 CHECKS: tuple[gate.Check, ...] = (blocked_words,)

@@ -32,7 +32,7 @@ from memlane.disk.tombstones import Tombstones
 from memlane.lanes import Memories, from_files, known, read_file, readable
 from memlane.lanes.topics import archive, base, drafts, ids, index_page, pages, usage
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.checks import CHECKS
+from memlane.lanes.topics.checks import CHECKS, security_of
 from memlane.lanes.topics.checks import SecurityViolation as SecurityViolation
 from memlane.lanes.topics.drafts import FIELDS, memory_of
 from memlane.lanes.topics.entries import Document, Entry
@@ -208,7 +208,7 @@ class TopicLane:
 
     @staticmethod
     def options(settings: Any) -> dict[str, Any]:
-        return {"security": settings["topics.security"]}
+        return {"security": security_of(settings)}
 
     # -- the bank's verbs
 
@@ -273,7 +273,8 @@ class TopicLane:
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
         """As for every lane. The id follows the date and the title, so a change of those changes the id."""
         known(changes, FIELDS, self.name)
-        draft = gate.admit(self.checks, Draft(changes.get("text", ""), fields={**changes, "text": ""}), self)
+        given = Draft(changes.get("text", ""), fields={**changes, "text": ""}, over=self.fetch(native).text)
+        draft = gate.admit(self.checks, given, self)
         fields = {name: value for name, value in draft.fields.items() if name != "text"}
         text = draft.text if "text" in changes else None
         return self._change(native, lambda entry: drafts.revised(entry, text, fields), draft.remarks)

@@ -77,15 +77,21 @@ def pii(draft: Draft, lane: MemoryVault) -> Draft:
     """PII: social security and card numbers, passwords, API keys"""
     from memlane.gate import secrets
 
-    if lane.guard.secrets == "redact":
+    guard = lane.guard
+    if guard.secrets == "redact":
         return draft  # the scanner after this step blanks them
-    if lane.guard.allow:
-        found = [finding.description for finding in secrets.scan(draft.text, allow=lane.guard.allow)]
-    else:
-        found = secrets.check_pii(draft.text)
+    found = secrets.check_pii(draft.text)
+    if secrets.scan(draft.text):  # or else only a word after the name of a credential: nothing lets that pass
+        found = [finding.description for finding in gate.findings(draft.text, guard, draft)]
     if found:
         kinds = ", ".join(dict.fromkeys(found))
-        raise _refusal("pii", "sensitive", f"the text contains PII ({kinds})", gate.WHERE_NOT_WHAT)
+        raise Refused(
+            f"Not stored: the text contains PII ({kinds}).",
+            check="pii",
+            code="sensitive",
+            hint=gate.WHERE_NOT_WHAT,
+            fingerprints=lambda: gate.fingerprints_of([draft.text], guard, draft),
+        )
     return draft
 
 

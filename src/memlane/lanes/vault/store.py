@@ -421,6 +421,7 @@ class MemoryVault:
             scope=lowered(changes.get("scope")),
             thread=changes.get("thread"),
             fields={name: normal(changes[name]) for name, normal in LABELS.items() if name in changes},
+            over=old.text,
         )
         checks = guarded(UPDATE_CHECKS if "text" in changes else LABEL_CHECKS, self.guard)
         draft = gate.admit(checks, draft, self)

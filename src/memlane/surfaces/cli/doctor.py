@@ -175,6 +175,8 @@ def _secrets(ctx: click.Context, places: list[Path], history: bool, as_json: boo
         for leak in leaks:
             print_line(str(leak))
         say(f"{len(leaks)} findings" if leaks else "nothing found")
+        if leaks:
+            say('if one is no secret: `memlane gate allow FINGERPRINT --reason "…"`, with what stands in brackets')
     if leaks or unread:
         ctx.exit(4 if leaks else 1)
 

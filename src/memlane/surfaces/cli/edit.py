@@ -69,7 +69,8 @@ def _in_editor(bank: Bank, id: str, as_json: bool) -> None:
                     print_json(bank.get(opened.id))
                 return
             given = text
-            print_written(edits.save(bank, opened, text), as_json, "updated")
+            by_person = sys.stdin.isatty() and sys.stderr.isatty()
+            print_written(edits.save(bank, opened, text, by_person=by_person), as_json, "updated")
             return
         except Conflict:
             if as_json:

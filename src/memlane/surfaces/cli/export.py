@@ -10,7 +10,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.model import Memory
-from memlane.recall.superseded import marked
+from memlane.recall.leaving import shown
 from memlane.surfaces.cli.options import filters, limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_text
 
@@ -64,7 +64,7 @@ def export(
         text = "".join(f"{line}\n" for line in out.lines(memories))
     if output is None:
         if text:
-            print_text(text)
+            print_text(text, as_it_is=True)
         return
     out.write_file(bank, output, text)
     count = len(memories)
@@ -74,6 +74,6 @@ def export(
 def _chosen(bank: Bank, filters: dict[str, Any]) -> list[Memory]:
     """The memories that the filters let pass, in the order of the lanes and their files."""
     if not any(value is not None and value != () for value in filters.values()):
-        return marked(bank, bank.memories())
+        return shown(bank, bank.memories())
     ids = {memory.id for memory in bank.list(**filters, archived=True)}
-    return marked(bank, (memory for memory in bank.memories(filters["lane"]) if memory.id in ids))
+    return shown(bank, (memory for memory in bank.memories(filters["lane"]) if memory.id in ids))

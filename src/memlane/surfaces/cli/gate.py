@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from memlane.bank import Bank
+from memlane.config import allowing
 from memlane.core.errors import Refused
 from memlane.core.instructions import suspicious
 from memlane.lanes import NAMES
@@ -72,7 +74,7 @@ def test(
         else:
             say(f"{lane} would refuse it at the check {refusal.check!r}.")
             print_line(str(refusal))
-            say(f"next: {refusal.hint}")
+            say(f"next: {refusal.hint} {refusal.way_to_allow}".rstrip())
         ctx.exit(4)
     marks = list(suspicious(draft.text))
     if as_json:
@@ -82,3 +84,34 @@ def test(
     say_notes(draft.remarks)
     for mark in marks:
         say(f"suspicious: it {mark}")
+
+
+@gate.command()
+@click.argument("fingerprints", nargs=-1, required=True, metavar="FINGERPRINT...")
+@click.option("--reason", required=True, help="Why it may be stored and shown; kept beside it.")
+@click.option("--user", is_flag=True, help="For all your projects, in your own configuration.")
+@with_bank
+def allow(bank: Bank, fingerprints: tuple[str, ...], reason: str, user: bool, as_json: bool) -> None:
+    """Let pass what the gate took for a secret; a refusal and `memlane doctor --only secrets` print its FINGERPRINT.
+
+    Asks a person at a terminal: a program cannot allow itself anything. Writes `[[allow]]` into the project's
+    memlane.toml, so that it holds for everybody who trusts the project.
+
+    \b
+    $ memlane gate allow us-ssn@7f3a-9c21b --reason "Latencies by region."
+    """
+    path = allowing.file_for(bank.config, user=user)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Refused(
+            "Only a person can allow that: there is no terminal to ask at.",
+            check="secrets",
+            code="needs_person",
+            hint="Type the command in a terminal.",
+        )
+    for name in fingerprints:
+        say(f"{name} in {path}: {reason}")
+    if not click.confirm("May it be stored, and shown to agents, from now on?", default=False, err=True):
+        say("nothing changed")
+        click.get_current_context().exit(4)
+    allowing.allow(bank.config, fingerprints, reason, user=user)
+    print_result({"path": str(path), "allowed": list(fingerprints)}, as_json, talk=f"allowed in {path}")

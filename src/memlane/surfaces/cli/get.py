@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -9,6 +11,7 @@ import click
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.disk import files
+from memlane.recall import address
 from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, with_bank
 from memlane.surfaces.cli.output import (
     one_line,
@@ -30,13 +33,20 @@ from memlane.surfaces.cli.output import (
 def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     """Print one memory.
 
+    On a terminal it is shown as it is in its file. In a pipe, and as JSON, it is for programs: there a secret that got
+    into the file by hand or by git is blanked, as everywhere else.
+
     \b
     $ memlane get notes:deploy-day
     """
+    for_person = sys.stdout.isatty() and not as_json
     memory = bank.get(id)
     if raw and not as_json:
-        print_bytes(files.read_bytes(memory.file, files.MAX_LOG_BYTES))
+        print_bytes(files.read_bytes(memory.file, files.MAX_LOG_BYTES), as_it_is=for_person)
         return
+    is_whole = memory == (stored := address.get(bank, id))
+    if for_person:
+        memory = replace(memory, text=stored.text)
     where = "" if as_json else bank.origins([memory]).get(memory.id)
     memory = bank.original(memory)
     if as_json:
@@ -57,7 +67,9 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
         say(f"⚠ {where}")
     if memory.suspicious:
         say(f"⚠ suspicious: it {', '.join(memory.suspicious)}")
-    print_text(memory.text)
+    if not is_whole:
+        say("⚠ it holds a secret or personal data: `memlane doctor --only secrets` says where, and what to do")
+    print_text(memory.text, as_it_is=True)
 
 
 @click.command("list")

@@ -11,13 +11,13 @@ import click
 
 from memlane import config
 from memlane.bank import Bank
-from memlane.config import worktrees
+from memlane.config import allowing, worktrees
 from memlane.core.errors import NotEnabled
 from memlane.disk import log
 from memlane.exchange import adopt, sharing
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import print_json, print_line, print_rows, say
+from memlane.surfaces.cli.output import print_json, print_line, print_rows, say, say_notes
 
 
 def welcome(folder: str | None, flags: dict[str, Any]) -> None:
@@ -122,6 +122,7 @@ def check_config(ctx: click.Context, as_json: bool) -> None:
     $ memlane check-config
     """
     settings = config.load(*ctx.find_root().obj)
+    say_notes(f"[[allow]] {name} {allowing.OF_EARLIER}. {allowing.INSTEAD}" for name in allowing.earlier(settings))
     if as_json:
         print_json(settings)
         return

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from memlane.bank import Bank
+from memlane.core.errors import MemlaneError
 from memlane.history.merge import drivers
 from memlane.history.merge import merge as merge_files
 from memlane.recall.address import native
-from memlane.surfaces.cli.options import as_json, ids_argument, with_bank
+from memlane.surfaces.cli.options import as_json, ids_argument, open_bank, with_bank
 from memlane.surfaces.cli.output import print_json, print_written, say, take_text
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -44,17 +46,23 @@ def merge(bank: Bank, sources: tuple[str, ...], into: str, text: str | None, as_
 @click.argument("ours", type=_FILE)
 @click.argument("theirs", type=_FILE)
 @click.argument("path", required=False)
+@click.pass_context
 @as_json
-def merge_driver(format: str, base: Path, ours: Path, theirs: Path, path: str | None, as_json: bool) -> None:
+def merge_driver(
+    ctx: click.Context, format: str, base: Path, ours: Path, theirs: Path, path: str | None, as_json: bool
+) -> None:
     """Merge THEIRS into the file OURS, given what both began as: what git calls for files of a bank.
 
     `memlane init --git` sets it up. PATH is only named in messages. Exit code 5, and OURS untouched, when the file
-    cannot be merged by what it means.
+    cannot be merged by what it means. A secret that the other branch brings is merged, for git has it already, and
+    named.
 
     \b
     $ memlane merge-driver vault base.jsonl ours.jsonl theirs.jsonl
     """
+    from memlane.care import audit
     from memlane.disk import files
+    from memlane.gate import DEFAULT
     from memlane.lanes.merging import versions
 
     before = [files.read_bytes(os.path.abspath(file), files.MAX_LOG_BYTES) for file in (base, ours, theirs)]
@@ -62,7 +70,15 @@ def merge_driver(format: str, base: Path, ours: Path, theirs: Path, path: str | 
     if merged != before[1]:
         files.replace(str(ours), merged)
     two_versions = versions(merged) > max(map(versions, before))
+    guard = DEFAULT
+    with suppress(MemlaneError):  # a merge must not fail for want of a bank, nor of a sound configuration
+        guard = open_bank(ctx).guard
+    shown = path or str(ours)
+    leaks = audit.scan_data(merged, shown, guard) if guard.secrets != "off" else []
     if as_json:
-        print_json({"path": path, "format": format, "two_versions": two_versions})
-    elif two_versions:
-        say(f"memlane: {path or ours}: both branches changed the same part; both versions are in the file")
+        print_json({"path": path, "format": format, "two_versions": two_versions, "secrets": leaks})
+        return
+    if two_versions:
+        say(f"memlane: {shown}: both branches changed the same part; both versions are in the file")
+    for leak in leaks:
+        say(f"memlane: {leak} is in the merged file: take it out and revoke it (`memlane doctor --only secrets`)")

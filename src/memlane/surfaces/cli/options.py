@@ -10,7 +10,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.lanes import NAMES
-from memlane.surfaces.cli.output import print_json, say, say_notes
+from memlane.surfaces.cli.output import guarded_by, print_json, say, say_notes
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -92,7 +92,9 @@ def open_bank(ctx: click.Context) -> Bank:
     from memlane import config
 
     folder, flags = ctx.find_root().obj
-    return Bank(config.load(folder, flags))
+    bank = Bank(config.load(folder, flags))
+    guarded_by(bank.guard)
+    return bank
 
 
 def _say_distrust(bank: Bank) -> None:

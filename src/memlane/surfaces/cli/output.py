@@ -4,6 +4,9 @@ stdout carries data, stderr carries talk. What somebody else wrote never steers 
 `safe_streams`, where everything that reaches a terminal, and all talk, shows control and invisible characters as
 escapes, whoever prints it. Data in a pipe stays as it is. Colours and progress, which need control characters of our
 own, pass by that filter through `echo` and `overwrite`.
+
+Nor is a secret printed that got into a file by hand or by git: all that goes through the streams is `without_secrets`.
+`print_json` looks at the values instead, and `print_text(…, as_it_is=True)` is for what was looked at before.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import zip_longest
 from typing import Any, NamedTuple, TextIO, TypeVar
 
@@ -24,12 +28,26 @@ import click
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.invisible import escaped
 from memlane.core.model import Memory, Plan, Problem
+from memlane.gate import DEFAULT, Guard
 
 T = TypeVar("T")
+_guard: ContextVar[Guard] = ContextVar("guard", default=DEFAULT)  # of the bank that a command opened
 MANY = 200  # items that are worth a progress bar
 
 
 # -- what reaches a terminal
+
+
+def guarded_by(guard: Guard) -> None:
+    """Let what a bank allows be printed from now on."""
+    _guard.set(guard)
+
+
+def without_secrets(value: T) -> T:
+    """What is about to be printed, with secrets blanked; nearly always it is as it was."""
+    from memlane.gate.outgoing import cleaned
+
+    return cleaned(value, _guard.get())
 
 
 class SafeStream(io.TextIOWrapper):
@@ -46,7 +64,8 @@ class SafeStream(io.TextIOWrapper):
         self.filters = always or stream.isatty()
 
     def write(self, text: str) -> int:
-        super().write(escaped(text) if self.filters else text)
+        clean = without_secrets(text)
+        super().write(escaped(clean) if self.filters else clean)
         return len(text)
 
 
@@ -56,6 +75,7 @@ def safe_streams() -> Iterator[None]:
 
     The streams stay as they are after an unexpected error, whose traceback is still to be printed.
     """
+    guarded_by(DEFAULT)
     before = sys.stdout, sys.stderr
     for stream in before:
         with suppress(AttributeError, OSError, ValueError):  # None or closed
@@ -102,7 +122,7 @@ def echo(*pieces: str | Styled, err: bool = False) -> None:
         else escaped(piece)
         for piece in pieces
     )
-    click.echo(line, file=_plain(sys.stderr if err else sys.stdout), color=colour())
+    click.echo(without_secrets(line), file=_plain(sys.stderr if err else sys.stdout), color=colour())
 
 
 def overwrite(text: str) -> None:
@@ -121,12 +141,13 @@ def colour() -> bool | None:
 
 def print_json(value: Any) -> None:
     """Print plain values, and others by their `to_dict()`, as JSON."""
-    click.echo(to_json(value, indent=2))
+    click.echo(to_json(value, indent=2), file=_plain(sys.stdout))
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """The value as JSON that is safe on a terminal: what is invisible is escaped, and means the same."""
-    return escaped(json.dumps(value, ensure_ascii=False, indent=indent, default=lambda other: other.to_dict()))
+    """The value as JSON that is safe to print: secrets are blanked, what is invisible is escaped and means the same."""
+    plain = json.loads(json.dumps(value, default=lambda other: other.to_dict()))
+    return escaped(json.dumps(without_secrets(plain), ensure_ascii=False, indent=indent))
 
 
 def print_result(
@@ -159,8 +180,9 @@ def say_notes(notes: Iterable[str]) -> None:
 def complain(error: MemlaneError) -> None:
     """Print an error and its next step to stderr."""
     echo(Styled("error:", "red", bold=True), f" {_line(str(error))}", err=True)
-    if error.hint:
-        echo(Styled("next:", "cyan", bold=True), f" {_line(error.hint)}", err=True)
+    hint = error.to_dict()["hint"]
+    if hint:
+        echo(Styled("next:", "cyan", bold=True), f" {_line(hint)}", err=True)
 
 
 def progress(items: Sequence[T], label: str) -> Iterator[T]:
@@ -249,14 +271,25 @@ def print_line(text: str) -> None:
     click.echo(_line(text) if sys.stdout.isatty() else text)
 
 
-def print_text(text: str) -> None:
-    """Print a memory's own text: unchanged in a pipe; on a terminal with escapes for characters that could steer it."""
-    click.echo(text, nl=not text.endswith("\n"), color=True)  # or else click takes colours out of it in a pipe
+def print_text(text: str, *, as_it_is: bool = False, nl: bool = True) -> None:
+    """Print a memory's own text; on a terminal with escapes for characters that could steer it.
+
+    `as_it_is` is for a text that may be shown, or was cleaned, as a whole.
+    """
+    stream = sys.stdout
+    if as_it_is and isinstance(stream, SafeStream):
+        text, stream = escaped(text) if stream.filters else text, stream.plain
+    # without `color`, click takes colours out of it in a pipe
+    click.echo(text, nl=nl and not text.endswith("\n"), color=True, file=stream)
 
 
-def print_bytes(data: bytes) -> None:
-    """Print a file: unchanged in a pipe; on a terminal as text, with escapes for what is not."""
-    click.echo(data.decode(errors="backslashreplace") if sys.stdout.isatty() else data, nl=False)
+def print_bytes(data: bytes, *, as_it_is: bool = False) -> None:
+    """Print a file: in a pipe byte for byte, unless it holds a secret; on a terminal as text, with escapes."""
+    text = data.decode(errors="backslashreplace")
+    if sys.stdout.isatty() or without_secrets(text) is not text:
+        print_text(text, as_it_is=as_it_is, nl=False)
+    else:
+        click.echo(data, nl=False)
 
 
 # -- text that is given

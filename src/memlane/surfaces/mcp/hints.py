@@ -34,7 +34,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 # What a person decides, or does to the whole bank. Every other command that a message names must be above.
 TERMINAL = frozenset(
     {
-        "backup", "doctor", "edit", "export", "forget", "history", "init", "restore-backup", "review", "share",
+        "backup", "doctor", "edit", "export", "forget", "gate", "history", "init", "restore-backup", "review", "share",
         "topics", "trust", "undo",
     }
 )  # fmt: skip
@@ -51,7 +51,7 @@ def in_tools(text: str, tools: Collection[str]) -> str:
 def next_step(error: MemlaneError, tools: Collection[str]) -> str:
     """What to do about an error."""
     way_out = _WAYS_OUT.get(error.code, "") if isinstance(error, Refused) else ""
-    return in_tools(" ".join(filter(None, (error.hint, way_out))), tools)
+    return in_tools(" ".join(filter(None, (error.to_dict()["hint"], way_out))), tools)
 
 
 def in_remarks(result: Any, tools: Collection[str]) -> Any:

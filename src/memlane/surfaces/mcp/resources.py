@@ -1,6 +1,6 @@
 """Memories as resources: `memory://index` is an overview, `memory://memory/{id}` one memory.
 
-A memory's text is sent as it was written, below front matter that says where it comes from.
+A memory's text is sent as it was written, secrets apart, below front matter that says where it comes from.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import binascii
 import json
 from urllib.parse import quote, unquote
 
-from mcp.types import Annotations, Resource, ResourceTemplate, TextResourceContents
+from mcp.types import Annotations, ListResourcesResult, Resource, ResourceTemplate, TextResourceContents
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
@@ -18,7 +18,10 @@ from memlane.core.errors import InvalidInput, NotFound
 from memlane.core.front_matter import render_front
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
+from memlane.gate.outgoing import cleaned
 from memlane.lanes import NAMES
+from memlane.recall import address
+from memlane.recall.leaving import shown
 
 INDEX = "memory://index"
 MEMORY = "memory://memory/"
@@ -45,14 +48,15 @@ def uri_of(id: str) -> str:
     return MEMORY + quote(id, safe=":/")
 
 
-def page(bank: Bank, cursor: str | None) -> tuple[list[Resource], str | None]:
-    """A page of resources and the cursor of the next one. Raises InvalidInput for a cursor that is not ours.
+def page(bank: Bank, cursor: str | None) -> ListResourcesResult:
+    """A page of resources with the cursor of the next one. Raises InvalidInput for a cursor that is not ours.
 
     Only the files of the page are read, in sorted order. A cursor names the last file and how many of its memories were
     listed, so nothing is skipped when others write between two pages.
     """
     first, last, listed = _position(cursor)
     resources = [] if cursor else [INDEX_RESOURCE]
+    guard = bank.guard
     for number, name in enumerate(list(NAMES)[first:], first):
         lane = bank.lane(name)
         for path in sorted(path for path in lane.files() if isinstance(path, str)):
@@ -62,9 +66,9 @@ def page(bank: Bank, cursor: str | None) -> tuple[list[Resource], str | None]:
             memories = [item for item in lane.parse(path) if isinstance(item, Memory) and item.status != "archived"]
             for at, memory in enumerate(memories[skip:], skip):
                 if len(resources) == PAGE:
-                    return resources, _cursor(number, path, at)
-                resources.append(_resource(memory))
-    return resources, None
+                    return ListResourcesResult(resources=resources, next_cursor=_cursor(number, path, at))
+                resources.append(_resource(cleaned(memory, guard)))
+    return ListResourcesResult(resources=resources)
 
 
 def read(bank: Bank, uri: str) -> TextResourceContents:
@@ -74,12 +78,12 @@ def read(bank: Bank, uri: str) -> TextResourceContents:
     if not uri.startswith(MEMORY):
         raise NotFound("There is no such resource.", hint="resources/list names them.")
     try:
-        memory = bank.get(unquote(uri.removeprefix(MEMORY)))
+        memory = address.get(bank, unquote(uri.removeprefix(MEMORY)))
     except InvalidInput:  # no memory can have such an id
         raise NotFound("There is no such memory.", hint="resources/list names them.") from None
     if bank.tombstones.forgotten(memory.text, memory.id, memory.title):
         raise NotFound("There is no such memory.", hint="resources/list names them.")
-    return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_page(memory))
+    return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_page(shown(bank, [memory])[0]))
 
 
 def _resource(memory: Memory) -> Resource:

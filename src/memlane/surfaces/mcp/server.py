@@ -12,16 +12,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp import types
 from mcp.server import CacheHint, Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
 
 from memlane import __version__, config, gate
 from memlane.core.errors import ConfigError, InvalidInput, MemlaneError, NotEnabled, NotFound, StorageError
 from memlane.core.invisible import neutral, visible
+from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp import hints, prompts, resources, toolsets
 from memlane.surfaces.mcp.shared_bank import Report, SharedBank
 from memlane.surfaces.mcp.tools import Tool
@@ -51,6 +53,7 @@ _HOUR, _NOW = CacheHint(ttl_ms=3_600_000, scope="public"), CacheHint(ttl_ms=0, s
 
 Context = ServerRequestContext[Any, Any]
 ListParams = types.PaginatedRequestParams | None
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def build_server(
@@ -117,10 +120,12 @@ class _Handlers:
             arguments = tool.checked(params.arguments)
             if tool.reads_index:
                 await self.bank.update_index(_reporter(ctx))
-            result = await self.bank.run(lambda bank: tool.run(bank, **arguments), outdates_index=tool.outdates_index)
+            result, guard = await self.bank.run(
+                lambda bank: (tool.run(bank, **arguments), bank.guard), outdates_index=tool.outdates_index
+            )
         except Exception as error:
             return types.CallToolResult(content=[_text(_sentence(error, tool.name, self.tools))], is_error=True)
-        text, data = tool.answer(hints.in_remarks(result, self.tools))
+        text, data = cleaned(tool.answer(hints.in_remarks(result, self.tools)), guard)
         # a memory may keep characters that a model reads and nobody sees
         return types.CallToolResult(content=[_text(neutral(text))], structured_content=neutral(data))
 
@@ -130,10 +135,9 @@ class _Handlers:
         cursor = params.cursor if params else None
         with _protocol_errors(ctx, self.tools):
             try:
-                listed, next_cursor = await self.bank.run(lambda bank: resources.page(bank, cursor))
+                return await self.bank.run(lambda bank: _clean(resources.page(bank, cursor), bank.guard))
             except NotEnabled:
                 return types.ListResourcesResult(resources=[])  # clients ask as soon as they connect; the tools say why
-            return types.ListResourcesResult(resources=listed, next_cursor=next_cursor)
 
     async def list_templates(self, ctx: Context, params: ListParams) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
@@ -142,7 +146,8 @@ class _Handlers:
         uri = str(params.uri)
         with _protocol_errors(ctx, self.tools):
             try:
-                return types.ReadResourceResult(contents=[await self.bank.run(lambda bank: resources.read(bank, uri))])
+                read = await self.bank.run(lambda bank: _clean(resources.read(bank, uri), bank.guard))
+                return types.ReadResourceResult(contents=[read])
             except NotFound:
                 code = types.INVALID_PARAMS if ctx.protocol_version >= _MODERN else _LEGACY_NOT_FOUND
                 raise MCPError(code, "Resource not found", {"uri": gate.redacted(uri)}) from None
@@ -163,7 +168,7 @@ class _Handlers:
         with _protocol_errors(ctx, self.tools):
             if template.reads_index:
                 await self.bank.update_index(_reporter(ctx))
-            message = _text(await self.bank.run(lambda bank: template.text(bank, arguments)))
+            message = _text(await self.bank.run(lambda bank: cleaned(template.text(bank, arguments), bank.guard)))
         return types.GetPromptResult(
             description=template.prompt.description, messages=[types.PromptMessage(role="user", content=message)]
         )
@@ -177,7 +182,8 @@ class _Handlers:
         else:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         with _protocol_errors(ctx, self.tools):
-            return types.CompleteResult(completion=await self.bank.run(lambda bank: completions(bank, typed)))
+            found = await self.bank.run(lambda bank: _clean(completions(bank, typed), bank.guard))
+            return types.CompleteResult(completion=found)
 
 
 async def _redact_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -200,6 +206,13 @@ def _protocol_errors(ctx: Context, tools: Collection[str]) -> Iterator[None]:
     except Exception as error:
         code = types.INVALID_PARAMS if isinstance(error, InvalidInput) else types.INTERNAL_ERROR
         raise MCPError(code, _sentence(error, ctx.method, tools)) from None
+
+
+def _clean(answer: Answer, guard: gate.Guard) -> Answer:
+    """An answer of the protocol without secrets that got into a file by hand or by git, its names and addresses too."""
+    plain = answer.model_dump()
+    clean = cleaned(plain, guard)
+    return answer if clean is plain else type(answer).model_validate(clean)
 
 
 def _text(text: str) -> types.TextContent:

@@ -1,0 +1,122 @@
+"""What leaves the bank, without the secrets that got in past the gate: by a pull, a merge or a hand edit.
+
+    cleaned(value, guard)
+
+takes whatever is about to be shown, a text, a memory or an answer of a tool, and returns it with `[REDACTED:rule]` in
+place of each value, or as it is, which it nearly always is. A passage, a title or a preview may hold a piece of a value
+that cannot be told from other words by itself: the piece is blanked when the whole value is in the same answer, or in
+`texts`. So clean what is whole, and cut afterwards.
+
+As in an audit, a line with `memlane:allow <reason>` may stay. The files themselves are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from memlane.core.invisible import visible
+from memlane.gate import Guard
+
+T = TypeVar("T")
+_LEAST = 4  # characters of a value that are a piece of it, and not a word that happens to look so
+_ADDRESSES = frozenset({"id", "lane", "file"})  # of a Memory: without them nobody could say which one is meant
+_CUT = re.compile(r"\s*(?:\.\.\.|…)?\s*$")
+
+Blank = tuple[str, str]  # a value, and the mark that takes its place
+
+
+def cleaned(value: T, guard: Guard, texts: Iterable[str] = ()) -> T:
+    """The value, or one like it in which nothing is left of the secrets that it holds, or that the `texts` hold."""
+    if guard.secrets == "off":
+        return value
+    strings = [*_strings(value), *texts]
+    if not _found("\n".join(strings), guard):
+        return value
+    blanks = {blank: None for string in strings for blank in _found(string, guard)}
+    if not blanks:
+        return value
+    longest_first = sorted(blanks, key=lambda blank: -len(blank[0]))
+    clean: T = _mapped(value, lambda string: _blanked(string, longest_first, guard))
+    return clean
+
+
+def _found(string: str, guard: Guard) -> list[Blank]:
+    """The secrets in a string, and each line of one that has several: a search by lines shows them one by one."""
+    from memlane.gate.secrets import scan
+
+    text = visible(string)
+    blanks = []
+    for finding in scan(text, email=guard.email, phone=guard.phone, allow=guard.allow, marks=True):
+        value, mark = text[finding.start : finding.end], f"[REDACTED:{finding.rule}]"
+        blanks += [(value, mark), *((line, mark) for line in value.split("\n")[1:-1] if len(line) >= 16)]
+    return blanks
+
+
+def _blanked(string: str, blanks: Iterable[Blank], guard: Guard) -> str:
+    """A string without these values, and without the pieces of them at its ends, where it may have been cut."""
+    from memlane.gate.secrets import redact, scan
+
+    text = visible(string)
+    found = scan(text, email=guard.email, phone=guard.phone, allow=guard.allow, marks=True)
+    clean = redact(text, found) if found else text
+    for value, mark in blanks:
+        if len(value) > _LEAST:
+            clean = clean.replace(value, mark)
+        clean = _without_pieces(clean, value, mark)
+    return clean if clean != text else string
+
+
+def _without_pieces(text: str, value: str, mark: str) -> str:
+    tail = _CUT.search(text)
+    end = tail.start() if tail else len(text)
+    bare = text[:end]
+    if len(bare.strip()) > _LEAST and bare.strip() in value:
+        return mark
+    for size in range(min(len(value) - 1, len(bare)), _LEAST - 1, -1):
+        if bare.endswith(value[:size]):
+            text = text[: end - size] + mark + text[end:]
+            break
+    start = len(text) - len(text.lstrip())
+    for size in range(min(len(value) - 1, len(text)), _LEAST - 1, -1):
+        if text.startswith(value[-size:], start):
+            return text[:start] + mark + text[start + size :]
+    return text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text in a value. In a mapping, each with its name: `password: …` is one where the value alone is none."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            if isinstance(item, str) and "\n" not in item:
+                yield f"{name}: {item}"
+            else:
+                yield str(name)
+                yield from _strings(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _strings(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            if field.name not in _ADDRESSES:
+                yield from _strings(getattr(value, field.name))
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {_mapped(name, change): _mapped(item, change) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_mapped(item, change) for item in value))
+    if isinstance(value, list | tuple | set | frozenset):
+        return type(value)(_mapped(item, change) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        names = (field.name for field in fields(value) if field.name not in _ADDRESSES)
+        return replace(value, **{name: _mapped(getattr(value, name), change) for name in names})
+    return value

@@ -1,0 +1,30 @@
+"""Memories on their way out of the bank: with what took their place, and without secrets.
+
+What the bank hands out, a person or a model is going to read. Verbs that write, and the rooms that look after the
+files, take memories as they are: `bank.memories()`, `address.get`, a lane's own verbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from memlane.core.model import Memory
+from memlane.gate.outgoing import cleaned
+from memlane.recall.superseded import marked
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+Seen = TypeVar("Seen")
+
+
+def shown(bank: Bank, memories: Iterable[Memory]) -> list[Memory]:
+    """The memories as they may be shown."""
+    return without_secrets(bank, marked(bank, memories))
+
+
+def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
+    """Memories, hits, links or clusters, each without the secrets of its memories, and without pieces of them."""
+    guard = bank.guard
+    return [cleaned(item, guard) for item in items]
