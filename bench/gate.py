@@ -6,6 +6,10 @@
 
     python bench/gate.py instructions --attacks NAME=PATH --notes tldr=PATH dendron=PATH
 
+    python bench/gate.py fingerprints
+
+    python bench/gate.py outgoing
+
 The first form reads the cases where they are; none are kept here. PATH is a folder or a file of
 - rule YAML with `examples` (kingfisher, noseyparker; needs PyYAML),
 - gitleaks' Go rule files (the string literals of `tps` and `fps`),
@@ -20,6 +24,9 @@ likeness alone, and in a bank, where a text that says something new is stored.
 The third asks what is marked as instructions to a model: attacks of bench/instructions.tsv by language and kind,
 attacks of other sets where they are given (in the formats above), and paragraphs of harmless notes that are marked
 wrongly.
+
+The fourth says what it costs to reverse a fingerprint of `[[allow]]`. The fifth, what it costs to blank secrets in
+what a bank of invented notes shows: each verb with the gate as it is and with gate.secrets = "off", side by side.
 """
 
 from __future__ import annotations
@@ -283,9 +290,80 @@ def instructions(others: list[str], folders: list[str]) -> int:
     return 0
 
 
+# -- what allowing and showing cost
+
+SPACES = {
+    "US social security number": 10**9,
+    "payment card, its bank known": 10**9,
+    "telephone number of a country": 10**10,
+    "a million common passwords": 10**6,
+}
+
+
+def fingerprints() -> int:
+    from memlane.gate.fingerprints import BITS, fingerprint
+
+    began = time.process_time()
+    for number in range(20):
+        fingerprint("us-ssn", f"{number:09}", "7f3a")
+    each = (time.process_time() - began) / 20
+    print(f"One fingerprint takes {each * 1000:.0f} ms of one core and 16 MiB, and has {BITS} bits.\n")
+    print("| values | to try all | of these have the fingerprint |\n|---|---:|---:|")
+    for name, size in SPACES.items():
+        days = size * each / 86400
+        shown = f"{days / 365:,.1f} core-years" if days > 365 else f"{days * 24:,.0f} core-hours"
+        print(f"| {name} | {shown} | about {max(1, round(size / 2**BITS)):,} |")
+    return 0
+
+
+def outgoing(count: int = 1000) -> int:
+    """Ratios alone mean something: the two settings take turns in one process."""
+    import random
+    import statistics
+    import tempfile
+    from collections.abc import Callable
+
+    from memlane import Bank
+
+    dice = random.Random(1)
+    words = [
+        f"{a}{b}{c}" for a in ("ba", "ce", "di", "fo") for b in ("gu", "ha", "ji", "lo") for c in ("mu", "na", "pe")
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        Bank.init(folder)
+        for number in range(count):
+            text = "\n".join(" ".join(dice.choices(words, k=20)) for _ in range(10))
+            Path(folder, ".memories", f"n{number}.md").write_text(f"---\ntags: [{words[number % 48]}]\n---\n{text}\n")
+        banks = {mode: Bank.open(folder, gate__secrets=mode) for mode in ("off", "refuse")}
+        verbs: dict[str, Callable[[Bank], object]] = {
+            "search, 5 hits": lambda bank: bank.search(" ".join(dice.choices(words, k=4))),
+            "context of a prompt": lambda bank: bank.context(" ".join(dice.choices(words, k=4)), 800),
+            "get": lambda bank: bank.get(f"n{dice.randrange(count)}"),
+            "list of 20": lambda bank: bank.list(limit=20),
+            f"list of all {count:,}": lambda bank: bank.list(),
+            "all, brief": lambda bank: bank.list(brief=True),
+        }
+        print(
+            f"{count:,} notes of 200 words.\n\n| verb | gate.secrets = off | as it is | ratio |\n|---|---:|---:|---:|"
+        )
+        for name, verb in verbs.items():
+            times: dict[str, list[float]] = {mode: [] for mode in banks}
+            for turn in range(24 if "all" not in name else 6):
+                for mode, bank in banks.items():
+                    began = time.process_time()
+                    verb(bank)
+                    if turn > 1:
+                        times[mode].append(time.process_time() - began)
+            off, now = (statistics.median(spent) for spent in times.values())
+            print(f"| {name} | {off * 1000:.1f} ms | {now * 1000:.1f} ms | {now / off:.2f} |")
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the measurement; 0 always, because a figure is no verdict."""
     argv = sys.argv[1:] if argv is None else argv
+    if argv in (["fingerprints"], ["outgoing"]):
+        return fingerprints() if argv == ["fingerprints"] else outgoing()
     if argv[:1] == ["duplicates"]:
         parser = argparse.ArgumentParser(prog="gate.py duplicates")
         parser.add_argument("--sts", nargs="*", default=[], metavar="FILE", help="files of the STS benchmark")

@@ -132,8 +132,10 @@ def test_a_person_allows_a_finding_for_everybody_who_trusts_the_project(run: Run
     name = run("gate", "test", f"key {CANARY}", "--json").json["fingerprints"][0]
     shown = on_terminal("gate", "allow", name, "--reason", "revoked in 2020", cwd=tmp_path, typed=b"y\n")
     assert f"allowed in {tmp_path}/memlane.toml" in shown
-    assert (tmp_path / "memlane.toml").read_text().endswith(
-        f'\n[[allow]]\nfingerprint = "{name}"\nreason = "revoked in 2020"\n'
+    assert (
+        (tmp_path / "memlane.toml")
+        .read_text()
+        .endswith(f'\n[[allow]]\nfingerprint = "{name}"\nreason = "revoked in 2020"\n')
     )
     assert run("add", f"key {CANARY}").code == 0
     assert CANARY in run("search", "key", "--json").out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -580,7 +581,10 @@ def test_a_refused_text_is_not_repeated_and_not_stored(folder: Path) -> None:
         ("read_memory", {"filename": SECRET}),
     )
     assert all(isinstance(answer, str) for answer in answers)
-    assert answers[0].endswith("Store where the secret lives and how to get it, not the secret itself.")
+    assert "Store where the secret lives and how to get it, not the secret itself." in answers[0]
+    assert re.search(
+        r"a person can allow it: `memlane gate allow github-token@\S+ --reason .*` in a terminal", answers[0]
+    )
     assert SECRET not in " ".join(answers)
     assert tree(folder) == before
 

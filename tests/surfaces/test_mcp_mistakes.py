@@ -104,7 +104,7 @@ MISTAKES: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
         ("edit_memory", "read_memory", "edit_memory"),
     ),
     ("restore_memory", {"id": "never-was"}, ("restore_memory", "list_memories", "restore_memory")),
-    ("remember", {"text": "The keyboard shortcut is F5", "lane": "topics"}, ("remember", "remember")),
+    ("remember", {"text": "The keyboard shortcut is F5", "lane": "topics"}, ("remember",)),
 )
 
 

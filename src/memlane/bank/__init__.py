@@ -157,10 +157,12 @@ class Bank(Opened):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         archived: bool = False,
+        brief: bool = False,
     ) -> builtins.list[Memory]:
         """Memories, the newest first; those without a date come last. `tags` means any of them.
 
-        Archived ones are left out, unless they are asked for by `archived` or `status="archived"`.
+        Archived ones are left out, unless they are asked for by `archived` or `status="archived"`. With `brief`, which
+        is quicker, a text is its first line.
         """
         from memlane.recall import scopes
         from memlane.recall.listing import listed
@@ -169,7 +171,7 @@ class Bank(Opened):
         chosen["scope"] = scopes.spelt(self, scope) if scope is not None else None
         archived = archived or status is not None
         fits = fitting(tags=tags, since=since, until=until, archived=archived, **chosen)
-        return shown(self, listed(self, limit, lane, fits))
+        return shown(self, listed(self, limit, lane, fits), brief=brief)
 
     def search(
         self,

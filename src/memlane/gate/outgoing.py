@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from memlane.gate import Guard
 
 T = TypeVar("T")
 _LEAST = 4  # characters of a value that are a piece of it, and not a word that happens to look so
+_INSIDE = 12  # characters of a string that may be a piece out of the middle of a value
 _ADDRESSES = frozenset({"id", "lane", "file"})  # of a Memory: without them nobody could say which one is meant
 _CUT = re.compile(r"\s*(?:\.\.\.|…)?\s*$")
 
@@ -73,7 +75,7 @@ def _without_pieces(text: str, value: str, mark: str) -> str:
     tail = _CUT.search(text)
     end = tail.start() if tail else len(text)
     bare = text[:end]
-    if len(bare.strip()) > _LEAST and bare.strip() in value:
+    if len(bare.strip()) >= _INSIDE and bare.strip() in value:
         return mark
     for size in range(min(len(value) - 1, len(bare)), _LEAST - 1, -1):
         if bare.endswith(value[:size]):
@@ -98,7 +100,7 @@ def _strings(value: Any) -> Iterator[str]:
                 yield str(name)
                 yield from _strings(item)
     elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
+        for item in (*value, *getattr(value, "__dict__", {}).values()):
             yield from _strings(item)
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
@@ -114,7 +116,13 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
         return {_mapped(name, change): _mapped(item, change) for name, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(_mapped(item, change) for item in value))
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list):
+        changed = copy(value)  # a list may say something about itself
+        changed[:] = [_mapped(item, change) for item in value]
+        if hasattr(value, "__dict__"):
+            vars(changed).update(_mapped(vars(value), change))
+        return changed
+    if isinstance(value, tuple | set | frozenset):
         return type(value)(_mapped(item, change) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
         names = (field.name for field in fields(value) if field.name not in _ADDRESSES)

@@ -7,6 +7,7 @@ files, take memories as they are: `bank.memories()`, `address.get`, a lane's own
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memlane.core.model import Memory
@@ -19,9 +20,17 @@ if TYPE_CHECKING:
 Seen = TypeVar("Seen")
 
 
-def shown(bank: Bank, memories: Iterable[Memory]) -> list[Memory]:
-    """The memories as they may be shown."""
-    return without_secrets(bank, marked(bank, memories))
+def shown(bank: Bank, memories: Iterable[Memory], *, brief: bool = False) -> list[Memory]:
+    """The memories as they may be shown; `brief`, with the first line alone for a text: it takes time to read all."""
+    found = marked(bank, memories)
+    return without_secrets(
+        bank, [replace(memory, text=_first_line(memory.text)) for memory in found] if brief else found
+    )
+
+
+def _first_line(text: str) -> str:
+    """The line that a title may have come from, uncut."""
+    return next((line for line in text.splitlines() if line.strip("#>*-+ \t")), "")
 
 
 def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:

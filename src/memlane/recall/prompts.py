@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from memlane.core.choosing import Fits, date_of
 from memlane.core.dates import utc_now
@@ -60,8 +61,10 @@ def snapshot(
         newest = [memory for memory in peek.first(is_new, limit=recent) if memory.created_at or memory.updated_at]
     canon, registers, pinned, newest = in_place(bank, (canon, registers, pinned, newest), seen)
     composer = _composer(bank, count, [*canon, *registers, *pinned, *newest])
-    canon, registers, pinned, newest = (without_secrets(bank, group) for group in (canon, registers, pinned, newest))
-    return composer.snapshot(canon, registers, pinned, newest, budget)
+    return _without_secrets(
+        bank,
+        lambda clean: composer.snapshot(clean(canon), clean(registers), clean(pinned), clean(newest), budget),
+    )
 
 
 def context(
@@ -93,7 +96,8 @@ def context(
     shown = [hit for hit in shown if hit.memory not in replaced]
     old = [LeftOut(memory.id, f"{memory.superseded_by} took its place") for memory in replaced]
     composer = _composer(bank, count, [hit.memory for hit in shown])
-    return composer.context(without_secrets(bank, shown), budget, bank.profile.max_items, old)
+    most = bank.profile.max_items
+    return _without_secrets(bank, lambda clean: composer.context(clean(shown), budget, most, old))
 
 
 def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | None, wait: float | None) -> Block:
@@ -139,11 +143,22 @@ def embed(bank: Bank, query: str, limit: int, max_tokens: int) -> Block:
 
     entries = bank.topics.relevant(query, CANDIDATES)
     memories = list(filter(_seen(bank, None, None), map(memory_of, entries)))
-    return _composer(bank, None, memories).shares(without_secrets(bank, memories), max_tokens, limit)
+    composer = _composer(bank, None, memories)
+    return _without_secrets(bank, lambda clean: composer.shares(clean(memories), max_tokens, limit))
 
 
 def _seen(bank: Bank, scopes: str | Sequence[str] | None, wait: float | None) -> Fits:
     return scopes_.seen(bank, scopes, wait) or (lambda _: True)
+
+
+def _without_secrets(bank: Bank, write: Callable[[Callable[[Any], Any]], Block]) -> Block:
+    """A block without secrets. Only what is in it is looked at; in the rare case that it has one, it is made again."""
+    block = write(list)
+    if all(
+        clean is memory for clean, memory in zip(without_secrets(bank, block.memories), block.memories, strict=True)
+    ):
+        return block
+    return write(partial(without_secrets, bank))
 
 
 def _composer(bank: Bank, count: Count | None, memories: Sequence[Memory]) -> Composer:

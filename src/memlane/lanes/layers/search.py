@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.gate import Guard
+from memlane.gate.outgoing import cleaned
 
 CONTEXT = 2  # lines shown around a line that was found
 MAX_PATTERN = 1000
@@ -21,20 +23,26 @@ _WORKER = (
 )
 
 
-def matches(pattern: str, texts: Mapping[tuple[str, str], Sequence[str]]) -> list[dict[str, Any]]:
-    """The lines that match in texts by (id, path), each with the lines around it. Raises InvalidInput as `matching`."""
+def matches(pattern: str, texts: Mapping[tuple[str, str], Sequence[str]], guard: Guard) -> list[dict[str, Any]]:
+    """The lines that match in texts by (id, path), each with the lines around it. Raises InvalidInput as `matching`.
+
+    A line of a private key is blanked, too: by itself it would not look like a secret.
+    """
+    found: list[dict[str, Any]] = []
     places = matching(pattern, list(texts.values()))
-    return [
-        {
-            "id": id,
-            "path": path,
-            "lineNumber": place + 1,
-            "lineContent": lines[place],
-            "context": "\n".join(lines[max(place - CONTEXT, 0) : place + CONTEXT + 1]),
-        }
-        for ((id, path), lines), matched in zip(texts.items(), places, strict=True)
-        for place in matched
-    ]
+    for ((id, path), lines), matched in zip(texts.items(), places, strict=True):
+        rows = [
+            {
+                "id": id,
+                "path": path,
+                "lineNumber": place + 1,
+                "lineContent": lines[place],
+                "context": "\n".join(lines[max(place - CONTEXT, 0) : place + CONTEXT + 1]),
+            }
+            for place in matched
+        ]
+        found += cleaned(rows, guard, ["\n".join(lines)]) if rows else rows
+    return found
 
 
 def matching(pattern: str, texts: Sequence[Sequence[str]]) -> list[list[int]]:

@@ -249,7 +249,7 @@ class MemoryStore:
                 text = files.read_bytes(path).decode(errors="replace")
                 if fits(self._memory(path, id, text)) if names else not filters:
                     texts[id, self.folder.below(path)] = text.splitlines()
-        return {"matches": search.matches(pattern, texts)}
+        return {"matches": search.matches(pattern, texts, self.guard)}
 
     @property
     def answers(self) -> LayerAnswers:

@@ -8,6 +8,7 @@ programs' making have them, gets `-archived` behind an id that another one has. 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ from memlane.lanes.topics import archive, index_page
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Entry
 from memlane.lanes.topics.pages import ARCHIVE, Folder
+
+_TELLING = re.compile(r"(?=\S{8})\S*\d")  # a long word with a digit in it, as nearly every secret has
 
 
 def parts(native: str) -> tuple[str, str, str]:
@@ -91,10 +94,17 @@ def archived(folder: Folder, path: str) -> tuple[Entry, ...]:
     for place in reversed(range(len(found))):
         entry = found[place][1]
         if place not in tails:
-            tails[place] = _free(f"{entry.date}-{slug(entry.title) or 'entry'}", taken[entry.subtopic])
+            tails[place] = _free(_named(entry.date, entry.title), taken[entry.subtopic])
             taken[entry.subtopic].add(tails[place] or "")
     pairs = ((entry, tails[place]) for place, (_, entry) in enumerate(found))
     return tuple(with_id(entry, f"{topic}/{entry.subtopic}/{tail}") for entry, tail in pairs if tail)
+
+
+def _named(date: str, title: str) -> str:
+    """The last part of an id before it is numbered. An id is shown everywhere, so no secret of a title is in it."""
+    if _TELLING.search(title):
+        title = gate.redacted(title)
+    return f"{date}-{slug(title) or 'entry'}"
 
 
 def _free(base: str, taken: Collection[str]) -> str:
@@ -172,7 +182,7 @@ def _tails(
         *((date, title, None) for date, title in older),
         *((entry.date, entry.title, entry.raw) for entry in reversed(entries)),
     ]:
-        tail = base = f"{date}-{slug(title) or 'entry'}"
+        tail = base = _named(date, title)
         if counts[base]:
             tail = f"{base}-{counts[base] + 1}"
         while tail in tails or (tail in deleted and not _same(deleted[tail], raw)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from memlane.bank import Bank
 from memlane.core.model import Memory
 from memlane.recall.leaving import shown
 from memlane.surfaces.cli.options import filters, limit_option, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_text
+from memlane.surfaces.cli.output import print_json, print_result, print_text, without_secrets
 
 _PATH = click.Path(path_type=Path)
 
@@ -74,6 +76,11 @@ def export(
 def _chosen(bank: Bank, filters: dict[str, Any]) -> list[Memory]:
     """The memories that the filters let pass, in the order of the lanes and their files."""
     if not any(value is not None and value != () for value in filters.values()):
-        return shown(bank, bank.memories())
-    ids = {memory.id for memory in bank.list(**filters, archived=True)}
-    return shown(bank, (memory for memory in bank.memories(filters["lane"]) if memory.id in ids))
+        return _without_secrets(bank, bank.memories())
+    ids = {memory.id for memory in bank.list(**filters, archived=True, brief=True)}
+    return _without_secrets(bank, (memory for memory in bank.memories(filters["lane"]) if memory.id in ids))
+
+
+def _without_secrets(bank: Bank, memories: Iterable[Memory]) -> list[Memory]:
+    """The memories as they may leave this machine: no secret is in their ids either."""
+    return [replace(memory, id=without_secrets(memory.id)) for memory in shown(bank, memories)]

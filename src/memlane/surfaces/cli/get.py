@@ -85,7 +85,7 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     \b
     $ memlane list --tag release --since 2025-01-01 -n 10
     """
-    memories = [bank.original(memory) for memory in bank.list(**chosen)]
+    memories = [bank.original(memory) for memory in bank.list(**chosen, brief=not as_json)]
     rows = (
         (memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], titled(memory)) for memory in memories
     )

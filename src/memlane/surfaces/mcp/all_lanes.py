@@ -112,9 +112,9 @@ def list_memories(
         ]
         return _page(gone, at, limit, "Nothing is deleted.")
     filters: dict[str, Any] = {"since": since, "until": until, "tags": tag or (), "type": type, "lane": lane}
-    found = bank.list(limit=at + limit + 1, **filters)
+    found = bank.list(limit=at + limit + 1, brief=True, **filters)
     if at and (len(found) < at or found[at - 1].id != last):  # somebody wrote or deleted meanwhile
-        found = bank.list(**filters)
+        found = bank.list(brief=True, **filters)
         at = next((number + 1 for number, memory in enumerate(found) if memory.id == last), at)
     shown = [_listed(memory) for memory in found[at : at + limit + 1]]
     if not shown:

@@ -120,12 +120,12 @@ class _Handlers:
             arguments = tool.checked(params.arguments)
             if tool.reads_index:
                 await self.bank.update_index(_reporter(ctx))
-            result, guard = await self.bank.run(
-                lambda bank: (tool.run(bank, **arguments), bank.guard), outdates_index=tool.outdates_index
+            result = await self.bank.run(
+                lambda bank: cleaned(tool.run(bank, **arguments), bank.guard), outdates_index=tool.outdates_index
             )
         except Exception as error:
             return types.CallToolResult(content=[_text(_sentence(error, tool.name, self.tools))], is_error=True)
-        text, data = cleaned(tool.answer(hints.in_remarks(result, self.tools)), guard)
+        text, data = tool.answer(hints.in_remarks(result, self.tools))
         # a memory may keep characters that a model reads and nobody sees
         return types.CallToolResult(content=[_text(neutral(text))], structured_content=neutral(data))
 
