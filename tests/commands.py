@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import pytest
 
 from memlane import Bank
@@ -29,6 +30,17 @@ class Result(NamedTuple):
 
 
 Run = Callable[..., Result]
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command that does something, as the words that one types."""
+    if not isinstance(command, click.Group):
+        yield path
+        return
+    for name in command.list_commands(click.Context(command)):
+        inner = command.get_command(click.Context(command), name)
+        assert inner is not None
+        yield from leaves(inner, (*path, name))
 
 
 @pytest.fixture

@@ -201,7 +201,8 @@ def conflict(site: Site) -> Planted:
 
 def secrets(site: Site) -> Planted:
     path = site.write(".trash/leak_20250110_143022.md", f"Use {CANARY}\n")
-    fix = "Take it out and revoke it. If it is none, `memlane doctor --only secrets --json` says how to allow it."
+    fix = "Take it out and revoke it; until then it is blanked wherever memory is shown. If it is none, "
+    fix += "`memlane doctor --only secrets` says how to allow it."
     return [(f"{path}:1:5", "looks like a secret or personal data: GitHub token", fix)]
 
 

@@ -194,7 +194,7 @@ def test_a_line_with_a_secret_is_refused(bank: Bank, tmp_path: Path) -> None:
 def test_a_memory_that_its_lane_refuses_is_listed(bank: Bank, tmp_path: Path) -> None:
     lines = [
         {"id": "vault:a", "lane": "vault", "text": "x" * 2000, "scope": "shared"},
-        {"id": "topics:a/b/c", "lane": "topics", "text": "the password is lost", "fields": {"topic": "a"}},
+        {"id": "topics:a/b/c", "lane": "topics", "text": "gone", "fields": {"topic": "../a"}},
         {"id": "layers:nonsense", "lane": "layers", "text": "text"},
         {"id": "records:not-a-uuid", "lane": "records", "text": "long enough", "title": "t", "tags": ["k"],
          "scope": "global", "created_at": "2025-01-01T00:00:00Z"},

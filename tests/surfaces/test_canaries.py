@@ -18,9 +18,10 @@ from mcp import Client, MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from canaries import PASSWORD, PEM, TOKEN, fill, leaked, on_disk
-from commands import MEMLANE, Run
+from commands import MEMLANE, Run, leaves
 from memlane import Bank
 from memlane.surfaces import hook
+from memlane.surfaces.cli import app
 from memlane.surfaces.mcp import toolsets
 from memlane.surfaces.mcp.server import build_server
 from samples import transcript
@@ -56,6 +57,7 @@ READS = (
     ["append", "topics:ops/zebra/2024-01-02", "zebra"], ["edit", "key", "--old", "More", "--new", "Less", "--json"],
     ["update", "labels", "--tag", "lion", "--json"], ["rm", "twin", "--json"], ["restore", "twin", "--json"],
     ["list", "--as-of", "HEAD", "--json"], ["get", "labels", "--as-of", "HEAD"],
+    ["topics", "reindex"], ["records", "retain", "--count", "0"], ["vault", "compact"],
     ["search", "zebra", "--as-of", "HEAD", "--json"], ["rm", f"zebra-{TOKEN}"], ["restore"], [],
 )  # fmt: skip
 
@@ -78,6 +80,13 @@ def test_no_command_prints_a_secret_into_a_pipe(run: Run, full: Bank, monkeypatc
             wrong[" ".join(call)] = found
         assert "Traceback" not in result.err
     assert wrong == {}
+
+
+def test_every_command_is_tried_one_way_or_the_other() -> None:
+    tried = {tuple(call[:count]) for call in (*READS, *_writes()) for count in (1, 2)}
+    elsewhere = {("import",), ("capture",), ("hook",), ("completion",), ("merge-driver",), ("init",), ("connect",)}
+    elsewhere |= {("mcp",), ("help",), ("gate", "show")}  # the last three read no memory
+    assert [leaf for leaf in leaves(app) if leaf not in tried | elsewhere] == []
 
 
 def test_nothing_is_redacted_that_is_no_secret(run: Run, full: Bank) -> None:
@@ -298,6 +307,11 @@ def _writes() -> Iterator[list[str]]:
         yield ["layers", "create", secret, "--project", "api", "--type", "known_issues"]
         yield ["layers", "create", "words", "--project", secret, "--type", "known_issues"]
         yield ["layers", "upsert", "shared-project/api/known_issues", secret]
+        yield ["vault", "update", "aaaaaaaaaaaa", secret]
+        yield ["vault", "promote", "aaaaaaaaaaaa", secret]
+        yield ["layers", "update", "shared-project/api/known_issues", secret]
+        yield ["layers", "append", "shared-project/api/known_issues", secret]
+        yield ["layers", "delete", secret]
         yield ["gate", "test", secret]
         yield ["gate", "allow", secret, "--reason", secret]
         for verb in ("get", "search", "rm", "restore", "history", "context", "links", "forget"):

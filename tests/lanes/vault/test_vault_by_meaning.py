@@ -77,6 +77,9 @@ def test_the_class_alone_keeps_the_seeds_verdicts(tmp_path: Path) -> None:
         "No changes to the schema are allowed without a migration",
         "Ephemeral environments are created for every pull request",
         "Heartbeats of the agents go to the monitoring topic",
+        "no changes added to commit",
+        "The heartbeat interval of the websocket is 30 seconds",
+        "Ephemeral environments are created per pull request",
     ],
 )
 def test_a_signal_in_a_statement_is_no_noise(vault: MemoryVault, text: str) -> None:
@@ -84,7 +87,17 @@ def test_a_signal_in_a_statement_is_no_noise(vault: MemoryVault, text: str) -> N
     assert texts(vault) == [text]
 
 
-@pytest.mark.parametrize("text", ["tick marker for burst 5", "Heartbeat ok", "No changes since the last check-in"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tick marker for burst 5",
+        "Heartbeat ok",
+        "No changes since the last check-in",
+        "Status unchanged: 14:30",
+        "Routine scan done, nothing to report",
+        "heartbeat 42 received",
+    ],
+)
 def test_noise_is_still_refused(vault: MemoryVault, text: str) -> None:
     with pytest.raises(Refused) as refusal:
         vault.add_memory(text, "shared", "infra")

@@ -60,7 +60,7 @@ def test_another_folder_can_be_named(run: Run, tmp_path: Path) -> None:
         (["nonsense"], 2),
         (["add", f"x {CANARY}"], 4),
         (["vault", "add", "tick marker for burst 5"], 4),
-        (["topics", "store", "a/b", "the password"], 4),
+        (["--set", "topics.security=strict", "topics", "store", "a/b", "the password"], 4),
         (["merge", "a", "--into", "a", "--text", "x"], 5),
         (["restore", "a"], 3),
         (["update", "a"], 2),
@@ -97,7 +97,7 @@ def test_a_usage_error_is_json_when_json_is_asked_for(run: Run, bank: Bank) -> N
         (["nonsense"], {"code", "message", "hint"}),
         (["list", "--since", "soon"], {"code", "message", "hint"}),
         (["update", "a"], {"code", "message", "hint"}),
-        (["add", CANARY], {"code", "message", "hint", "check"}),
+        (["add", CANARY], {"code", "message", "hint", "check", "fingerprints"}),
         (["--bank", "/nowhere", "list"], {"code", "message", "hint"}),
         (["--set", "x=1", "list"], {"code", "message", "hint"}),
         (["help", "nonsense"], {"code", "message", "hint"}),
@@ -108,7 +108,7 @@ def test_every_error_has_the_same_shape_in_json(run: Run, bank: Bank, command: l
     result = run(*command, "--json")
     error = json.loads(result.err)["error"]
     assert (result.code != 0, result.out, set(error)) == (True, "", keys)
-    assert all(isinstance(value, str) and value for value in error.values())
+    assert all(error.values())
 
 
 def test_a_misspelt_command_is_answered_with_the_right_one(run: Run) -> None:

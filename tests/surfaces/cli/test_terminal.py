@@ -6,13 +6,11 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from commands import MEMLANE, Run
+from commands import MEMLANE, Run, leaves
 from memlane import Bank
 from memlane.config import SETTINGS, trust, user_state
 from memlane.surfaces.cli import app
@@ -51,7 +49,8 @@ CALLS = (  # in the order that leaves something to show for each
     ["layers", "append", "projects/api/known_issues", TEXT], ["layers", "update", "projects/api/known_issues", TEXT],
     ["layers", "create", TEXT, "--project", TEXT, "--type", "known_issues"], ["layers", "get", "--project", "api"],
     ["layers", "get", TEXT], ["layers", "upsert", "projects/api/known_issues", TEXT], ["layers", "delete", TEXT],
-    ["gate", "show"],
+    ["gate", "show"], ["gate", "allow", TEXT, "--reason", TEXT],
+    ["gate", "allow", "us-ssn@7f3a-9c21b", "--reason", TEXT],
     ["gate", "test", TEXT, "--title", TEXT], ["gate", "test", f"x ghp_{TEXT}"], ["check-config"],
     ["check-config", "--json"], ["--set", f"{TEXT}={TEXT}", "list"], ["--bank", TEXT, "list"], ["--bank", TEXT, "init"],
     ["init"], ["init", "--git"], ["trust", "--show"], ["trust", "--yes"], ["add", f"giraffe {TEXT}", "--title", TEXT],
@@ -67,19 +66,9 @@ CALLS = (  # in the order that leaves something to show for each
 )  # fmt: skip
 
 
-def _leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    if not isinstance(command, click.Group):
-        yield path
-        return
-    for name in command.list_commands(click.Context(command)):
-        inner = command.get_command(click.Context(command), name)
-        assert inner is not None
-        yield from _leaves(inner, (*path, name))
-
-
 def test_every_command_is_tried() -> None:
     tried = {tuple(call[:count]) for call in CALLS for count in (1, 2)}
-    assert [leaf for leaf in _leaves(app) if leaf not in tried] == []
+    assert [leaf for leaf in leaves(app) if leaf not in tried] == []
 
 
 def test_no_command_passes_on_what_steers_a_terminal(bank: Bank, tmp_path: Path, home: Path) -> None:

@@ -28,7 +28,12 @@ NOISE = (
     "status unchanged", "routine scan", "ephemeral",
 )  # fmt: skip
 MAX_TEXT = 1200
-LITTLE = 3  # words besides a journal-only signal
+LITTLE = 1  # words besides journal-only signals, and besides those that say no more than when and that all is well
+_JOURNAL = frozenset(
+    "again all burst check checked complete completed current cycle detected done everything fine found good hourly "
+    "last latest logged minute minutes new nightly normal nothing now number ok okay previous received recorded run "
+    "running seconds sent since still system tick time today tonight usual well".split()
+)
 
 
 def not_empty(draft: Draft, lane: MemoryVault) -> Draft:
@@ -189,8 +194,10 @@ def noise_signal(text: str, *, by_meaning: bool = False) -> str | None:
 def _says_little_else(text: str, signal: str) -> bool:
     from memlane.gate.likeness import tokens
 
-    rest, times = re.subn(rf"(?<!\w){re.escape(signal)}(?!\w)", " ", text)
-    return times > 0 and len(tokens(rest)) <= LITTLE
+    signals = "|".join(map(re.escape, NOISE))
+    rest = re.sub(rf"(?<!\w)(?:{signals})(?!\w)", " ", text)
+    words = [word for word in tokens(rest) - _JOURNAL if not word.isdecimal()]
+    return re.search(rf"(?<!\w){re.escape(signal)}(?!\w)", text) is not None and len(words) <= LITTLE
 
 
 def _refusal(check: str, code: str, why: str, hint: str) -> Refused:

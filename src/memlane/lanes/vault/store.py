@@ -414,15 +414,11 @@ class MemoryVault:
 
     def _next(self, old: Record, changes: Mapping[str, Any]) -> Record:
         """Append the version after this one. What is given passes the gate; what stays does not."""
-        draft = Draft(
-            to_text(changes["text"]) if "text" in changes else "",
-            changes.get("title"),
-            to_tags(changes.get("tags")),
-            scope=lowered(changes.get("scope")),
-            thread=changes.get("thread"),
-            fields={name: normal(changes[name]) for name, normal in LABELS.items() if name in changes},
-            over=old.text,
-        )
+        text = to_text(changes["text"]) if "text" in changes else ""
+        given = (text, changes.get("title"), to_tags(changes.get("tags")))
+        fields = {name: normal(changes[name]) for name, normal in LABELS.items() if name in changes}
+        scope, thread = lowered(changes.get("scope")), changes.get("thread")
+        draft = Draft(*given, scope=scope, thread=thread, fields=fields, over=old.text)
         checks = guarded(UPDATE_CHECKS if "text" in changes else LABEL_CHECKS, self.guard)
         draft = gate.admit(checks, draft, self)
         labels = {"scope": draft.scope, **draft.fields, "category": lowered(draft.fields.get("category"))}
