@@ -50,7 +50,7 @@ def allow(config: Config, fingerprints: Sequence[str], reason: str, *, user: boo
         raise InvalidInput("There is no reason.", hint="Say why it may stay, for whoever reads the file next.")
     for name in fingerprints:
         if not is_fingerprint(name):
-            hint = "It looks like us-ssn@7f3a-9c21b: `memlane gate test` and `memlane doctor --only secrets` print it."
+            hint = "It looks like ssn@7f3a-9c21b: `memlane gate test` and `memlane doctor --only secrets` print it."
             raise InvalidInput("That is no fingerprint.", hint=hint)
     path = file_for(config, user=user)
     is_project = path == config.file

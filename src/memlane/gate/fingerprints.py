@@ -1,4 +1,4 @@
-"""The name of a finding in an allow-list: `us-ssn@7f3a-9c21b`, which tells its kind and little else.
+"""The name of a finding in an allow-list: `ssn@7f3a-9c21b`, which tells its kind and little else.
 
 A team shares its allow-list in the project's memlane.toml, so a name must not give the value away to whoever has the
 repository, not even where there are few values: a billion social security numbers are soon tried. So a name is slow to

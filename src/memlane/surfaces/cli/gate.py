@@ -98,7 +98,7 @@ def allow(bank: Bank, fingerprints: tuple[str, ...], reason: str, user: bool, as
     memlane.toml, so that it holds for everybody who trusts the project.
 
     \b
-    $ memlane gate allow us-ssn@7f3a-9c21b --reason "Latencies by region."
+    $ memlane gate allow ssn@7f3a-9c21b --reason "Latencies by region."
     """
     path = allowing.file_for(bank.config, user=user)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
