@@ -137,10 +137,7 @@ class Bank(Opened):
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
     def get(self, id: str) -> Memory:
-        """One memory by its id, path, file name or title: see `memlane.recall.address`. Raises NotFound.
-
-        Secrets that came in by hand or by git are blanked, here and wherever the bank hands out memories.
-        """
+        """One memory by its id, path, file name or title; secrets are blanked (`recall.leaving`). Raises NotFound."""
         return shown(self, [address.get(self, id)])[0]
 
     def list(
