@@ -11,7 +11,7 @@ _SEPARATORS = re.compile("[\x0b\x85\u2028\u2029]")
 
 # No text needs these: zero-width spaces, bidirectional overrides, fillers, format characters of rare scripts, and the
 # Unicode tag block, in which text can hide.
-_HIDDEN = (
+HIDDEN = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff"
     "\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
@@ -24,14 +24,14 @@ _JOINER = "(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])"
 # Stripped everywhere, with terminal colour codes and control characters. NUL is left alone, so that files.encoded
 # refuses it.
 _STRIPPED = re.compile(
-    f"\x1b\\[[0-9;?]{{0,32}}[ -/]{{0,8}}[@-~]|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f{_HIDDEN}]|{_SELECTOR}"
+    f"\x1b\\[[0-9;?]{{0,32}}[ -/]{{0,8}}[@-~]|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f{HIDDEN}]|{_SELECTOR}"
 )
 _NEEDLESS = re.compile(f"{_JOINER}|([\u200c-\u200f])[\u200c-\u200f]+")
 _LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
 
 # Shown as escapes. A carriage return is layout at the end of a line alone: elsewhere it overwrites what stands there.
 _ESCAPED = re.compile(
-    f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\ud800-\udfff{_HIDDEN}]|\r(?!\n)|{_SELECTOR}"
+    f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\ud800-\udfff{HIDDEN}]|\r(?!\n)|{_SELECTOR}"
     f"|{_JOINER}|(?<=[\u200c\u200d])[\u200c\u200d]"
 )
 

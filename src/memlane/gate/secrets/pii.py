@@ -1,12 +1,13 @@
-"""Rows for numbers that belong to a person: social security, cards, bank accounts; e-mail and phone on request.
+"""Rows for numbers that belong to a person: national ids, cards, bank accounts; e-mail and phone on request.
 
 Each number is proved by its range or checksum, because nine or sixteen digits alone may be an order number or a
-timestamp.
+timestamp. Most national ids also need the word for them before them on the line.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from memlane.gate.secrets.rule import Rule
@@ -18,7 +19,8 @@ _IBAN = r"[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-
 _EMAIL = r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,18}(?![A-Za-z0-9@])"
 _PHONE = (
     r"(?<![\w.+/=#-])(?:\+[1-9]\d{0,2}[ .-]?(?:\(0?\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,4}"
-    r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|[2-9]\d{2}[.-][2-9]\d{2}[.-]\d{4})(?![\w-])"
+    r"|(?:1[ .-]?)?\([2-9]\d{2}\) ?\d{3}[ .-]\d{4}|(?:1[ .-])?[2-9]\d{2}([ .-])[2-9]\d{2}\1\d{4}"
+    r"|1[3-9]\d{9}|1[3-9]\d([ -])\d{4}\2\d{4})(?![\w-]|[.,]\d)"  # the last two: mobile numbers of China
 )
 # Card issuers: the first digits of their numbers, and the lengths they issue.
 _ISSUERS = {
@@ -67,6 +69,8 @@ def ssn(value: str) -> bool:
     """A number that can have been issued: no area 000, 666 or 9xx, no group 00, no serial 0000."""
     digits = re.sub(r"\D", "", value)
     area, group, serial = digits[:3], digits[3:5], digits[5:]
+    if digits in ("078051120", "219099999"):  # printed in advertisements
+        return False
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000" and len(set(digits)) > 1
 
 
@@ -81,6 +85,90 @@ def iban(value: str) -> bool:
     return False
 
 
+def _digits(value: str) -> list[int]:
+    return [int(char) for char in value if char.isdigit()]
+
+
+def _weighted(digits: list[int], weights: str) -> int:
+    """The sum of the digits, each times its weight; `a` is ten."""
+    return sum(digit * int(weight, 16) for digit, weight in zip(digits, weights, strict=False))
+
+
+def cpf(value: str) -> bool:
+    """Brazil: two check digits, each the weighted sum of those before it, modulo 11."""
+    digits = _digits(value)
+    first = _weighted(digits, "a98765432") * 10 % 11 % 10
+    second = _weighted(digits, "ba98765432") * 10 % 11 % 10
+    return digits[9:] == [first, second] and len(set(digits)) > 1
+
+
+def aadhaar(value: str) -> bool:
+    """India: Verhoeff's check digit, by the dihedral group of ten elements."""
+    total, step = 0, list(range(10))
+    for digit in reversed(_digits(value)):
+        other = step[digit]
+        turn = (total + other) % 5 if total < 5 else (total - other) % 5
+        total = turn if (total < 5) == (other < 5) else turn + 5
+        step = [(1, 5, 7, 6, 2, 8, 3, 0, 9, 4)[place] for place in step]
+    return total == 0
+
+
+def pesel(value: str) -> bool:
+    """Poland: a date of birth, whose month also says the century, and a check digit."""
+    digits = _digits(value)
+    month, day = (10 * digits[2] + digits[3]) % 20, 10 * digits[4] + digits[5]
+    return 1 <= month <= 12 and 1 <= day <= 31 and _weighted(digits, "13791379131") % 10 == 0
+
+
+def codice_fiscale(value: str) -> bool:
+    """Italy: the last letter is made of the others, which count by other tables at odd places."""
+    odd = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
+    places = [int(char) if char.isdigit() else ord(char) - ord("A") for char in value[:15]]
+    total = sum(odd[place] if number % 2 == 0 else place for number, place in enumerate(places))
+    return chr(ord("A") + total % 26) == value[15] and 1 <= int(value[9:11]) % 40 <= 31
+
+
+def dni(value: str) -> bool:
+    """Spain, DNI and NIE: the letter is the number modulo 23; X, Y and Z before it count as 0, 1 and 2."""
+    compact = re.sub(r"[ .-]", "", value.upper())
+    number = int(compact[:-1].translate({ord("X"): "0", ord("Y"): "1", ord("Z"): "2"}))
+    return compact[-1] == "TRWAGMYFPDXBNJZSQVHLCKE"[number % 23]
+
+
+def nino(value: str) -> bool:
+    """Britain: two letters that are given out; there is no checksum."""
+    return value[:2].upper() not in ("BG", "GB", "KN", "NK", "NT", "TN", "ZZ")
+
+
+def resident_id(value: str) -> bool:
+    """China: a date of birth, and a check digit modulo 11, of which X is ten."""
+    month, day = int(value[10:12]), int(value[12:14])
+    check = "10X98765432"[_weighted(_digits(value[:17]), "79a584216379a5842") % 11]
+    return value[17].upper() == check and 1 <= month <= 12 and 1 <= day <= 31
+
+
+def sin(value: str) -> bool:
+    """Canada: the checksum of cards; none begins with 0 or 8."""
+    digits = re.sub(r"\D", "", value)
+    return digits[0] not in "08" and luhn(digits) and len(set(digits)) > 1
+
+
+def nir(value: str) -> bool:
+    """France: the last two digits are 97 less the others modulo 97; Corsica's 2A and 2B count as 19 and 18."""
+    compact = re.sub(r"\D", "", value.upper().replace("2A", "19").replace("2B", "18"))
+    return int(compact[13:]) == 97 - int(compact[:13]) % 97
+
+
+def steuer_id(value: str) -> bool:
+    """Germany: ISO 7064 mod 11, 10; of the first ten digits, one occurs twice or three times, and no other."""
+    digits = _digits(value)
+    product = 10
+    for digit in digits[:10]:
+        product = ((digit + product) % 10 or 10) * 2 % 11
+    often = sorted(map(digits[:10].count, set(digits[:10])))
+    return (11 - product) % 10 == digits[10] and often[-1] in (2, 3) and often[:-1].count(1) == len(often) - 1
+
+
 def phone(value: str) -> bool:
     """Between eight and fifteen digits."""
     return 8 <= sum(map(str.isdigit, value)) <= 15
@@ -90,10 +178,17 @@ def _row(id: str, description: str, keywords: tuple[str, ...], regex: str, **mor
     return Rule(id, description, keywords, regex, kind="pii", decoys=False, **more)
 
 
+def _national(id: str, description: str, words: str, number: str, check: Callable[[str], bool]) -> Rule:
+    """A row for a national id: one of the words (separated by `|`), then on the same line the number."""
+    regex = rf"(?<!\w)(?:{words})(?!\w)[^\n\d]{{0,40}}?(?<!\w)({number})(?![\w-])"
+    keywords = tuple(words.lower().split("|"))
+    return _row(id, description, keywords, regex, group=1, check=check, ignore_case=words.islower(),
+                starts_word=False, wide=True)  # fmt: skip
+
+
 # fmt: off
 PII: tuple[Rule, ...] = (
-    _row("ssn", "US social security number", (), r"\d{3}([- ])\d{2}\1\d{4}(?![\w-]|\.\d)", check=ssn,
-         not_after=_INSIDE),
+    _row("ssn", "US social security number", (), r"\d{3}-\d{2}-\d{4}(?![\w-]|\.\d)", check=ssn, not_after=_INSIDE),
     _row("ssn", "US social security number", ("ssn", "social security"),
          r"(?:\bssns?\b|social security)[^\n\d]{0,40}(\d{9}|\d{3}[ .]\d{2}[ .]\d{4})(?![\w-])", group=1, check=ssn,
          ignore_case=True, starts_word=False, wide=True),
@@ -101,6 +196,28 @@ PII: tuple[Rule, ...] = (
     _row("card", "payment card number", ("card", "cc=", "cc_num", "ccnum", "pan="),
          rf"(?:card|\bcc|\bpan)[\w-]{{0,16}}[\"']?\s{{0,2}}[=:]\s{{0,2}}[\"']?({_CARD})", group=1, check=card,
          ignore_case=True, starts_word=False, wide=True),
+    _national("cpf", "Brazilian CPF", "cpf", r"\d{3}\.?\d{3}\.?\d{3}[ -]?\d{2}", cpf),
+    _national("aadhaar", "Indian Aadhaar number", "aadhaar|aadhar|आधार", r"[2-9]\d{3}([ -]?)\d{4}\2\d{4}", aadhaar),
+    _national("pesel", "Polish PESEL", "pesel", r"\d{11}", pesel),
+    # The letter of the month is all that every one has.
+    _row("codice-fiscale", "Italian codice fiscale", tuple("abcdehlmprst"),
+         r"[A-Z]{6}\d\d[A-EHLMPRST][0-7]\d[A-Z]\d{3}[A-Z](?![A-Za-z0-9])", check=codice_fiscale),
+    _national("dni", "Spanish DNI or NIE", "dni|nif|nie",
+              r"(?:\d{2}\.?\d{3}\.?\d{3}|[XYZ][ -]?\d{7})[ -]?[A-HJ-NP-TV-Z]", dni),
+    _national("nino", "British national insurance number", "national insurance|nino|ni number|ni no",
+              r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]", nino),
+    _national("resident-id", "Chinese resident id", "resident id|id card|idcard",
+              r"[1-9]\d{5}(?:18|19|20)\d{9}[\dX]", resident_id),
+    _row("resident-id", "Chinese resident id", ("身份证", "身份證"),
+         r"身份[证證][^\n\d]{0,40}?([1-9]\d{5}(?:18|19|20)\d{9}[\dXx])(?![\w-])", group=1, check=resident_id,
+         starts_word=False, wide=True),
+    _national("sin", "Canadian social insurance number", "SIN|Social Insurance|social insurance|assurance sociale",
+              r"\d{3}([ -]?)\d{3}\2\d{3}", sin),
+    _national("nir", "French NIR", "nir|sécurité sociale|securite sociale|sécu|insee",
+              r"[1-478] ?\d\d ?[0-9]\d ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d", nir),
+    _national("steuer-id", "German tax id",
+              "steuer-id|steuerid|idnr|steuer-idnr|identifikationsnummer|steueridentifikationsnummer",
+              r"[1-9]\d[ ]?\d{3}[ ]?\d{3}[ ]?\d{3}", steuer_id),
     _row("iban", "bank account number (IBAN)", (), _IBAN, check=iban),
 )
 # fmt: on

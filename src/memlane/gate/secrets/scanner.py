@@ -14,16 +14,23 @@ from functools import cache
 from itertools import accumulate, chain, pairwise
 
 from memlane.gate.fingerprints import is_allowed
-from memlane.gate.secrets import assignments, tables, vendors
+from memlane.gate.secrets import assignments, disguises, tables, vendors
 from memlane.gate.secrets.assignments import places
-from memlane.gate.secrets.decoys import entropy, is_elided, is_placeholder
-from memlane.gate.secrets.pii import EMAIL, PHONE
+from memlane.gate.secrets.decoys import entropy, is_elided, is_placeholder, is_random, wordiness
+from memlane.gate.secrets.disguises import Reading
+from memlane.gate.secrets.pii import EMAIL, PHONE, PII
 from memlane.gate.secrets.rule import Rule
 from memlane.gate.secrets.rules import RULES
 
-_DIGIT = re.compile(r"\d")
+# A word that is long enough for a key, or for a part of one that goes on in another line.
+_LONG, _PIECE = 14, 10
+_DIGIT = re.compile(r"[0-9]")
 _AWS_LETTERS = re.compile(r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z]{16}(?![A-Za-z0-9])")
-_LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
+# What may be a number of a person, unlike a date; how many digits it has where no word stands before it; and how far
+# before it the word may stand.
+_NUMBER = re.compile(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){5,}+")
+_LONG_NUMBER = 9
+_TO_NUMBER = 80
 # A marker counts only with a reason after it, so that an allowed line explains itself.
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
 
@@ -47,7 +54,7 @@ _POINTERS = frozenset(
 _BEFORE = 420
 
 # Parts that keywords of wide rules share; the last is in every text.
-_STEMS = ("pass", "login", "session", "private", "auth", " -", "serv", "")
+_STEMS = ("pass", "login", "session", "private", "auth", " -", "serv", "=", ">", '"', "(", "@", "--", "_", "net", "")
 
 # Start, end, rule, kind, description.
 _Span = tuple[int, int, str, str, str]
@@ -72,8 +79,14 @@ def _compiled(rule: Rule) -> re.Pattern[str]:
 
 
 @cache
-def _without_keywords() -> tuple[Rule, ...]:
-    return tuple(rule for rule in RULES if not rule.keywords)
+def _personal(*, wide: bool) -> tuple[Rule, ...]:
+    """The rules for personal numbers with a word beside them, or with none."""
+    return tuple(rule for rule in PII if rule.wide == wide and (wide or not rule.keywords))
+
+
+@cache
+def _words_before_numbers() -> tuple[tuple[str, Rule], ...]:
+    return tuple((keyword, rule) for rule in _personal(wide=True) for keyword in rule.keywords)
 
 
 @cache
@@ -85,7 +98,7 @@ def _waking(wide: bool) -> dict[str, dict[str, tuple[int, ...]]]:
     """
     groups: dict[str, dict[str, tuple[int, ...]]] = {}
     for number, rule in enumerate(RULES):
-        for keyword in rule.keywords if rule.wide == wide else ():
+        for keyword in rule.keywords if rule.wide == wide and rule not in _personal(wide=True) else ():
             part = next(stem for stem in _STEMS if stem in keyword) if wide else keyword[:2]
             rows = groups.setdefault(part, {})
             rows[keyword] = (*rows.get(keyword, ()), number)
@@ -172,30 +185,90 @@ def _take(taken: list[_Span], span: _Span) -> None:
 
 
 def _candidates(text: str, email: bool, phone: bool) -> Iterator[_Span]:
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
-        lowered = "".join(c.lower() if c.isascii() else c for c in text)
-    words = _long_words(text)
+    """Every match of a rule, disguises or not, with its place in this text; a text that breaks a rule is one."""
+    try:
+        reading = disguises.plain(text)
+        if reading is None:
+            yield from _in_plain(text, text, email, phone)
+            return
+        lines, broken = reading.text, disguises.broken(text)
+        if broken != text:
+            again = disguises.plain(broken)
+            lines = again.text if again else broken
+        yield from _placed(reading, _in_plain(reading.text, lines, email, phone))
+    except Exception:
+        yield 0, len(text), "unjudged", "secret", "could not be judged"
+
+
+def _in_plain(text: str, lines: str, email: bool, phone: bool) -> Iterator[_Span]:
+    """What the rules find in a text without disguised letters; in `lines` it is also broken where no rule breaks it."""
+    pieces = _long_words(text, _PIECE)
+    words = [word for word in pieces if len(word[1]) >= _LONG]
+    yield from _secrets(text, words)
+    yield from _numbers(text)
+    if email:
+        yield from _matches(EMAIL, text)
+    if phone:
+        yield from _matches(PHONE, text)
+    yield from _over_lines(lines, pieces if lines is text else _long_words(lines, _PIECE))
+    if coded := disguises.decoded(text, words):
+        yield from _placed(coded, _secrets(coded.text, _long_words(coded.text)))
+
+
+def _secrets(text: str, words: list[tuple[int, str]]) -> Iterator[_Span]:
+    lowered = _lowered(text)
     yield from _in_words(words)
     for number in sorted(_woken_by_text(lowered)):
         rule = RULES[number]
         for low, high in _around_keywords(rule, lowered):
             yield from _matches(rule, text, low, high)
+    for rule_id, description, start, end in chain(
+        vendors.find(text, words), assignments.find(text, lowered), tables.find(text, lowered)
+    ):
+        yield start, end, rule_id, "secret", description
+
+
+def _numbers(text: str) -> Iterator[_Span]:
+    """What the rules for personal numbers find: around long numbers, and after their words where there is a number."""
+    numbers = list(_NUMBER.finditer(text))
+    if not numbers:
+        return
+    long = (found.span() for found in numbers if sum(map(str.isdigit, found[0])) >= _LONG_NUMBER)
     # Room for an IBAN's letters on both sides of a long number.
-    numbers = ((max(0, found.start() - 16), found.end() + 48) for found in _LONG_NUMBER.finditer(text))
-    for low, high in _merged(numbers):
-        for rule in _without_keywords():
+    for low, high in _merged((max(0, start - 16), end + 48) for start, end in long):
+        for rule in _personal(wide=False):
             yield from _matches(rule, text, low, high)
-    named = chain(vendors.find(text, words), assignments.find(text, lowered), tables.find(text, lowered))
-    try:
-        for rule_id, description, start, end in named:
-            yield start, end, rule_id, "secret", description
-    except Exception:
-        yield 0, len(text), "unjudged", "secret", "could not be judged"
-    if email:
-        yield from _matches(EMAIL, text)
-    if phone:
-        yield from _matches(PHONE, text)
+    near = _merged((max(0, found.start() - _TO_NUMBER), found.end() + 8) for found in numbers)
+    lowered = "\n".join(text[low:high] for low, high in near).lower()
+    for rule in [rule for keyword, rule in _words_before_numbers() if keyword in lowered]:
+        for low, high in near:
+            yield from _matches(rule, text, low, high)
+
+
+def _over_lines(text: str, words: list[tuple[int, str]]) -> Iterator[_Span]:
+    """Tokens that go on in the next line. What was whole without it is so only if the rest is random and no other."""
+    joined = disguises.wrapped(text, words)
+    for span in _placed(joined, _in_words(_long_words(joined.text))) if joined else ():
+        head, broken, rest = text[span[0] : span[1]].partition("\n")
+        tail = "".join(rest.split())
+        is_whole = broken and any(found[1] == len(head.rstrip()) for found in _in_words([(0, head.rstrip())]))
+        goes_on = broken and (_DIGIT.search(tail) or wordiness(tail) < 0.7)  # else what follows is prose
+        if goes_on and (not is_whole or (is_random(tail, 8) and not any(_in_words([(0, tail)])))):
+            yield span
+
+
+def _placed(reading: Reading, spans: Iterable[_Span]) -> Iterator[_Span]:
+    """Spans of a reading as spans of the text that it was taken from."""
+    for start, end, rule, kind, description in spans:
+        yield *reading.place(start, end), rule, kind, description
+
+
+def _lowered(text: str) -> str:
+    """The text in lower case, every letter in its place."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
+        lowered = "".join(c.lower() if c.isascii() else c for c in text)
+    return lowered
 
 
 def _holds(check: Callable[[str], bool], value: str, *, otherwise: bool) -> bool:
@@ -225,6 +298,8 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
     """What the rules that are not wide find in the long words, with places in the text."""
+    if not words:
+        return
     dense = "\n".join(word for _, word in words)
     lowered = dense.lower()
     joined = list(accumulate((len(word) + 1 for _, word in words), initial=0))
@@ -235,14 +310,14 @@ def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
             yield start + shift, end + shift, rule, kind, description
 
 
-def _long_words(text: str) -> list[tuple[int, str]]:
+def _long_words(text: str, least: int = _LONG) -> list[tuple[int, str]]:
     """Place and text of each word that is long enough for a key and holds a digit: a twentieth of prose.
 
     One in sixty AWS key ids has no digit, so that its form counts, too.
     """
     words, at = [], 0
     for word in text.split():
-        if len(word) >= 14 and (_DIGIT.search(word) or _AWS_LETTERS.search(word)):
+        if len(word) >= least and (_DIGIT.search(word) or _AWS_LETTERS.search(word)):
             at = text.index(word, at)
             words.append((at, word))
             at += len(word)
@@ -284,7 +359,9 @@ def check_pii(text: str) -> list[str]:
     """
     found = [finding.description for finding in scan(text)]
     if not found:
-        values = ((match[1] or match[3], match[2] or match[4]) for match in re.finditer(_LABELLED, text))
+        reading = disguises.plain(text)
+        labels = re.finditer(_LABELLED, reading.text if reading else text)
+        values = ((match[1] or match[3], match[2] or match[4]) for match in labels)
         found = [
             "password" if name[:4].lower() == "pass" else "credential"
             for name, value in values
