@@ -6,6 +6,7 @@ Every secret here is put together at run time, so that the file itself holds non
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 import random
 import re
@@ -60,6 +61,12 @@ def github_with_checksum() -> str:
     return "gh" + "p_" + body + digits.rjust(6, "0")
 
 
+def seed(kind: int) -> str:
+    """A key pair's seed in base32, with its checksum."""
+    body = bytes([18 << 3 | kind >> 5, (kind & 31) << 3]) + random.Random(7).randbytes(32)
+    return base64.b32encode(body + binascii.crc_hqx(body, 0).to_bytes(2, "little")).decode().rstrip("=")
+
+
 FOUND = {
     "aws-access-key": "AK" + "IA" + key(16, string.ascii_uppercase + "234567"),
     "aws-key": "aws_secret_access_key = " + key(38) + "/+",
@@ -105,6 +112,11 @@ FOUND = {
     "private-key": "-----BEGIN RSA PRI" + "VATE KEY-----\n" + key(64) + "\n-----END RSA PRIVATE KEY-----",
     "age-key": "AGE-SECRET" + "-KEY-1" + key(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L").replace("a", "A"),
     "jwt": jwt(),
+    "nkey-seed": "seed " + seed(20 << 3),
+    "vault-secret-id": "SECRET" + "_ID=01234567-89ab-4def-8123-456789abcdef",
+    "jwk-private-key": json.dumps({"kty": "oct", "k": key(43)}),
+    "cosmo-key": "cos" + "mo_" + hexkey(32),
+    "mem0-key": "m" + "0-" + key(40),
     "url-password": "postgres://app:" + "s3cr3tPw9" + "@db.internal:5432/app",
     "basic-auth": "Authorization: Basic " + base64.b64encode(b"bob:" + b"hunter22").decode(),
     "bearer-token": "Authorization: Bearer " + key(30),

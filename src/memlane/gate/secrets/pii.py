@@ -187,7 +187,8 @@ def _national(id: str, description: str, words: str, number: str, check: Callabl
 
 
 # fmt: off
-PII: tuple[Rule, ...] = (
+# All of these hold seven digits or more, with no more than a sign between two of them.
+NUMBERS: tuple[Rule, ...] = (
     _row("ssn", "US social security number", (), r"\d{3}-\d{2}-\d{4}(?![\w-]|\.\d)", check=ssn, not_after=_INSIDE),
     _row("ssn", "US social security number", ("ssn", "social security"),
          r"(?:\bssns?\b|social security)[^\n\d]{0,40}(\d{9}|\d{3}[ .]\d{2}[ .]\d{4})(?![\w-])", group=1, check=ssn,
@@ -199,13 +200,8 @@ PII: tuple[Rule, ...] = (
     _national("cpf", "Brazilian CPF", "cpf", r"\d{3}\.?\d{3}\.?\d{3}[ -]?\d{2}", cpf),
     _national("aadhaar", "Indian Aadhaar number", "aadhaar|aadhar|आधार", r"[2-9]\d{3}([ -]?)\d{4}\2\d{4}", aadhaar),
     _national("pesel", "Polish PESEL", "pesel", r"\d{11}", pesel),
-    # The letter of the month is all that every one has.
-    _row("codice-fiscale", "Italian codice fiscale", tuple("abcdehlmprst"),
-         r"[A-Z]{6}\d\d[A-EHLMPRST][0-7]\d[A-Z]\d{3}[A-Z](?![A-Za-z0-9])", check=codice_fiscale),
     _national("dni", "Spanish DNI or NIE", "dni|nif|nie",
               r"(?:\d{2}\.?\d{3}\.?\d{3}|[XYZ][ -]?\d{7})[ -]?[A-HJ-NP-TV-Z]", dni),
-    _national("nino", "British national insurance number", "national insurance|nino|ni number|ni no",
-              r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]", nino),
     _national("resident-id", "Chinese resident id", "resident id|id card|idcard",
               r"[1-9]\d{5}(?:18|19|20)\d{9}[\dX]", resident_id),
     _row("resident-id", "Chinese resident id", ("身份证", "身份證"),
@@ -220,6 +216,14 @@ PII: tuple[Rule, ...] = (
               r"[1-9]\d[ ]?\d{3}[ ]?\d{3}[ ]?\d{3}", steuer_id),
     _row("iban", "bank account number (IBAN)", (), _IBAN, check=iban),
 )
+SHAPES: tuple[Rule, ...] = (
+    # The letter of the month is all that every one has.
+    _row("codice-fiscale", "Italian codice fiscale", tuple("abcdehlmprst"),
+         r"[A-Z]{6}\d\d[A-EHLMPRST][0-7]\d[A-Z]\d{3}[A-Z](?![A-Za-z0-9])", check=codice_fiscale),
+    _national("nino", "British national insurance number", "national insurance|nino",
+              r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]", nino),
+)
 # fmt: on
+PII = (*NUMBERS, *SHAPES)
 EMAIL = _row("email", "e-mail address", ("@",), _EMAIL, wide=True)
 PHONE = _row("phone", "phone number", (), _PHONE, check=phone, starts_word=False)

@@ -43,6 +43,7 @@ CLOUD: tuple[Rule, ...] = (
     token("digitalocean-token", "DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", X, 40),
     form("digitalocean-spaces-key", "DigitalOcean Spaces key", "do00", r"DO00[A-Z0-9]{16}(?![A-Za-z0-9])", entropy=3),
     token("alibaba-access-key", "Alibaba Cloud access key id", "LTAI", A, 12, 24),
+    token("alibaba-sts-token", "Alibaba Cloud STS token", "CAIS", r"[A-Za-z0-9+/_=-]", 100),
     form("alibaba-sts-key", "Alibaba Cloud STS key", "sts.", r"STS\.[A-Za-z0-9]{16,64}+", entropy=3.3),
     token("tencent-secret-id", "Tencent Cloud secret id", "AKID", A, 28, 44),
     token("oracle-ocid-key", "Oracle Cloud key", "ocid1.credential.", r"[\w.-]", 20),
@@ -55,7 +56,7 @@ CLOUD: tuple[Rule, ...] = (
     token("vercel-token", "Vercel token", "vck_ vca_ vcr_ vci_ vcp_ vercel_blob_rw_", W, 24),
     token("netlify-token", "Netlify token", "nfp_ nfc_ nfo_ nfb_", A, 30),
     token("scaleway-key", "Scaleway key id", "SCW", "[A-Z0-9]", 17, 17, not_after="_/.-"),
-    token("exoscale-key", "Exoscale key", "EXO", "[0-9a-f]", 26, 32),
+    token("exoscale-key", "Exoscale key", "EXO", A, 24, 32, entropy=3.2),
     token("upcloud-token", "UpCloud token", "ucat_", A, 24),
     token("yandex-key", "Yandex Cloud key", "AQVN", W, 35, 40),
     form("yandex-token", "Yandex token", "t1. y0_", r"(?:t1\.[A-Za-z0-9_-]{20,250}={"
@@ -147,5 +148,11 @@ LLM: tuple[Rule, ...] = (
     token("cursor-key", "Cursor key", "crsr_", H, 60),
     token("e2b-key", "E2B key", "e2b_", H, 36),
     form("deepl-key", "DeepL key", ":fx", rf"{U}:fx"),
+    form("zai-key", "Z.ai or Ollama key", ".",
+         r"[0-9a-f]{32}\.(?=[A-Za-z_-]*\d)(?:[A-Za-z0-9]{16}|[A-Za-z0-9_-]{24})(?![A-Za-z0-9_.-])", entropy=3.5),
+    token("mem0-key", "Mem0 key", "m0-", A, 36, 44, entropy=3.5, not_after="_/.-"),
+    form("zep-key", "Zep key", "z_1dwl", r"z_1dWlkIjoi[A-Za-z0-9_-]{40,100}\.[A-Za-z0-9_-]{20,200}+"),
+    token("letta-key", "Letta key", "sk-let-", r"[A-Za-z0-9+/=_-]", 40),
+    token("browser-use-key", "Browser Use key", "bu_", W, 40, 48, entropy=3.7, not_after="_/.-"),
     token("friendli-token", "Friendli token", "flp_", A, 40),
 )

@@ -24,6 +24,20 @@ def crc_base62(value: str) -> bool:
     return len(body) == 36 and body[-6:] == digits.rjust(6, "0")
 
 
+def crc_base32(value: str) -> bool:
+    """NATS and Stellar: the last two bytes, in base 32, are the CRC-16 of those before them."""
+    import base64
+    import binascii
+
+    data = base64.b32decode(value + "=" * (-len(value) % 8))
+    return binascii.crc_hqx(data[:-2], 0) == int.from_bytes(data[-2:], "little")
+
+
+def symmetric_jwk(value: str) -> bool:
+    """A JSON web key of one secret, `k`, of at least 128 bits."""
+    return bool(re.search(r"\"k\\?\"\s{0,3}:\s{0,3}\\?\"[A-Za-z0-9_-]{22,}", value))
+
+
 def random_after_dash(value: str) -> bool:
     """The part after the first `-` or `_` was chosen by a machine (`sk-…`, but not the class `sk-circle-bounce`)."""
     return is_random(re.split(r"[-_]", value, maxsplit=1)[1])
@@ -150,6 +164,11 @@ def base64_pem(value: str) -> bool:
 
     whole = len(value[:80]) // 4 * 4  # of one that was cut off, only what can be decoded
     return b"PRIVATE KEY" in base64.b64decode(value[:whole])
+
+
+def random_after_dot(value: str) -> bool:
+    """The part after the first dot was chosen by a machine, and has digits in it."""
+    return is_random(value.partition(".")[2]) and wordiness(value) < 0.7
 
 
 def prefixed(value: str) -> bool:

@@ -18,7 +18,7 @@ from memlane.gate.secrets import assignments, disguises, tables, vendors
 from memlane.gate.secrets.assignments import places
 from memlane.gate.secrets.decoys import entropy, is_elided, is_placeholder, is_random, wordiness
 from memlane.gate.secrets.disguises import Reading
-from memlane.gate.secrets.pii import EMAIL, PHONE, PII
+from memlane.gate.secrets.pii import EMAIL, NUMBERS, PHONE
 from memlane.gate.secrets.rule import Rule
 from memlane.gate.secrets.rules import RULES
 
@@ -28,7 +28,7 @@ _DIGIT = re.compile(r"[0-9]")
 _AWS_LETTERS = re.compile(r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z]{16}(?![A-Za-z0-9])")
 # What may be a number of a person, unlike a date; how many digits it has where no word stands before it; and how far
 # before it the word may stand.
-_NUMBER = re.compile(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){5,}+")
+_NUMBER = re.compile(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){6,}+")
 _LONG_NUMBER = 9
 _TO_NUMBER = 80
 # A marker counts only with a reason after it, so that an allowed line explains itself.
@@ -54,7 +54,25 @@ _POINTERS = frozenset(
 _BEFORE = 420
 
 # Parts that keywords of wide rules share; the last is in every text.
-_STEMS = ("pass", "login", "session", "private", "auth", " -", "serv", "=", ">", '"', "(", "@", "--", "_", "net", "")
+_STEMS = (
+    "pass",
+    "secret",
+    "login",
+    "session",
+    "private",
+    "auth",
+    " -",
+    "serv",
+    "=",
+    ">",
+    '"',
+    "(",
+    "@",
+    "--",
+    "_",
+    "net",
+    "",
+)
 
 # Start, end, rule, kind, description.
 _Span = tuple[int, int, str, str, str]
@@ -79,14 +97,8 @@ def _compiled(rule: Rule) -> re.Pattern[str]:
 
 
 @cache
-def _personal(*, wide: bool) -> tuple[Rule, ...]:
-    """The rules for personal numbers with a word beside them, or with none."""
-    return tuple(rule for rule in PII if rule.wide == wide and (wide or not rule.keywords))
-
-
-@cache
 def _words_before_numbers() -> tuple[tuple[str, Rule], ...]:
-    return tuple((keyword, rule) for rule in _personal(wide=True) for keyword in rule.keywords)
+    return tuple((keyword, rule) for rule in NUMBERS for keyword in rule.keywords)
 
 
 @cache
@@ -94,12 +106,12 @@ def _waking(wide: bool) -> dict[str, dict[str, tuple[int, ...]]]:
     """The numbers of the rules that each keyword wakes, wide rules or the others, grouped by a part of the keyword.
 
     A group is skipped where its part does not occur. The part is a stem for wide rules, whose keywords are looked for
-    in the whole text, and the first two characters for the others, which are looked for in the few long words.
+    in the whole text, and the first three characters for the others, which are looked for in the few long words.
     """
     groups: dict[str, dict[str, tuple[int, ...]]] = {}
     for number, rule in enumerate(RULES):
-        for keyword in rule.keywords if rule.wide == wide and rule not in _personal(wide=True) else ():
-            part = next(stem for stem in _STEMS if stem in keyword) if wide else keyword[:2]
+        for keyword in rule.keywords if rule.wide == wide and rule not in NUMBERS else ():
+            part = next(stem for stem in _STEMS if stem in keyword) if wide else keyword[:3]
             rows = groups.setdefault(part, {})
             rows[keyword] = (*rows.get(keyword, ()), number)
     return groups
@@ -118,11 +130,18 @@ def _woken_by_text(lowered: str) -> set[int]:
 
 def _woken_by_words(lowered: str) -> set[int]:
     groups = _waking(False)
-    if len(lowered) > 600:  # many words: fewer searches this way
-        parts = [part for part in groups if part in lowered]
-    else:
-        parts = [part for part in {*map("".join, pairwise(lowered)), *lowered} if part in groups]
-    return {n for part in parts for keyword, rows in groups[part].items() if keyword in lowered for n in rows}
+    runs = {
+        *lowered,
+        *map("".join, pairwise(lowered)),
+        *map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)),
+    }
+    return {
+        number
+        for part in groups.keys() & runs
+        for keyword, rows in groups[part].items()
+        if keyword in lowered
+        for number in rows
+    }
 
 
 def scan(
@@ -236,7 +255,7 @@ def _numbers(text: str) -> Iterator[_Span]:
     long = (found.span() for found in numbers if sum(map(str.isdigit, found[0])) >= _LONG_NUMBER)
     # Room for an IBAN's letters on both sides of a long number.
     for low, high in _merged((max(0, start - 16), end + 48) for start, end in long):
-        for rule in _personal(wide=False):
+        for rule in (rule for rule in NUMBERS if not rule.keywords):
             yield from _matches(rule, text, low, high)
     near = _merged((max(0, found.start() - _TO_NUMBER), found.end() + 8) for found in numbers)
     lowered = "\n".join(text[low:high] for low, high in near).lower()

@@ -19,8 +19,11 @@ KEYS: tuple[Rule, ...] = wide(
          r"PuTTY-User-Key-File-\d:[^\n]{1,60}\n(?:[^\n]{0,200}\n){1,200}?Private-Lines", decoys=False, reach=41_000),
     form("wireguard-key", "WireGuard private key", "privatekey presharedkey",
          r"(?:PrivateKey|PresharedKey)\s{0,3}=\s{0,3}([A-Za-z0-9+/]{43}=)", group=1, starts_word=False),
-    form("jwk-private-key", "JWK private key", '"kty" "d"', r"\"d\"\s{0,3}:\s{0,3}\"([A-Za-z0-9_-]{40,700}+)\"",
+    form("jwk-private-key", "JWK private key", '"d" d\\"', r"\"d\\?\"\s{0,3}:\s{0,3}\\?\"([A-Za-z0-9_-]{40,700}+)\\?\"",
          group=1, starts_word=False, entropy=4),
+    form("jwk-private-key", "symmetric key in a JWK", '"oct oct\\"',
+         r"\{[^{}]{0,400}\"kty\\?\"\s{0,3}:\s{0,3}\\?\"oct\\?\"[^{}]{0,400}\}", check=proofs.symmetric_jwk,
+         starts_word=False),
     form("ethereum-key", "Ethereum private key", "private",
          r"private[_ -]?key[\"'\])]{0,3}\s{0,3}[=:,]\s{0,3}[\"']?(0x[0-9a-fA-F]{64}|[0-9a-f]{64})(?![0-9a-fA-F])",
          group=1, ignore_case=True, starts_word=False),
@@ -34,6 +37,10 @@ TOKENS: tuple[Rule, ...] = (
          r"(?:MII[\w+/]{2}[AQgw]IBA(?:AK[BC]|DANBgkqhkiG9w0BAQEFAAS)|MHcCAQEEI|MIGHAgEAMBMGByqGSM49|MC4CAQAwBQYDK2V"
          r"|b3BlbnNzaC1rZXktdjEAAAAA)[A-Za-z0-9+/]{30,20000}+={0,2}", decoys=False),
     form("age-key", "age private key", "age-secret-key", r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
+    form("nkey-seed", "NATS nkey seed", "su sa so sn sc sx", r"S[UAONCX][A-Z2-7]{56}(?![A-Za-z0-9])",
+         check=proofs.crc_base32, decoys=False),
+    form("stellar-seed", "Stellar secret seed", "s", r"S[A-D][A-Z2-7]{54}(?![A-Za-z0-9])", check=proofs.crc_base32,
+         decoys=False),
     form("bitcoin-key", "Bitcoin private key", "xprv", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,112}"),
     form("jwt", "JSON Web Token", "eyj zxlk",
          r"eyJ[A-Za-z0-9_-]{8,4000}+\.(?:eyJ[A-Za-z0-9_-]{6,8000}+(?:\.[A-Za-z0-9_-]{0,4000}+)?"
@@ -54,7 +61,7 @@ UNKNOWN: tuple[Rule, ...] = (
 
 HASHES: tuple[Rule, ...] = (
     form("password-hash", "password hash",
-         "$1$ $2 $5$ $6$ $apr1$ $y$ $7$ $argon2 $p$ $h$ $pbkdf2 $s$ $scrypt $sha1$ $krb5 $8$ $9$ $14$",
+         "$1$ $2 $5$ $6$ $apr1$ $y$ $7$ $gy$ $argon2 $p$ $h$ $pbkdf2 $s$ $scrypt $sha1$ $krb5 $8$ $9$ $14$",
          r"\$(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}|(?:1|apr1)\$[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{22}"
          r"|5\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{43}"
          r"|6\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{0,16}\$[./A-Za-z0-9]{86}"

@@ -34,10 +34,10 @@ VENDORS: dict[str, str] = dict(
     cloudinary=w27,d15 cloudmersive=u coda=u codacy=a20 codeclimate=h64 codecov=u,h32 cohere=a40 coinapi=u
     coinbase=w64,a16,u coinlayer=h32 coinmarketcap=u commercejs=w48 confluence=a24 confluent=a16,b64 contentful=w43
     contentstack=h20 convertkit=w22,w43 coveralls=w37 credly=w64 crowdin=h80 crowdstrike=h32,a40 currencylayer=h32
-    customerio=h20 dashlane=w64 datadog=h32,h40,a32,a40 datarobot=w60 deepgram=h40 deepl=u deepseek=h32 delighted=a32
-    detectify=h32 dialogflow=h32 digitalocean=h64 discogs=a40 discord=w32,h64,d18 discourse=h64 disqus=a64 docusign=u
-    doppler=a43 droneci=a32 dropbox=l15,w64 duffel=w43 duo=a40,a20 dynatrace=a21 eagleeye=w36 easypost=a58 ebay=u
-    edamam=h32,h8 elastic=b60,a24 elevenlabs=h32 enigma=a40 etherscan=a34 etsy=a24,a10 eventbrite=a20 everhour=h4
+    customerio=h20 dashlane=w64 databento=w32 datadog=h32,h40,a32,a40 datarobot=w60 deepgram=h40 deepl=u deepseek=h32
+    delighted=a32 detectify=h32 dialogflow=h32 digitalocean=h64 discogs=a40 discord=w32,h64,d18 discourse=h64 disqus=a64
+    docusign=u doppler=a43 droneci=a32 dropbox=l15,w64 duffel=w43 duo=a40,a20 dynatrace=a21 eagleeye=w36 easypost=a58
+    ebay=u edamam=h32,h8 elastic=b60,a24 elevenlabs=h32 enigma=a40 etherscan=a34 etsy=a24,a10 eventbrite=a20 everhour=h4
     exchangerate=h24 exoscale=w43 expo=w40 facebook=h32 fastly=w32 figma=u finicity=h32,a20 finnhub=a20 firebase=w35
     fixer=h32 fleetbase=a40 flickr=h32,h16 flightaware=a32 float=h16 fmfw=w32 formbucket=a40 foursquare=a48
     freshbooks=h64 freshdesk=a20 fulcrum=h80 geckoboard=h32 geoapify=h32 geocodio=h39 getresponse=a32 giphy=a32
