@@ -10,6 +10,10 @@
 
     python bench/gate.py outgoing
 
+    python bench/gate.py disguises
+
+    python bench/gate.py fuzz --lines 1000000
+
 The first form reads the cases where they are; none are kept here. PATH is a folder or a file of
 - rule YAML with `examples` (kingfisher, noseyparker; needs PyYAML),
 - gitleaks' Go rule files (the string literals of `tps` and `fps`),
@@ -27,21 +31,28 @@ wrongly.
 
 The fourth says what it costs to reverse a fingerprint of `[[allow]]`. The fifth, what it costs to blank secrets in
 what a bank of invented notes shows: each verb with the gate as it is and with gate.secrets = "off", side by side.
+
+The sixth writes made-up tokens in many disguises and counts those that are found. The seventh makes lines of every
+rule's own pattern, cuts, damages and encodes them, and scans them: none may raise, and none may take long.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
+import string
 import sys
 import time
+from base64 import b32encode, b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlane.gate.secrets import scan
+from memlane.gate.secrets import RULES, redact, scan
 
 TEXT = {".md", ".txt", ".markdown", ".rst", ".org"}
 
@@ -318,10 +329,8 @@ def fingerprints() -> int:
 
 def outgoing(count: int = 1000) -> int:
     """Ratios alone mean something: the two settings take turns in one process."""
-    import random
     import statistics
     import tempfile
-    from collections.abc import Callable
 
     from memlane import Bank
 
@@ -359,11 +368,238 @@ def outgoing(count: int = 1000) -> int:
     return 0
 
 
+# -- disguises
+
+BASE62 = string.digits + string.ascii_letters
+# Token kinds by prefix and how many characters follow it. They are put together, so that no scanner finds them here.
+KINDS = (("gh" + "p_", 36), ("sk-" + "ant-api03-", 93), ("AI" + "za", 35), ("gl" + "pat-", 20), ("sk_" + "live_", 24),
+         ("np" + "m_", 36), ("hv" + "s.", 90), ("dckr" + "_pat_", 27), ("lin" + "_api_", 40),
+         ("xai" + "-", 80))  # fmt: skip
+FRAMES = ("{}", "token: {}", "The key of the build is {}, do not share.", "export TOKEN={}", "`{}`", '{{"k": "{}"}}')
+
+
+def between(sign: str, step: int) -> Callable[[str], str]:
+    return lambda text: sign.join(text[at : at + step] for at in range(0, len(text), step))
+
+
+def each(form: str) -> Callable[[str], str]:
+    return lambda text: "".join(form.format(ord(char)) for char in text)
+
+
+def swapped(plain: str, other: str) -> Callable[[str], str]:
+    return lambda text: text.translate(str.maketrans(plain, other))
+
+
+def parts(form: str, *cuts: int) -> Callable[[str], str]:
+    return lambda text: form.format(*(text[a:b] for a, b in pairwise((0, *cuts, len(text)))))
+
+
+# The reader of disguises was written with these in view,
+SEEN: dict[str, Callable[[str], str]] = {
+    "zero-width space": between("\u200b", 5),
+    "variation selector": between("\ufe0f", 5),
+    "supplementary selector": between("\U000e0100", 5),
+    "tag character": between("\U000e0041", 5),
+    "terminal colours": between("\x1b[31m", 9),
+    "no-break space": between("\xa0", 12),
+    "Cyrillic letters": swapped("aceopxsjKMTBH", "асеорхѕјКМТВН"),
+    "full width": lambda text: "".join(chr(ord(char) + 0xFEE0) for char in text),
+    "mathematical": lambda text: "".join(
+        chr(ord(c) + (0x1D3BF if c.isupper() else 0x1D3B9 if c.islower() else 0x1D79E)) if c.isalnum() else c
+        for c in text
+    ),
+    "base64": lambda text: b64encode(text.encode()).decode(),
+    "base32": lambda text: b32encode(text.encode()).decode(),
+    "hex": lambda text: text.encode().hex(),
+    "percent": each("%{:02X}"),
+    "JSON escapes": each("\\u{:04x}"),
+    "HTML entities": each("&#{};"),
+    "two lines": parts("{}\n{}", 15),
+    "continued line": parts("{}\\\n  {}", 12),
+    "put together": parts('{}" + "{}', 9),
+    "named entities": lambda text: text.replace("_", "&lowbar;").replace("-", "&hyphen;").replace(".", "&period;"),
+    "quoted-printable": lambda text: "=\n".join(re.findall(".{1,17}", text)),
+}
+# and not with these.
+UNSEEN: dict[str, Callable[[str], str]] = {
+    "Mongolian vowel separator": between("\u180e", 3),
+    "Hangul filler": between("\u3164", 6),
+    "invisible times": between("\u2062", 4),
+    "right-to-left marks": between("\u200f", 8),
+    "cursor movements": between("\x1b[1C\x1b[1D", 11),
+    "combining ring": between("\u030a", 1),
+    "thin spaces": between("\u2009", 13),
+    "Greek letters": swapped("AEHIKMNOPTXZov", "ΑΕΗΙΚΜΝΟΡΤΧΖον"),
+    "Cherokee letters": swapped("ABCDEGHJKLMPRSTVWZ", "ᎪᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᏃ"),
+    "small capitals": swapped("abcdegjkmnoprstuvwz", "ᴀʙᴄᴅᴇɢᴊᴋᴍɴᴏᴘʀꜱᴛᴜᴠᴡᴢ"),
+    "monospace letters": lambda text: "".join(
+        chr(ord(c) + (0x1D62F if c.isupper() else 0x1D629 if c.islower() else 0x1D7C6)) if c.isalnum() else c
+        for c in text
+    ),
+    "Devanagari digits": swapped(string.digits, "०१२३४५६७८९"),
+    "base64 of JSON": lambda text: b64encode(json.dumps({"user": "ci", "value": text}).encode()).decode(),
+    "base64 in lines of 48": lambda text: "\n".join(
+        re.findall(".{1,48}", b64encode((". " * 20 + text).encode()).decode())
+    ),
+    "base64 of base64": lambda text: b64encode(b64encode(text.encode())).decode(),
+    "hex with colons": lambda text: text.encode().hex(":"),
+    "octal escapes": each("\\{:03o}"),
+    "percent, every other": lambda text: "".join(f"%{ord(c):02x}" if i % 2 else c for i, c in enumerate(text)),
+    "four lines, indented": lambda text: "\n      ".join(re.findall(".{1,24}", text)),
+    "lines of a comment": parts("{}\n// {}", 14),
+    "PHP, three parts": parts("{}' . '{}' . '{}", 4, 16),
+    "Python, two strings": parts("{}'\n        '{}", 11),
+    "joined list": parts('{}", "{}', 10),
+    "reversed": lambda text: text[::-1],
+    "a blank inside": parts("{} {}", 14),
+}
+
+
+def disguises() -> int:
+    rng = random.Random(11)
+    tokens = [head + "".join(rng.choices(BASE62, k=size - 2)) + "7a" for head, size in KINDS for _ in range(5)]
+    print("| disguise | found | of |\n|---|---:|---:|")
+    for name, group in (("", SEEN), (", unseen", UNSEEN)):
+        total = 0
+        for disguise, hide in group.items():
+            found = sum(bool(scan(frame.format(hide(token)))) for token in tokens for frame in FRAMES)
+            total += found
+            print(f"| {disguise}{name} | {found} | {len(tokens) * len(FRAMES)} |")
+        of = len(group) * len(tokens) * len(FRAMES)
+        print(f"| **all{name}** | {total} = {100 * total / of:.1f} % | {of} |")
+    return 0
+
+
+# -- fuzzing
+
+LIMIT = 5  # milliseconds of CPU time for a KB, and for a line that is shorter
+
+
+def made(pattern: Any, rng: random.Random) -> str:
+    """A text that a parsed pattern may match; what stands around it is left out."""
+    text = ""
+    for kind, value in pattern:
+        name = str(kind)
+        if name == "LITERAL":
+            text += chr(value)
+        elif name == "IN":
+            text += rng.choice(_members(value))
+        elif name in ("ANY", "NOT_LITERAL"):
+            text += rng.choice(BASE62 + " =:/")
+        elif name == "CATEGORY":
+            text += rng.choice(_members([(kind, value)]))
+        elif name.endswith("_REPEAT"):
+            least, most, inner = value
+            for _ in range(rng.randint(least, max(least, min(most, least + 8)))):
+                text += made(inner, rng)
+        elif name in ("SUBPATTERN", "ATOMIC_GROUP"):
+            text += made(value[-1] if name == "SUBPATTERN" else value, rng)
+        elif name == "BRANCH":
+            text += made(rng.choice(value[1]), rng)
+    return text
+
+
+def _members(items: Any) -> str:
+    chars = ""
+    for kind, value in items:
+        name = str(kind)
+        if name == "LITERAL":
+            chars += chr(value)
+        elif name == "RANGE":
+            chars += "".join(map(chr, range(value[0], min(value[1], 0x2FFF) + 1)))
+        elif name == "CATEGORY":
+            chars += {"CATEGORY_DIGIT": string.digits, "CATEGORY_SPACE": " \n"}.get(str(value), BASE62 + "_")
+    if items and str(items[0][0]) == "NEGATE":
+        chars = "".join(char for char in string.printable[:95] if char not in chars)
+    return chars or "x"
+
+
+PIECES = (
+    "password=", "token: ", "Bearer ", "-----BEGIN RSA PRIVATE KEY-----\n", "-----END", "eyJhbGciOiJIUzI1NiJ9.",
+    "LS0tLS1CRUdJTi", "://u:p@h/", "%", "%4", "\\u00", "&#", "&#x", '" + "', "\\\n", "\n", "\n    ", "\u200b", "\ufe0f",
+    "а", "１", "\xa0", "\x1b[", "\ud800", "\0", "=", "==", '"', "'", "`", "|", "| password |\n|--|\n|", "cpf 1",
+    "SIN 1", "IBAN DE", "4111 1111 ", "é", "İ", "ß",
+)  # fmt: skip
+
+
+def fuzzed(rng: random.Random, pattern: Any) -> str:
+    """A line of one rule's making, cut, damaged, encoded, with others' pieces around it."""
+    text = made(pattern, rng)
+    for _ in range(rng.randrange(4)):
+        at, to = sorted((rng.randrange(len(text) + 1), rng.randrange(len(text) + 1)))
+        match rng.randrange(7):
+            case 0:
+                text = text[:at]
+            case 1:
+                text = text[at:]
+            case 2:
+                text = text[:at] + text[to:]
+            case 3:
+                text = text[:at] + rng.choice(PIECES) + text[at:]
+            case 4:
+                text = text[:at] + "".join(rng.choices(string.printable + "éа１\u200b", k=rng.randrange(9))) + text[at:]
+            case 5:
+                code = rng.choice((b64encode, b32encode))(text.encode(errors="replace")).decode()
+                text = code[: rng.randrange(len(code) + 1)]
+            case 6:
+                text = rng.choice((*SEEN.values(), *UNSEEN.values()))(text[:200].encode(errors="replace").decode())
+    return rng.choice((*PIECES, "", "")) + text + rng.choice((*PIECES, "", ""))
+
+
+def fuzz(lines: int, seed: int) -> int:
+    """Print what raised and how slow the slowest was; 1 when a line raised or was too slow."""
+    from re import _parser  # type: ignore[attr-defined]
+
+    rng = random.Random(seed)
+    rules = [
+        (rule, _parser.parse(rule.regex), re.compile(rule.regex, re.IGNORECASE if rule.ignore_case else 0))
+        for rule in RULES
+    ]
+    raised: Counter[str] = Counter()
+    slow: list[tuple[float, str]] = []
+    found = 0
+    for number in range(lines):
+        rule, parsed, compiled = rules[number % len(rules)]
+        line = fuzzed(rng, parsed)
+        try:
+            began = time.process_time()
+            findings = scan(line, email=True, phone=True)
+            spent = 1000 * (time.process_time() - began)
+            found += bool(findings)
+            raised.update(f.rule for f in findings if f.rule == "unjudged")
+            redact(line, findings)
+            for match in compiled.finditer(line):
+                for proof in filter(None, (rule.check, rule.proof)):
+                    proof(match[rule.group])  # scan would count it as a finding
+        except Exception as error:
+            raised[f"{rule.id}: {type(error).__name__}"] += 1
+        else:
+            if spent > LIMIT * max(1, len(line) / 1024):
+                slow.append((spent, rule.id))
+    worst = max(slow, default=(0.0, ""))
+    print(
+        f"{lines:,} lines of {len(rules)} rules: {found:,} with findings, {raised.total():,} raised, {len(slow):,} slow"
+    )
+    for what, count in raised.most_common():
+        print(f"- raised {count:,} times in {what}")
+    if slow:
+        print(f"- the slowest took {worst[0]:.1f} ms ({worst[1]})")
+    return 1 if raised or len(slow) > lines // 1000 else 0  # a busy machine makes a few lines slow
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Run the measurement; 0 always, because a figure is no verdict."""
+    """Run the measurement; 0 for all but fuzzing, because a figure is no verdict."""
     argv = sys.argv[1:] if argv is None else argv
     if argv in (["fingerprints"], ["outgoing"]):
         return fingerprints() if argv == ["fingerprints"] else outgoing()
+    if argv[:1] == ["disguises"]:
+        return disguises()
+    if argv[:1] == ["fuzz"]:
+        parser = argparse.ArgumentParser(prog="gate.py fuzz")
+        parser.add_argument("--lines", type=int, default=100_000, help="how many")
+        parser.add_argument("--seed", type=int, default=1, help="another seed makes other lines")
+        args = parser.parse_args(argv[1:])
+        return fuzz(args.lines, args.seed)
     if argv[:1] == ["duplicates"]:
         parser = argparse.ArgumentParser(prog="gate.py duplicates")
         parser.add_argument("--sts", nargs="*", default=[], metavar="FILE", help="files of the STS benchmark")

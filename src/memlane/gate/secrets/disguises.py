@@ -150,7 +150,7 @@ _INSIDE_WORD = r"[\w+/=.~-]"
 # A word of prose is no part of a token.
 _PROSE = r"[^\w\s]{0,3}(?:[A-Za-z]?[a-z]{2,}|[A-Za-z])(?![\w+/=~-]|\.\w)"
 _CONTINUES = (
-    rf"\\?[ \t]{{0,2}}\r?\n[ \t>]{{0,40}}(?:(?:#|//|--)[ \t]{{1,4}})?(?!https?:|{_PROSE})([\w+/.~-]\S{{0,500}})"
+    rf"[\\=]?[ \t]{{0,2}}\r?\n[ \t>]{{0,40}}(?:(?:#|//|--)[ \t]{{1,4}})?(?!https?:|{_PROSE})([\w+/.~-]\S{{0,500}})"
 )
 _BLANK_INSIDE = f"[{_BLANKS}](?<={_INSIDE_WORD}.)(?={_INSIDE_WORD})"
 
@@ -170,11 +170,11 @@ def wrapped(text: str, words: list[tuple[int, str]]) -> Reading | None:
     for at, word in words:
         if at < done or "://" in word:
             continue
-        pieces = [(at, at + len(word.rstrip("\\")))]
+        pieces = [(at, at + len(word.rstrip("\\=")))]
         line = text.rfind("\n", max(done, at - 45), at)
         if line >= 0 and not text[line + 1 : at].strip(" \t>#/-"):
             low = max(done, line - 100)
-            before = text[low:line].rstrip(" \t\r\\")
+            before = text[low:line].rstrip(" \t\r\\=")
             start = max(map(before.rfind, " \t\n")) + 1
             if (
                 start < len(before)
@@ -196,14 +196,15 @@ def _next_piece(text: str, end: int) -> tuple[int, int] | None:
     if "\n" not in text[end : end + 5] or not _regex(_INSIDE_WORD).match(text[end - 1]):
         return None
     more = _regex(_CONTINUES).match(text, end)
-    return (more.start(1), more.end(1) - more[1].endswith("\\")) if more else None
+    return (more.start(1), more.end(1) - more[1].endswith(("\\", "="))) if more else None
 
 
 # -- what a word says once it is decoded
 
 _ESCAPE = (
     r"%(?:2[1-9a-f]|[3-7][0-9a-f])|\\(?:u00|u\{|x)[2-7][0-9a-f]\}?|&#(?:3[3-9]|[4-9]\d|1[01]\d|12[0-6]|x0{0,4}[2-7][0-9a-f]);"
-    r"|&(?:quot|apos|amp|lt|gt|equals|colon|lowbar|num|period);"
+    r"|&(?:quot|apos|amp|lt|gt|equals|colon|semi|lowbar|hyphen|dash|period|comma|plus|sol|bsol|num|dollar|percnt|excl|quest"
+    r"|commat|ast|lpar|rpar|lbrack|rbrack);"
 )
 # Where code puts a string together of two.
 _INNER = r"[\w+/=.!@#$%^&*~-]"
@@ -236,7 +237,7 @@ def _unescaped(escape: str) -> str:
     if escape[0] == "&":
         from html import unescape
 
-        return unescape(escape)
+        return "-" if escape.lower() in ("&hyphen;", "&dash;") else unescape(escape)  # U+2010 looks the same
     return chr(int(escape.rstrip("}")[-2:], 16))
 
 

@@ -162,8 +162,10 @@ def base64_pem(value: str) -> bool:
     """Base64 of a PEM block that is a private key."""
     import base64
 
-    whole = len(value[:80]) // 4 * 4  # of one that was cut off, only what can be decoded
-    return b"PRIVATE KEY" in base64.b64decode(value[:whole])
+    head = value[:80].partition("=")[0]
+    return b"PRIVATE KEY" in base64.b64decode(
+        head[: len(head) // 4 * 4]
+    )  # of one that was cut off, what can be decoded
 
 
 def random_after_dot(value: str) -> bool:
