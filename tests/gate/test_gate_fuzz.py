@@ -11,7 +11,9 @@ BENCH = Path(__file__).parents[2] / "bench" / "gate.py"
 
 def test_no_line_of_any_rule_breaks_the_scanner() -> None:
     """A few seconds of what `bench/gate.py fuzz --lines 1000000` does for longer."""
-    done = subprocess.run([sys.executable, BENCH, "fuzz", "--lines", "4000"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, BENCH, "fuzz", "--lines", "4000"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert " 0 raised, " in done.stdout
 
