@@ -223,7 +223,9 @@ _APART = "\n\0\n"  # no rule reads over this
 
 def decoded(text: str, words: list[tuple[int, str]]) -> Reading | None:
     """What escapes, strings put together, and long words in base64, base32 or hex say; None where none do."""
-    edits = [(match.start(), match.end(), "") for match in _regex(_GLUE).finditer(text)]
+    edits = []
+    if "+" in text or "|" in text or "&" in text or "$" in text or '"\n' in text or "'\n" in text or "\\\n" in text:
+        edits = [(match.start(), match.end(), "") for match in _regex(_GLUE).finditer(text)]
     if "%" in text or "\\" in text or "&" in text:
         edits += (
             (match.start(), match.end(), _unescaped(match[0]))

@@ -104,6 +104,8 @@ def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, in
     """Yield (rule, description, start, end) of each key that stands right after a vendor's or a credential's name."""
     for at, word in words:
         for run in pattern(_RUN).finditer(word):
+            if "://" in run[0]:
+                continue  # an address; what follows its `?` is a run of its own
             start, value = at + run.start(), run[0].rstrip(".:-/|~")
             glued = pattern(_GLUED).match(value)
             if glued and len(value) - glued.end() >= 14:
