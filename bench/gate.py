@@ -419,6 +419,11 @@ SEEN: dict[str, Callable[[str], str]] = {
     "put together": parts('{}" + "{}', 9),
     "named entities": lambda text: text.replace("_", "&lowbar;").replace("-", "&hyphen;").replace(".", "&period;"),
     "quoted-printable": lambda text: "=\n".join(re.findall(".{1,17}", text)),
+    "combining ring": between("\u030a", 1),
+    "Greek letters": swapped("AEHIKMNOPTXZov", "ΑΕΗΙΚΜΝΟΡΤΧΖον"),
+    "percent, every other": lambda text: "".join(f"%{ord(c):02x}" if i % 2 else c for i, c in enumerate(text)),
+    "PHP, three parts": parts("{}' . '{}' . '{}", 4, 16),
+    "Python, two strings": parts("{}'\n        '{}", 11),
 }
 # and not with these.
 UNSEEN: dict[str, Callable[[str], str]] = {
@@ -427,9 +432,7 @@ UNSEEN: dict[str, Callable[[str], str]] = {
     "invisible times": between("\u2062", 4),
     "right-to-left marks": between("\u200f", 8),
     "cursor movements": between("\x1b[1C\x1b[1D", 11),
-    "combining ring": between("\u030a", 1),
     "thin spaces": between("\u2009", 13),
-    "Greek letters": swapped("AEHIKMNOPTXZov", "ΑΕΗΙΚΜΝΟΡΤΧΖον"),
     "Cherokee letters": swapped("ABCDEGHJKLMPRSTVWZ", "ᎪᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᏃ"),
     "small capitals": swapped("abcdegjkmnoprstuvwz", "ᴀʙᴄᴅᴇɢᴊᴋᴍɴᴏᴘʀꜱᴛᴜᴠᴡᴢ"),
     "monospace letters": lambda text: "".join(
@@ -444,11 +447,8 @@ UNSEEN: dict[str, Callable[[str], str]] = {
     "base64 of base64": lambda text: b64encode(b64encode(text.encode())).decode(),
     "hex with colons": lambda text: text.encode().hex(":"),
     "octal escapes": each("\\{:03o}"),
-    "percent, every other": lambda text: "".join(f"%{ord(c):02x}" if i % 2 else c for i, c in enumerate(text)),
     "four lines, indented": lambda text: "\n      ".join(re.findall(".{1,24}", text)),
     "lines of a comment": parts("{}\n// {}", 14),
-    "PHP, three parts": parts("{}' . '{}' . '{}", 4, 16),
-    "Python, two strings": parts("{}'\n        '{}", 11),
     "joined list": parts('{}", "{}', 10),
     "reversed": lambda text: text[::-1],
     "a blank inside": parts("{} {}", 14),

@@ -224,7 +224,7 @@ _APART = "\n\0\n"  # no rule reads over this
 def decoded(text: str, words: list[tuple[int, str]]) -> Reading | None:
     """What escapes, strings put together, and long words in base64, base32 or hex say; None where none do."""
     edits = []
-    if "+" in text or "|" in text or "&" in text or "$" in text or '"\n' in text or "'\n" in text or "\\\n" in text:
+    if any(sign in text for sign in ("+", "|", "&", "$", " . ", '"\n', "'\n", "\\\n")):  # else nothing is put together
         edits = [(match.start(), match.end(), "") for match in _regex(_GLUE).finditer(text)]
     if "%" in text or "\\" in text or "&" in text:
         edits += (
