@@ -129,7 +129,7 @@ FOUND = {
     "prefixed-key": "acme" + "_live_" + key(32),
     "password": "db_password = '" + "tr0ub4dor&3" + "'",
     "ssn": "ssn 536-" + "22-8726",
-    "card": "paid with 4242 4242 " + "4242 4242",
+    "card": "paid with 4539 1488 " + "0343 6467",
     "iban": "send it to DE89 3704 0044 " + "0532 0130 00",
 }
 

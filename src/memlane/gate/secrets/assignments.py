@@ -1,7 +1,8 @@
-"""`name = value` in any syntax: env, YAML, JSON, TOML, code, flags, prose ("the password is …").
+"""`name = value` in any syntax: env, YAML, JSON, XML, TOML, code, flags, prose ("the password is …").
 
-The name must be one of a credential and the value must look like one. Names are found with plain string search, and
-only then does a pattern anchored there read the rest: prose without such names costs next to nothing.
+The name must be one of a credential (`names`) and the value, read whole (`values`), must look like one (`decoys`).
+Names are found with plain string search, and only then does a pattern anchored there look for the sign that joins them:
+prose without such names costs next to nothing.
 """
 
 from __future__ import annotations
@@ -9,75 +10,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memlane.gate.secrets import decoys
-from memlane.gate.secrets.decoys import entropy, is_digest, is_elided, is_marked, is_random, is_stand_in, wordiness
+from memlane.gate.secrets import decoys, names, values
+from memlane.gate.secrets.decoys import is_digest, is_random, is_stand_in, kinds, wordiness
 from memlane.gate.secrets.rule import pattern
+from memlane.gate.secrets.values import BLANK, Value
 
-# "Password" in other languages; the rest of the word may follow.
-_FOREIGN = (
-    "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "kennwort",
-    "lösenord", "adgangskode", "heslo", "şifre", "parola", "salasana", "jelszó", "κωδικ", "clave", "mật khẩu", "סיסמ",
-    "كلمة المرور", "รหัสผ่าน",
-)  # fmt: skip
-_WORDS = ("pass", "pw", "secret", "token", "key", "auth", "cred", "psk", *_FOREIGN)
+Found = tuple[str, str, int, int]
 
-# What may follow the word, up to and with the value. All repeats are bounded: linear time.
-_VALUE = (
-    r"[ \t*]{0,6}(?:(?P<sigil>[a-z]{1,2}|@)?(?P<quote>\\\\?[\"']|\"\"\"|'''|[\"']|`{1,3})(?![\"'])"
-    r"(?P<quoted>(?:(?!(?P=quote))[^\n]){1,600}+)(?P=quote)"
-    r"|(?P<bare>(?:[^\s\"'`,;<>()\[\]{}|&=]|&(?!\w{1,30}=)|=(?=[\s=\"'`]|\Z)){4,600}+)(?P<after>[^\n]{0,20}))"
-)
 _VERB = r"is|was|to|ist|war|es|est|lautet"
+# From a credential's word to its value: the rest of the name, perhaps words, and the sign. All repeats are bounded.
+_REST = r"(?:[^\W是为為は]|[.-]){0,40}+"
 _SIGNED = (
-    rf"(?P<name>(?:[^\W是为為は]|[.-]){{0,40}}+)(?P<more>(?:[ \t]{{1,2}}(?!(?:{_VERB})\b)[\w.-]{{1,20}}+){{0,4}}?)"
-    r"(?P<close>(?:\[\d{0,4}\])?[\"'`\])*}]{0,4}+|\\\\?[\"'])[ \t]{0,20}(?P<sep>"
+    rf"(?P<more>(?:[ \t]{{1,2}}(?!(?:{_VERB})\b)\w[\w.-]{{0,19}}+){{0,4}}?)"
+    rf"(?:\[\d{{0,4}}\]|\\{{1,7}}[\"']|&quot;|&#3[49];|[\"'`\])*}}]{{0,4}}+){BLANK}{{0,80}}+(?P<sep>"
     # A name and its value as two fields, and the default of a variable.
     r"[,;]?\s{0,20}[\"'`]?\b(?:value|default)\b[\"'`]?[ \t]{0,4}[:=]|</key>\s{0,20}<string>"
-    r"|\{[^{}]{0,300}?\bdefault[ \t]{0,10}="
-    # A declaration with a type.
+    r"|\{[^{}]{0,300}?\bdefault[ \t]{0,10}=|;s:\d{1,4}:(?=\\?\")"
+    # The attributes of an element, and a declaration with a type.
+    r"|(?:[\w:.-]{1,40}=\\?[\"'][^\"'<>\n]{0,100}[\"']\s?){1,5}>"
     r"|:[ \t]{0,2}[&*]?(?:'\w{1,10} )?[\w.<>?]{1,30}[ \t]{0,3}=(?=[ \t]{0,3}[\"'`])"
-    rf"|:[-=]|:{{1,3}}=?|：|=>|[!=]?={{1,3}}|->|→|\?=|\|\|=?|,|>|\(|是|为|為|は"
+    r"|:[-=]|:{1,3}=?|：|=>|[!=]?={1,3}|->|→|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
     rf"|\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b(?:{_VERB})\b:?)"
-) + _VALUE
-_BLANK = r"(?P<name>[\w.-]{0,40}+)(?P<more>)(?P<close>[\"'`\])*}]{0,2})(?P<sep>)[ \t]{1,4}" + _VALUE
-# Names, without the signs between their words, that hold such a word and name no credential.
-_OTHER_NAMES = tuple(
-    """
-    publickey publictoken pubkey primarykey foreignkey partitionkey sortkey cache idempot hotkey keyboard
-    keycode keyword keyname keynote keyfile keyframe keyid keypath keysize keylen keytype keyring keymap
-    keyalias keyusage keypair keyvault keyspace keyup keydown keypress keybind keystroke keychain keyhash
-    keystore keychars keystr keying monkey turkey hockey donkey jockey whiskey turnkey objectkey s3key filekey
-    sitekey mapkey tokeniz tokenis tokentype tokencount tokenlimit tokenur tokenendpoint tokenexp tokenname
-    tokenlen tokenbudget tokenusage tokenper tokenttl tokenfile tokenpath tokenaddress tokencontract tokenmint
-    tokensymbol maxtoken ntokens nexttoken pagetoken synctoken webtoken cancellation cancelation continuation
-    csrf xsrf author authent authtype authmode authur authmethod authprovider authserver authendpoint
-    authdomain authplugin authdb authsource authscheme authuser authname oauthur oauthscope compass bypass
-    passag passeng passiv passion passport surpass passed passes passing passthr passwordless passwordfile
-    passwordpath passwordpolicy passwordhash passwordfield passwordreset passwordinput passwordlength
-    passwordmanager passwordprotect passwordprompt passwordtype passwordage passwordchange passwordenc
-    passwordcommand passwordcmd passwordlabel passwordhint passwordrule passwordmin passwordmax passwordur
-    passwdfile encryptedpassword secretar secretname secretpath secretfile secretref secretid secretsid
-    secretarn secretversion secrettype secretmanager secretsmanager secretstore secretur secretmount
-    secretengine secretlength credit credo credib credul credenz accredit sacred incred discred credfile
-    credpath credtype credhelper credprovider credstore credentialfile credentialpath credentialtype
-    credentialhelper credentialprovider credentialsfile credentialspath credentialid credentialsid fingerprint
-    sha1 sha256 sha512 hash digest checksum integrity commit uuid guid translation i18n audience issuer alphabet charset
-    accessib accessor accessid accesslevel accessmode accesstype accesspoint accesscontrol accesslog
-    """.split()
 )
-_PASSWORDISH = (
-    r"pass(?:w(?:or)?d|wort|phrase|code|wrd|e)?s?(?:$|[^a-z])|passw|pwd|psk|(?:^|[^a-z-])pw(?:$|\s)"
-    r"|masterauth|passord|" + "|".join(_FOREIGN)
-)
-# Names that say by themselves that the value is a secret; a bare "key" or "auth" does not.
-_STRONG_NAME = (
-    r"secret|token|passw|passphrase|pwd|(?:api|access|auth|private|client|account|app|application|consumer"
-    r"|licen[cs]e|encrypt(?:ion)?|signing"
-    r"|master|subscription|service|session|webhook|shared|server|admin|root|deploy|rest|write|read|admin"
-    r"|security|project|integration|user|sdk"
-    r"|storage|secret|encryption|aes|hmac|jwt|bot|test|live|prod(?:uction)?|personal|vapid|ingest|ingestion"
-    r"|management|tenant|org|partner)"
-    r"[_. -]?key|apikey|credential"
+# Only blanks: before a quote, or before what is no word of prose.
+_BLANK = rf"(?P<more>)[\"'`\])*}}]{{0,2}}(?P<sep>)(?={BLANK}{{1,4}}(?:[\"'`]|(?=\S{{0,40}}\d)\S{{5}}|\S{{10}}))"
+# "use … as the password", "… is the new root password": the value stands before the name.
+_BEFORE = (
+    r"(?:\A|[\s(\"'`])(?P<value>[^\s\"'`(][^\s]{6,80}?)[\"'`,)]{0,2} "
+    r"(?:is|was|as|for|becomes|ist|als|es|como|est|comme) (?:(?:the|our|my|your|its|their|a|an|this|that"
+    r"|new|current|old|default|temporary|initial|das|der|die|mein|unser|la|el|su|mi|le|mon|notre|sa) ){1,3}(?:[\w-]{1,20} ?){0,2}\Z"
 )
 # A password without digits that holds one of these is an example's.
 _WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
@@ -86,61 +47,19 @@ _ALGORITHM = r"sha|md[45]|hmac|pbkdf|crypt|argon|aes|auth|utf|base\d|x509|ldap|v
 # Numbers, paths, dotted names, constants and file names.
 _OTHER_VALUES = (
     r"[\d.,:/-]+|[A-Za-z]+[-/.][A-Za-z./_-]+|(?-i:[A-Z][A-Z_]*)\d{0,2}(?::(?-i:[A-Z_]+)\d{0,2})?"
-    r"|.*\.(?:txt|md|json|ya?ml|py|js|html?|key|pem|crt)"
+    r"|.*\.(?:txt|md|json|ya?ml|py|js|html?|key|pem|crt)|\d+\.[a-z]+|[\w.@-]*(?:/[\w.@-]+)+|[\w.-]+\.[a-z]{2,4}(?::\d+)?"
 )
+_PHRASE = r"(?-i:[a-z]{3,12}(?P<join>[-_. ])[a-z]{2,12}(?:(?P=join)[a-z]{2,12}){2,7})(?:[-_. ]?\d{1,4}!?)?"
 _LOGIN = (
     r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t]"
     r"(?=[\"']))[ \t]{0,10}[^\s=]{2}"
 )
-_JOINED = dict.fromkeys(map(ord, "_-. \t"))
+_SECRET = "assigned-secret", "secret in an assignment"
+_PASSWORD = "password", "password"
 
 
 def _has(what: str, value: str) -> bool:
     return bool(re.search(what, value))
-
-
-def is_other_name(name: str) -> bool:
-    """True for a name with "key" or "token" in it that names no credential: `primary_key`, `keyboard`, `max_tokens`."""
-    plain = name.lower().translate(_JOINED).replace("hashicorp", "")
-    return any(stem in plain for stem in _OTHER_NAMES)
-
-
-def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield (rule, description, start, end) of each value that is assigned to a credential's name."""
-    starts = sorted({at for word in _WORDS for at in places(lowered, word, len(word))})
-    done = 0
-    for start in starts:
-        if start < done:
-            continue
-        for form in (_SIGNED, _BLANK):
-            match = pattern(form).match(text, start)
-            found = match and (form is _SIGNED or _may_stand_alone(match)) and _read(text, start, match)
-            if found:
-                done = found[3]
-                yield found
-                break
-
-
-def _may_stand_alone(match: re.Match[str]) -> bool:
-    """Whether a value with only blanks before it can be a secret at all; quickly rules out words of prose."""
-    value = match["bare"]
-    return value is None or len(value) >= 16 or pattern(r"\d").search(value) is not None
-
-
-def _read(text: str, start: int, match: re.Match[str]) -> tuple[str, str, int, int] | None:
-    before = pattern(r"[\w.-]{0,30}+(?: [\w.-]{1,20}+)?").match(text[max(0, start - 52) : start][::-1])
-    name = (before[0][::-1] if before else "") + match["name"] + match["more"]
-    group = "quoted" if match["quoted"] is not None else "bare"
-    value = match[group] if group == "quoted" else match[group].rstrip(".,:;?*_~\\")
-    begin = match.start(group)
-    end = begin + len(value)
-    rule = _judge(name.lower(), match, value)
-    if not rule or is_other_name(name) or is_elided(text, end):
-        return None
-    if group == "bare" and text[end : end + 1] == "=":  # the rest of a password with a sign in it
-        rest = pattern(r"=[^\s\"'`,;<>|&]{0,200}+").match(text, end)
-        end = rest.end() if rest else end
-    return *rule, begin, end
 
 
 def places(lowered: str, word: str, step: int) -> Iterator[int]:
@@ -151,104 +70,211 @@ def places(lowered: str, word: str, step: int) -> Iterator[int]:
         at = lowered.find(word, at + step)
 
 
-def _judge(name: str, match: re.Match[str], value: str) -> tuple[str, str] | None:
-    quoted = match["quoted"] is not None
-    password = bool(pattern(_PASSWORDISH).search(name))
-    if not password and len(value) < 20 and not re.search(r"\d", value) and not _is_noise(value):
+def find(text: str, lowered: str) -> Iterator[Found]:
+    """Yield (rule, description, start, end) of each value that is assigned to a credential's name."""
+    words = names.ASCII_WORDS if lowered.isascii() else names.WORDS
+    starts = sorted({at for word in words for at in places(lowered, word, len(word))})
+    done, left = 0, 2 * len(text) + 20_000  # how much may be read twice: a word without end is full of names
+    for start in starts:
+        if start < done:
+            continue
+        rest = pattern(_REST).match(text, start)
+        at = done = rest.end() if rest else start + 1
+        name = _name(text, start) + text[start:at]
+        if not names.kind_of(name):
+            continue
+        found = None
+        for form in (_SIGNED, _BLANK):
+            found, upto = _after(text, name, at, form)
+            left -= max(0, upto - at)
+            done = max(done, upto) if found or left < 0 else done
+            if found:
+                break
+        found = found or _before(text, name, at)
+        if found:
+            yield found
+
+
+def _name(text: str, start: int) -> str:
+    """What stands before a credential's word in its name, with one word before that."""
+    before = pattern(r"[\w.-]{0,30}+(?: [\w.-]{1,20}+)?").match(text[max(0, start - 52) : start][::-1])
+    return before[0][::-1] if before else ""
+
+
+def _after(text: str, name: str, at: int, form: str) -> tuple[Found | None, int]:
+    """The value after a name, if it is a secret, and up to where the text was read for it."""
+    match = pattern(form).match(text, at)
+    if not match:
+        return None, 0
+    name += match["more"]
+    kind = names.kind_of(name)
+    value = values.read(text, match.end()) if kind else None
+    if not value:
+        return None, match.end()
+    if len(value.text) < 4 or (
+        len(value.text) < (8 if kind == names.PASSWORD else 32) and decoys.is_elided(text, value.end)
+    ):
+        return None, value.end  # too short, or only its beginning is shown
+    sign = _sign(text, match, value)
+    rule = _judge_password(name, sign, value, match) if kind == names.PASSWORD else _judge(kind, sign, value)
+    return (*rule, value.start, value.end) if rule else None, value.end
+
+
+def _before(text: str, name: str, end: int) -> Found | None:
+    """A value before its name, with "is" or "as" between them."""
+    line = text[max(0, end - len(name) - 100) : end - len(name)].rpartition("\n")[2]
+    match = pattern(_BEFORE).search(line + name[: name.rfind(" ") + 1]) if " " in line else None
+    if not match or names.kind_of(name) == names.KEY:
         return None
-    sep = _sign(match)
-    if quoted and "secret" in name and re.fullmatch(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}", value):
-        # Django draws from these signs, `%(` and `$(` among them.
-        return ("assigned-secret", "secret in an assignment") if entropy(value) > 4 else None
-    if is_marked(value) if quoted else decoys.is_placeholder(value):
+    value = match["value"].rstrip(".,:;\"'`)")
+    start = end - len(name) - len(line) + match.start("value")
+    sure = decoys.is_generated(value) or (is_random(value) and not is_digest(value))
+    sure = sure or (all(kinds(value)[2:]) and _has(r"[A-Za-z]", value) and _has(r"[!@#$%^&*]", value))
+    if not sure or decoys.is_marked_whole(value) or decoys.is_code(value) or pattern(_ALGORITHM).search(value):
         return None
-    if not quoted and (match["after"][:1] in ("(", "[") or value[0] in "{<\\/"):
+    return *_PASSWORD, start, start + len(value)
+
+
+def _sign(text: str, match: re.Match[str], value: Value) -> str:
+    """The sign between name and value: `=` for all that assigns, `is` for verbs, or the sign itself."""
+    sep = match["sep"].strip().lower()
+    sep = sep.rstrip(":") or sep
+    if pattern(rf"(?:{_VERB}|是|为|為|は)(?: .*)?").fullmatch(sep):
+        return "is"
+    if sep.endswith(">") and text.find("</", value.end, value.end + 5) >= 0:
+        return "="
+    if sep in "-–—":
+        return ""
+    return sep if sep in (",", "(", "->", ":", "=>", ">") else "="
+
+
+def _judge(kind: str, sign: str, value: Value) -> tuple[str, str] | None:
+    """Whether a value after the name of a secret or a key is one."""
+    text = value.text
+    if _is_none(value) or not text.isascii():
         return None
-    if not quoted and value[0] in "$@&?^%-" and not (_has(r"\d", value) and _has(r"[!@#$%^&*]", value[1:])):
-        return None  # a variable or an option; a generated password may begin so too
-    if password:
-        return ("password", "password") if _is_password(value, sep, quoted, match) else None
-    if is_stand_in(value) or re.search(r"\s", value):
-        return None
-    strong = bool(pattern(_STRONG_NAME).search(name))
-    if sep in ("", ",", ">", "(", "is", "->") and not (strong and is_random(value, 16)):
-        return None
-    secret = "assigned-secret", "secret in an assignment"
-    if strong and sep and re.fullmatch(r"\d{20,}", value) and len(set(value)) > 4:
-        return secret
-    if is_digest(value):
-        return secret if strong and is_random(value) else None
-    if not strong and not re.fullmatch(r"[\w+/=!@#$%^&*()]+", value):
+    secret = kind == names.SECRET
+    if re.search(r"\s", text):  # a phrase, unless a generator put the blanks there
+        salt = secret and value.quote and all(kinds(text)) and decoys.is_generated(text.replace(" ", "_"), 32)
+        return _SECRET if salt else None
+    if secret and value.quote and re.fullmatch(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}", text):
+        return _SECRET if decoys.entropy(text) > 4 else None  # Django draws from these signs
+    bare = re.sub(
+        r"\A[A-Za-z][A-Za-z0-9]{0,11}[-_](?=[0-9a-fA-F]{32,64}\Z)", "", text
+    )  # `sk_` and thirty-two hex digits
+    if sign in ("", ",", ">", "(", "is", "->"):
+        sure = is_random(bare) or (decoys.is_generated(text, 12) and (sign == "is" or value.quote))
+        return _SECRET if secret and sure else None
+    if secret and re.fullmatch(r"\d{20,}", text) and len(set(text)) > 4:
+        return _SECRET
+    if bare != text or is_digest(text):
+        return _SECRET if secret and is_random(bare) else None
+    if not secret and not re.fullmatch(r"[\w+/=!@#$%^&*()]+", text):
         return None  # a bare "key" has names and paths for values more often than secrets
-    if is_random(value, 16) or (strong and 8 <= len(value) < 40 and (_is_short_key(value) or _is_noise(value))):
-        return secret
-    signs = strong and quoted and len(value) >= 20 and _has(r"\d", value) and _has(r"[!@#$%^&*=+]", value)
-    if signs and re.fullmatch(r"[\w!@#$%^&*()=+.,;:?~/-]+", value) and entropy(value) > 3.5:
-        return secret  # a framework's SECRET_KEY, full of signs
+    if is_random(text) or (secret and 8 <= len(text) < 40 and (_is_short_key(text) or decoys.is_noise(text))):
+        return _SECRET
+    if secret and (decoys.is_generated(text, 8) or (value.quote and _is_signed_key(text))):
+        return _SECRET
     return None
 
 
-def _sign(match: re.Match[str]) -> str:
-    """The sign between name and value: `=` for all that assigns, `is` for verbs, or the sign itself."""
-    sep = match["sep"].strip().lower().rstrip(":") or match["sep"].strip()
-    if pattern(rf"(?:{_VERB}|是|为|為|は)(?: .*)?").fullmatch(sep):
-        return "is"
-    closed = sep == ">" and match["after"] is not None and match["after"].startswith("</")
-    return sep if sep in ("", ",", "(", "->", ":", "=>") or (sep == ">" and not closed) else "="
-
-
-def _is_password(value: str, sep: str, quoted: bool, match: re.Match[str]) -> bool:
-    if len(value) < 4 or pattern(_OTHER_VALUES).fullmatch(value):
-        return False
-    kinds = decoys.kinds(value)
-    strong = kinds[2] and sum(kinds) >= 2
-    login = pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
-    if login and sep in ("=", ":", "=>", "") and (quoted or sep):
-        # Next to a user's name even a weak word is the password.
-        weak = (_has(r"^[A-Za-z_-]+$", value) and pattern(_WEAK).search(value)) or len(value.split()) > 2
-        prose = not quoted and not strong and match["after"].strip()[:1].isalpha()
-        return not is_stand_in(value) and not weak and not prose
-    if is_stand_in(value) or re.search(r"\s", value) or len(value) < 5:
-        return False
-    if sep == "":
-        return strong and _stands_for_password(value, sum(kinds), quoted, match)
-    if sep in (",", ">", "(", "->"):
-        return quoted and strong and len(value) >= 8
-    if match["more"] or sep == "is":
-        # Words between them: only a value with a digit, and "pass" may be the verb.
-        return strong and match["name"] != "pass" and not re.match(r"[\w.-]+ ", value)
-    if strong or _is_noise(value):
+def _is_none(value: Value) -> bool:
+    """What no name makes a credential: a stand-in, a variable, an expression, a published key."""
+    text = value.text
+    if decoys.is_marked_whole(text) or is_stand_in(text) or decoys.is_published(text):
         return True
-    if kinds[3] and not re.fullmatch(r"[\w.-]+", value):
-        return len(value) >= 6 and not re.search(r"[:=]", value)
-    if quoted or (sep == "=" and match[0][:1].isupper()):
-        return len(value) >= 6 and not pattern(_WEAK).search(value)
+    if value.sigil.lower() in ("f", "rf", "fr", "$") and "{" in text:
+        return True
+    return value.quote in ("", "`") and (text[0] == "\\" or decoys.is_code(text))
+
+
+def _judge_password(name: str, sign: str, value: Value, match: re.Match[str]) -> tuple[str, str] | None:
+    return _PASSWORD if _is_password(name, sign, value, match) else None
+
+
+def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bool:
+    text, quoted = value.text.strip("\"'"), bool(value.quote)
+    if _is_verb(name, sign, quoted, match["sep"] in ("→", "->")) or (sign == "" and re.match(r"[\w-]+=", text)):
+        return False
+    if _is_none(value) or text.lower() in names.words_of(name):
+        return False
+    if decoys.is_generated(text) and (sign in ("=", ":", "=>", "is") or quoted or _stands_alone(value, match)):
+        return True
+    if pattern(_OTHER_VALUES).fullmatch(text) and not pattern(_PHRASE).fullmatch(text):
+        return False
+    mix = kinds(text)
+    strong = mix[2] and sum(mix) >= 2 and text.isascii()
+    after = match.string[value.end : value.end + 20].partition("\n")[0]
+    login = pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
+    if login and sign in ("=", ":", "=>", "") and (quoted or sign):
+        # Next to a user's name even a weak word is the password.
+        weak = (_has(r"^[A-Za-z_-]+$", text) and pattern(_WEAK).search(text)) or (" " in text and not strong)
+        prose = not quoted and not strong and after.strip()[:1].isalpha()
+        return not weak and not prose and text.isascii()
+    if re.search(r"\s", text):
+        return quoted and "phrase" in name.lower() and bool(pattern(_PHRASE).fullmatch(text))
+    if len(text) < 5:
+        return False
+    if sign == "":
+        return strong and _stands_for_password(value, match, after)
+    if sign in (",", ">", "(", "->"):
+        return quoted and strong and len(text) >= 8
+    if match["more"] or sign == "is":
+        # Words between them: only a value with a digit, and "pass" may be the verb.
+        return strong and not pattern(_ALGORITHM).match(text)
+    if strong or decoys.is_noise(text):
+        return True
+    if pattern(_PHRASE).fullmatch(text):
+        return (quoted or not after.strip()) and not pattern(_WEAK).search(text)
+    if mix[3] and not re.fullmatch(r"[\w.-]+", text):
+        return len(text) >= 6 and not re.search(r"[:=]", text) and text.isascii()
+    if quoted or (sign == "=" and name.rpartition(" ")[2][:1].isupper() and not re.search(r"[a-z][A-Z]", text)):
+        return len(text) >= 6 and text.isascii() and not pattern(_WEAK).search(text) and not names.is_caption(name)
     return False
 
 
-def _stands_for_password(value: str, kinds: int, quoted: bool, match: re.Match[str]) -> bool:
+def _is_verb(name: str, sign: str, quoted: bool, arrow: bool) -> bool:
+    """Whether the name is another word in prose: how a test went ("Verification pass: 500 ms"), a key ("la clave")."""
+    word = name.rpartition(" ")[2].lower()
+    if word in ("clave", "parola"):
+        return sign not in ("=", ":", "=>", "is")
+    if word == "pass" and arrow:
+        return True
+    return word == "pass" and not (sign in ("=", ":", "=>") and (" " not in name or (sign == "=" and quoted)))
+
+
+def _stands_alone(value: Value, match: re.Match[str]) -> bool:
+    """Whether a generated value is that of an option, or long enough for prose without a sign."""
+    line = match.string[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
+    if re.search(r"(?:^|\s)--?[\w-]*$", line) or match["sep"]:
+        return True
+    return len(value.text) >= 10 and not pattern(_ALGORITHM).search(value.text)
+
+
+def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool:
     """For a value with only blanks before it: an option, a line of its own, or a value that is no word of prose."""
     text, start = match.string, match.start()
     line = text[max(0, start - 60) : start].rpartition("\n")[2].lower()
     if re.search(r"(?:^|\s)--?[\w-]*$", line):
         return True
-    if re.search(_ALGORITHM, value, re.IGNORECASE):
+    if re.search(_ALGORITHM, value.text, re.IGNORECASE):
         return False
     declared = re.fullmatch(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+)?[\w.-]*", line)
-    if declared and len(value) >= 6 and (quoted or not match["after"].strip()):
+    if declared and len(value.text) >= 6 and (value.quote or not after.strip()):
         return True
-    return len(value) >= 7 and (quoted or kinds >= 3) and wordiness(value) < 0.9
+    return len(value.text) >= 7 and (bool(value.quote) or sum(kinds(value.text)) >= 3) and wordiness(value.text) < 0.9
 
 
-def _is_noise(value: str) -> bool:
-    """Letters without a word in them, in both cases: a generated value that happens to have no digit."""
-    if len(value) < 10 or not value.isalpha():
-        return False
-    return len(re.findall(r"[a-z][A-Z]|[A-Z][a-z]", value)) >= 4 and wordiness(value) < 0.65
+def _is_signed_key(value: str) -> bool:
+    """A framework's SECRET_KEY, full of signs."""
+    signs = len(value) >= 20 and _has(r"\d", value) and _has(r"[!@#$%^&*=+]", value)
+    return signs and bool(re.fullmatch(r"[\w!@#$%^&*()=+.,;:?~/-]+", value)) and decoys.entropy(value) > 3.5
 
 
 def _is_short_key(value: str) -> bool:
     if not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or re.search(r"[^\w+/=.~!@#$%^&*-]", value):
+        return False
+    if re.search(r"abc123|12345|abcdef", value, re.IGNORECASE):
         return False
     if re.fullmatch(
         r"v?\d+(?:\.\w+)+|\d+[a-z]{1,3}|[a-z]+[-_.]?\d{1,2}|\d{4}-\d\d.*|[a-z]+"
@@ -257,4 +283,4 @@ def _is_short_key(value: str) -> bool:
         re.IGNORECASE,
     ):
         return False
-    return wordiness(value) < 0.8 and entropy(value) >= 2.5
+    return wordiness(value) < 0.8 and decoys.entropy(value) >= 2.5

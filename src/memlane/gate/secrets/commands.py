@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
-from memlane.gate.secrets import proofs
-from memlane.gate.secrets.rule import Rule, form
+from dataclasses import replace
 
-_VALUE = r"[\"']?([^\s\"'$<{}%-][^\s\"'$<{}]{3,100}+)"
+from memlane.gate.secrets.decoys import is_password
+from memlane.gate.secrets.rule import Rule, form, read_whole
+
+_VALUE = r"()(?=\S{4})"
 # Tools (separated by spaces), the keyword of the option, and its pattern up to the value. The keyword is the option
 # and not the tool, because prose names tools more often than options.
 _OPTIONS = (
@@ -28,8 +30,8 @@ _OPTIONS = (
 
 
 def _line(keywords: str, regex: str, ignore_case: bool = True) -> Rule:
-    return form("cli-password", "password on a command line", keywords, regex, group=1, wide=True,
-                check=proofs.cli_password, ignore_case=ignore_case)  # fmt: skip
+    return form("cli-password", "password on a command line", keywords, regex, group=1, check=is_password,
+                ignore_case=ignore_case)  # fmt: skip
 
 
 def _option(tools: str, keywords: str, option: str) -> Rule:
@@ -37,7 +39,7 @@ def _option(tools: str, keywords: str, option: str) -> Rule:
     return _line(keywords, rf"(?:{names})\s[^\n|;]{{0,160}}?(?<=\s){option}{_VALUE}", ignore_case=False)
 
 
-COMMANDS: tuple[Rule, ...] = (
+COMMANDS: tuple[Rule, ...] = read_whole(
     *(_option(*row) for row in _OPTIONS),
     _line("-passw", rf"(?<=\s)-passw(?:ord)?[ :=]{_VALUE}"),
     _line(
@@ -45,16 +47,16 @@ COMMANDS: tuple[Rule, ...] = (
         r"(?:docker|podman|nerdctl|helm|az|oc|skopeo|buildah|crane|cf|gh|npm|vault|argocd)\s[^\n|;]{0,80}?login\s"
         rf"[^\n|;]{{0,150}}?(?<=\s)(?:-p|--password|--token)[ =]{{1,2}}{_VALUE}",
     ),
-    _line("login+_", r"vault login (?:token=)?([A-Za-z0-9][\w.-]{19,200}+)"),
+    _line("login+_", r"vault login (?:token=)?()(?=[A-Za-z0-9][\w.-]{19})"),
     _line("htpasswd", rf"htpasswd\s-[a-zA-Z]{{0,6}}b[a-zA-Z]{{0,6}}\s[^\n|;]{{1,160}}?\s[\w.@-]{{1,60}}\s{_VALUE}"),
     _line("smbclient", rf"(?<=\s)-U[ =]?[\"']?[\w.\\/@-]{{1,60}}%{_VALUE}"),
-    _line("chpasswd", rf"[\w.-]{{1,40}}:{_VALUE}[\"']?\s{{0,3}}\|\s{{0,3}}(?:sudo\s{{1,3}})?chpasswd"),
-    _line("sudo+_-s", rf"echo\s{{1,3}}(?:-n\s)?{_VALUE}[\"']?\s{{0,3}}\|\s{{0,3}}sudo\s-S"),
-    _line("sqlplus", r"sqlplus\s[^\n|;]{0,40}?[\w$#]{1,40}/([^\s\"'$<{}@/]{4,60})(?=@)"),
+    _line("chpasswd", rf"[\w.-]{{1,40}}:{_VALUE}(?=[^\n|]{{4,120}}\|\s{{0,3}}(?:sudo\s{{1,3}})?chpasswd)"),
+    _line("sudo+_-s", rf"echo\s{{1,3}}(?:-n\s)?{_VALUE}(?=[^\n|]{{4,120}}\|\s{{0,3}}sudo\s-S)"),
+    replace(_line("sqlplus", r"sqlplus\s[^\n|;]{0,40}?[\w$#]{1,40}/()(?=\S{4,80}@)"), upto="@"),
     _line("rabbitmqctl", rf"rabbitmqctl\s(?:add_user|change_password)\s[\w.-]{{1,40}}\s{_VALUE}"),
     _line(
         "net+_use net.exe",
-        r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?([^\s/\"'<]{6,60})"
-        r"(?=\s{1,3}/(?:add|user|delete|persistent|y))",
+        r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?()"
+        r"(?=[^\s/\"'<]{6,60}\s{1,3}/(?:add|user|delete|persistent|y))",
     ),
 )  # fmt: skip

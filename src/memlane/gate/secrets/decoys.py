@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from memlane.gate.secrets.rule import U, pattern
@@ -39,7 +39,7 @@ _REFERENCE = (
     r"|(?:process\.|import\.meta\.|os\.|System\.|std::|Deno\.|ENV\b|env\b|config\b|conf\b|secrets?\b|self\b|this\b"
     r"|settings?\b|params?\b|options?\b|args?\b|vault\b|var\b|data\b|local\b|module\b|ref\b|op://|arn:|file:|sops"
     r"|enc\[|crypt\()[.\[(:/'\"].*"
-    r"|[A-Za-z_][\w.:>-]*+\(.*|[A-Za-z_]\w*+\[.*|(?:\.{0,2}/|~/|[A-Za-z]:\\).*|https?://.*"
+    r"|[A-Za-z_][\w.:>-]*+\(.*|[A-Za-z_]\w*+\[.*|(?:\.{0,2}/|~/|[A-Za-z]:\\).*|[\[(<]?https?://.*"
 )
 # Stand-in passwords and the words that follow "password:" in forms, schemas and prose.
 _STAND_INS = frozenset(
@@ -56,6 +56,42 @@ _STAND_INS = frozenset(
     previous same different missing wrong correct incorrect expired reset forgotten lost found and or the this
     that it not if is in for with your my our their only also now never always
     """.split()
+)
+# What made-up passwords are made of. A value of nothing but these is none that anybody uses.
+_MADE_UP = (
+    "password|passwd|passwort|passphrase|pass|pwd|pw|secret|secure|credentials?|credential|token|apikey|api|key|user|name"
+    "|admin|login|service|account|app|application|client|server|database|db|root|super|strong|very|long|random|some|any"
+    "|new|old|current|wrong|bad|good|correct|incorrect|invalid|valid|temp|tmp|initial|initpass|default|demo|prod|dev|local"
+    "|value|string|text|plain|here|goes|in|production|a|an|the|is|it|this|that|of|for|to|be|and|or|not|real|only|at|least"
+    "|encrypted|hashed|secretkey|auth|oauth|jwt|access|private|webhook|session|signing|master|shared|hard|guess|easy"
+    "|minimum|characters|chars|generated|generate|set|me|you|unknown|hidden|masked|none|null|empty|blank|required|one"
+    "|postgres(?:ql)?|mysql|mongo(?:db)?|redis|rabbitmq|minio|mariadb|elastic|grafana|sa|username|email|hunter|sendgrid"
+    "|stripe|github|openai|anthropic|aws|azure|google|slack|twilio|smtp|mail"
+)
+_SAYS_SO = (
+    "my|your|our|example|sample|change|changeme|changeit|changethis|placeholder|dummy|fake|foo|bar|baz|qux|foobar|replace"
+    "|insert|put|enter|type|use|fill|redacted|removed|omitted|todo|tbd|xxx+|yyy+|zzz+|test|testing|tester|mock|stub|abc|asdf"
+    "|qwerty|lorem|ipsum|example|samples?|notarealsecret|not-?a-?real"
+)
+_CODE = r"\.?[$@]{0,2}[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)\$?\w+)*"
+# Dates, versions, numbers with units, addresses, paths, options, methods: mixed characters, and nobody's password.
+_SHAPED = (
+    r"\d{4}-\d\d-\d\d.*|v?\d+(?:\.\w+)+.*|[\d.,:/+-]+[a-z%°]{0,4}|\.{0,2}/[\w.~/-]*|--?[a-z][\w-]*(?:=.*)?|#[0-9a-f]{3,8}"
+    r"|[\w.-]+@[\w-]+(?:\.[\w-]+)+|(?-i:[A-Z][A-Z0-9]*(?:[-_/+.][A-Z0-9]+)*)|0x[0-9a-f]+|\^.*\$|/.*/[gimsuy]*|\d+[-x]\d+.*"
+)
+_CLASSES = r"(?-i:a-z|a-f|A-Z|A-F)|0-9|\\[dws][+*{\]]|\{\d+,\d*\}|\(\?[:=!]|\.\*|\[\^"
+_IN_ORDER = r"abcdefghij|0123456789|1234567890"
+_MASKED = _IN_ORDER + r"|\*{3}|\.{3}|…|•{3}|_{6}|-{6}|#{4}|x{4}|\[redacted|\[hidden"
+_MARKED = (
+    r"<[\w .,:/'|-]+>?|\$\{.*|\$\$?\(.*|\{\{.*|\{%.*|<%.*|[#%@]\{.*|%\(.*|\$\$?[a-z_][a-z_.]*\d?|%[a-z_]+%"
+    r"|\{[\w.: -]*\}\W*|@@?[a-z_]+@?@?|\^\w+\^|\\\$\w+"
+    r"|:[a-z_]+|&[a-z_]+|\[[a-z][\w :-]*\]"
+    r"|(?:op|vault|ref|secret|ssm|keyring|pass|awssm|gcpsm|azurekeyvault)(?:\+\w+)?:/?/?.*|arn:.*|file:.*"
+    r"|--[a-z][\w-]*(?:=.*)?|env[:.].*|enc\[.*|[\[(<]?https?://.*|sops:.*|!(?:secret|vault|ref|sub|env|include|getatt|join|importvalue)\w*.*|~?\.{0,2}/[\w.~/#?=&-]+|[a-z]:\\.*"
+)
+_SAID = (
+    r"(?:qwert[yz]|azerty|asdf|zxcv)[a-z]{0,4}\d?|(?:your|my|change|replace|insert|enter|put|example|sample|some)[-_][\w.-]*"
+    r"|change[-_]?(?:me|it|this)(?![a-z]).*|[a-z]+[-_](?:password|passwd|pass|pwd|secret|token|key)\d?"
 )
 # A value is judged by its first characters, so that a megabyte without a blank costs no more than a key.
 _ENOUGH = 256
@@ -91,6 +127,65 @@ def kinds(value: str) -> list[bool]:
     return [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
 
 
+@lru_cache(1024)
+def words_in(value: str) -> int:
+    """How many characters of a value belong to words: four letters or more of one case, in pairs that words have."""
+    if value.isalpha() and value.islower():
+        pieces = [value]
+    else:
+        pieces = re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}|[^\W\d_A-Za-z]{2,}", value[:_ENOUGH])
+    return sum(len(piece) for piece in pieces if len(piece) >= 4 and (wordiness(piece) >= 0.75 or not piece.isascii()))
+
+
+def is_generated(value: str, least: int = 8) -> bool:
+    """True for what a password generator makes, over any signs: three kinds of characters and no word among them."""
+    if not least <= len(value) <= 128 or len(set(value)) < 6 or not value.isascii():
+        return False
+    lower, upper, digit, sign = kinds(value)
+    if lower + upper + digit + sign < 3 or not (digit or (lower and upper and len(value) >= 10)):
+        return False
+    if len(value) < 12 and not lower:
+        return False
+    # Four or five letters among many signs are a word by chance.
+    signs = {c for c in value if not c.isalnum()}
+    words = words_in(value)
+    if words and (words > 5 or len(value) < 12 or len(signs - set("-_./:")) < 3 or is_code(value)):
+        return False
+    return not pattern(_SHAPED).fullmatch(value) and not pattern(_CLASSES).search(value)
+
+
+def is_noise(value: str) -> bool:
+    """Letters without a word in them, in both cases: a generated value that happens to have no digit."""
+    if len(value) < 10 or not value.isalpha() or not value.isascii():
+        return False
+    return len(re.findall(r"[a-z][A-Z]|[A-Z][a-z]", value)) >= 4 and wordiness(value) < 0.65
+
+
+def is_published(value: str) -> bool:
+    """True for the half of a pair of keys that is meant for everybody's browser."""
+    address = value.startswith("0x") and len(value) == 42
+    return address or value.startswith(("pk_live_", "pk_test_", "pub_", "pub-", "ssh-rsa", "ssh-ed25519"))
+
+
+def is_code(value: str) -> bool:
+    """True for an expression that fetches a value: a call, an index, a member, a constant with a name."""
+    match = pattern(_CODE).match(value)
+    if not match:
+        return value[0] in "([{*&!~-+" and words_in(value) > 0 and not re.search(r"\d", value)
+    rest = value[match.end() :].rstrip("!")
+    if not rest:
+        return bool(re.search(r"[.$@]|::|->", value)) and words_in(value) * 2 > len(re.sub(r"\W", "", value))
+    if rest[0] not in "([{" and not rest.startswith(("->", "::", "||", "&&", "==", "!=", "=>", "<", "??")):
+        return False
+    balanced = all(rest.count(a) == rest.count(b) for a, b in ("()", "[]", "{}"))
+    return words_in(value) > 0 or (balanced and rest[0] in "([{")
+
+
+def is_marked_whole(value: str) -> bool:
+    """True where all of a value says that it is none: `<your-password>`, `${VAR}`, `********`, `[omitted]`."""
+    return len(set(value)) <= 3 or bool(pattern(_MASKED).search(value)) or bool(pattern(_MARKED).fullmatch(value))
+
+
 def is_marked(value: str) -> bool:
     """True for a value that says it is not a real one: `<your-token>`, `xxxxxx`, `${VAR}`, `$VAR`."""
     value = value[:_ENOUGH]
@@ -98,7 +193,7 @@ def is_marked(value: str) -> bool:
     if len(set(value)) <= 3 or _placeholder_word().search(lowered):
         return True
     if value.isalnum():
-        return False
+        return bool(re.search(_IN_ORDER, lowered))
     return bool(pattern(_PLACEHOLDER_SIGNS).search(value) or pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
 
 
@@ -113,10 +208,18 @@ def is_placeholder(value: str) -> bool:
     return is_marked(value) or bool(pattern(_REFERENCE).fullmatch(value[:_ENOUGH]))
 
 
+@cache
+def _made_up() -> re.Pattern[str]:
+    words = rf"(?:(?:{_MADE_UP}|{_SAYS_SO})[-_. ]?){{1,12}}"
+    return re.compile(rf"(?:{words}|(?=.*(?:{_SAYS_SO})){words}\d{{1,3}})")
+
+
 def is_stand_in(value: str) -> bool:
-    """True for a word that stands where a password could stand (`password: required`)."""
+    """True for a word that stands where a password could stand (`password: required`), or several of them."""
     word = value.lower().strip(".,;:!?")
-    return word in _STAND_INS or bool(re.fullmatch(r"(?:qwert[yz]|azerty|asdf|zxcv)[a-z]{0,4}\d?", word))
+    if word in _STAND_INS or pattern(_SAID).fullmatch(word):
+        return True
+    return len(value) <= 48 and bool(_made_up().fullmatch(value.lower()))
 
 
 def is_digest(value: str) -> bool:
@@ -134,7 +237,7 @@ def is_random(value: str, least: int = 16) -> bool:
 
     Words, camelCase, dotted names, paths, versions and dates are not random; hex, base64 and base62 keys are.
     """
-    if len(value) < least or is_placeholder(value):
+    if len(value) < least or is_placeholder(value) or is_published(value):
         return False
     value = value[:_ENOUGH]
     digits = len(re.findall(r"\d", value))
@@ -152,3 +255,16 @@ def is_random(value: str, least: int = 16) -> bool:
         return 2 * len(mixed) > len(parts)
     switches = len(re.findall(r"[0-9][A-Za-z]|[A-Za-z][0-9]", value))
     return wordiness(value) < 0.8 and (switches >= 2 or digits >= 4 or wordiness(value) < 0.6)
+
+
+def is_password(value: str) -> bool:
+    """True where a value stands in a password's place and is more than a stand-in, a variable or a path."""
+    if len(value) < 4 or not value.isascii() or is_marked_whole(value) or is_stand_in(value) or is_code(value):
+        return False
+    if is_generated(value):
+        return True
+    if re.match(r"[-/.=]|\d+$|(?i:(?:my)?pass(?:w(?:or)?d)?\d{0,3}$)", value) or re.fullmatch(
+        r"[a-z]+[-_/.][a-z./_-]+", value
+    ):
+        return False
+    return sum(kinds(value)) >= 2

@@ -53,10 +53,18 @@ def luhn(digits: str) -> bool:
     return total % 10 == 0
 
 
+# Numbers that payment services publish for tests.
+_TEST_CARDS = frozenset(
+    "4242424242424242 4000056655665556 4000000000000002 4000000000009995 4000002500003155 4000000000003220 "
+    "5555555555554444 2223003122003222 5200828282828210 5105105105105100 378282246310005 371449635398431 "
+    "6011111111111117 6011000990139424 3056930009020004 36227206271667 6555900000604105 3566002020360505 6200000000000005".split()
+)
+
+
 def card(value: str) -> bool:
     """An issuer's range and length, and the checksum. The same few digits over and over are no card."""
     digits = re.sub(r"[ -]", "", value)
-    if len(set(digits)) < 2 or not luhn(digits):
+    if len(set(digits)) < 2 or digits in _TEST_CARDS or not luhn(digits):
         return False
     for ranges, lengths in _ISSUERS.items():
         for first, _, last in (issued.partition("-") for issued in ranges.split()):

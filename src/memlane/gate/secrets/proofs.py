@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import re
 
-from memlane.gate.secrets.decoys import entropy, is_digest, is_marked, is_random, is_stand_in, kinds, wordiness
+from memlane.gate.secrets.decoys import (
+    entropy,
+    is_code,
+    is_digest,
+    is_generated,
+    is_random,
+    is_stand_in,
+    kinds,
+    wordiness,
+)
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -79,13 +88,13 @@ def not_stand_in(value: str) -> bool:
 def odbc_password(value: str) -> bool:
     """Anything but a marked value, a constant's name (`password=FILE0`) or an expression of code."""
     code = r"[A-Z_]+\d*|(?i:none|null|nil|true|false|password|pwd)[,)]*|[A-Za-z_][\w.]*[),\]]+|[a-z_]\w*(?:\.\w+)+"
-    return not is_marked(value) and not re.fullmatch(code, value)
+    return not is_stand_in(value) and not is_code(value) and not re.fullmatch(code, value)
 
 
 def password_in_url(value: str) -> bool:
     """Not a stand-in such as `user:password@host`, nor a port or a path."""
     stand_in = r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}|.*\]"
-    return not is_stand_in(value) and not re.fullmatch(stand_in, value, re.IGNORECASE)
+    return is_generated(value) or not (is_stand_in(value) or re.fullmatch(stand_in, value, re.IGNORECASE))
 
 
 def password_in_call(value: str) -> bool:
@@ -152,10 +161,10 @@ def cli_password(value: str) -> bool:
 
 
 def pem_block(value: str) -> bool:
-    """A key, or the first line of one; not a block that is closed after a word or two."""
+    """A key, or the beginning of one; not the header alone, nor a block that is closed after a word or two."""
     body, end, _ = value.partition("-----END")
-    body = body.rpartition("-----")[2]
-    return not end or len(body.strip()) >= 40 or bool(re.search(r"\d", body))
+    body = re.sub(r"\\[nr]|[\s\"',+\\]", "", body.rpartition("-----")[2])
+    return len(body) >= 40 or (bool(re.search(r"\d", body)) and (bool(end) or len(body) >= 16))
 
 
 def base64_pem(value: str) -> bool:

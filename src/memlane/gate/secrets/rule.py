@@ -34,6 +34,9 @@ class Rule:
     # A token does not begin in the middle of a word ("risk-based" is no `sk-` key), nor after one of these.
     starts_word: bool = True
     not_after: str = "_"
+    # The group only says where the value begins: it is read whole, up to the last `upto` in it.
+    whole: bool = False
+    upto: str = ""
     # Whether placeholders are turned down; not where the whole form is proof enough.
     decoys: bool = True
     # How far after its keyword the match of a wide rule may end.
@@ -71,6 +74,11 @@ def token(
 def form(id: str, description: str, keywords: str, regex: str, **more: Any) -> Rule:
     """A row that is more than a prefix; `keywords` are separated by spaces, `+_` is a space in one."""
     return Rule(id, description, tuple(k.replace("+_", " ") for k in keywords.split()), regex, **more)
+
+
+def read_whole(*rows: Rule) -> tuple[Rule, ...]:
+    """The same rows, whose group is the place where a value begins and whose check judges all of it."""
+    return tuple(replace(row, whole=True, decoys=False, wide=True) for row in rows)
 
 
 def wide(*rows: Rule) -> tuple[Rule, ...]:

@@ -14,9 +14,9 @@ from functools import cache
 from itertools import accumulate, chain, pairwise
 
 from memlane.gate.fingerprints import is_allowed
-from memlane.gate.secrets import assignments, disguises, tables, vendors
+from memlane.gate.secrets import assignments, disguises, tables, values, vendors
 from memlane.gate.secrets.assignments import places
-from memlane.gate.secrets.decoys import entropy, is_elided, is_placeholder, is_random, wordiness
+from memlane.gate.secrets.decoys import entropy, is_elided, is_marked_whole, is_placeholder, is_random, wordiness
 from memlane.gate.secrets.disguises import Reading
 from memlane.gate.secrets.pii import EMAIL, NUMBERS, PHONE
 from memlane.gate.secrets.rule import Rule
@@ -42,7 +42,7 @@ _UNREAD = "unread"
 # A credential's name with a colon and the word after it; and the beginning of a token that is cut off.
 _LABELLED = (
     r"(?i)\b(passw(?:or)?d|passphrase|api[_ ]?key|(?:secret|access)[_ ]?(?:key|token)|auth[_ ]?token)\s?: {1,3}"
-    r"([^\s.,;]{3,200})|\b(?=bearer eyJ)(bearer) (eyJ[\w-]{5,})"
+    r"([^\s.,;]{3,200})|\b(?=bearer eyJ)(bearer) (eyJ[\w-]{5,})|-----BEGIN [A-Z ]*(PRIVATE) (KEY)-----"
 )
 _POINTERS = frozenset(
     "see stored kept from via set ask lives the use used managed not never none unknown rotate rotated rotates held "
@@ -348,7 +348,15 @@ def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> It
         before = text[match.start() - 1] if match.start() and rule.starts_word else " "
         if before.isalnum() or before in rule.not_after:
             continue
-        value = match[rule.group]
+        value, (start, end) = match[rule.group], match.span(rule.group)
+        if rule.whole:
+            read = values.read(text, start)
+            if not read:
+                continue
+            value, start = read.text.rpartition(rule.upto)[0] if rule.upto else read.text, read.start
+            end = start + len(value)
+            if is_marked_whole(value):
+                continue
         if not (rule.proof and _holds(rule.proof, value, otherwise=False)):
             if rule.entropy and entropy(value) < rule.entropy:
                 continue
@@ -356,9 +364,9 @@ def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> It
                 continue
             if rule.check and not _holds(rule.check, value, otherwise=True):
                 continue
-            if rule.decoys and is_elided(text, match.end(rule.group)):
+            if rule.decoys and is_elided(text, end):
                 continue
-        yield match.start(rule.group), match.end(rule.group), rule.id, rule.kind, rule.description
+        yield start, end, rule.id, rule.kind, rule.description
 
 
 def redact(text: str, findings: Iterable[Finding]) -> str:
@@ -380,10 +388,10 @@ def check_pii(text: str) -> list[str]:
     if not found:
         reading = disguises.plain(text)
         labels = re.finditer(_LABELLED, reading.text if reading else text)
-        values = ((match[1] or match[3], match[2] or match[4]) for match in labels)
+        labelled = ((match[1] or match[3] or match[5], match[2] or match[4] or match[6]) for match in labels)
         found = [
             "password" if name[:4].lower() == "pass" else "credential"
-            for name, value in values
+            for name, value in labelled
             if value[0] not in "<$%{[(*…" and value.lower() not in _POINTERS
         ]
     return list(dict.fromkeys(found))

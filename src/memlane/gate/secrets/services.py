@@ -41,7 +41,7 @@ CHAT: tuple[Rule, ...] = (
     token("lark-app-id", "Lark app id", "cli_a", L, 15, 17, entropy=2.9),
     token("notion-token", "Notion token", "ntn_", A, 40),
     form("notion-token", "Notion token", "secret_", r"secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])", entropy=3.5),
-    form("twilio-key", "Twilio key", "sk ac", r"(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])", entropy=2.8,
+    form("twilio-key", "Twilio key", "sk", r"SK[0-9a-f]{32}(?![A-Za-z0-9])", entropy=2.8,
          check=proofs.random_hex_tail),
     form("sendgrid-key", "SendGrid key", "sg.", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}+", entropy=3.5),
     form("mailgun-key", "Mailgun key", "key- pubkey-", r"(?:pub)?key-[0-9a-z]{32}(?![0-9A-Za-z])", entropy=3),

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memlane.gate.secrets import proofs
-from memlane.gate.secrets.decoys import is_placeholder, is_random
+from memlane.gate.secrets.decoys import is_generated, is_marked_whole, is_password, is_random
 from memlane.gate.secrets.rule import pattern
 
 _HEADING = (
@@ -65,6 +64,7 @@ def _cells(text: str, body: int, columns: dict[int, bool], sign: str) -> Iterato
 
 
 def _is_secret(value: str, password: bool) -> bool:
-    if len(value) < 6 or is_placeholder(value) or re.search(r"\s", value):
+    if len(value) < 6 or is_marked_whole(value) or re.search(r"\s", value):
         return False
-    return is_random(value) or (password and bool(re.search(r"\d", value)) and proofs.cli_password(value))
+    digit = bool(re.search(r"\d", value))
+    return is_random(value) or (password and (is_generated(value) or (digit and is_password(value))))

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memlane.gate.secrets.assignments import is_other_name
 from memlane.gate.secrets.decoys import is_digest, is_elided, is_random
+from memlane.gate.secrets.names import kind_of
 from memlane.gate.secrets.rule import U, pattern
 
 # Vendor words and the shapes of their keys: h hex, l lower-case letters and digits, a letters and digits,
@@ -74,7 +74,7 @@ VENDORS: dict[str, str] = dict(
     """.split()
 )
 
-# These are also everyday words; they count only as a whole word.
+# These are also everyday words; they count only as a whole word, with a credential's word after it.
 _COMMON = frozenset(
     """
     ado adobe agora aha apollo azure bing box branch braze buddy bunny capsule chief cisco coda devops duo
@@ -137,8 +137,8 @@ def _before(text: str, start: int) -> str:
 
 def _is_key_of(vendor: str, value: str, before: str) -> bool:
     gap = before[before.lower().rfind(vendor) + len(vendor) :].lower()
-    if vendor in _COMMON and gap[:1].isalpha():
-        return False
+    if vendor in _COMMON and (gap[:1].isalpha() or not pattern(_WORD).search(gap)):
+        return False  # "the build box is SHA256:…"
     if re.search(r"commit|sha\d*\b|hash|digest|checksum|rev\b|md5", gap):
         return False
     shaped = bool(_shapes(vendor).fullmatch(value))
@@ -161,4 +161,4 @@ def _is_named(value: str, before: str) -> bool:
     compound = len(own.rstrip("s")) > len(word[0]) or word[0].isupper()
     if not compound and (is_digest(value) or word[0].lower() in ("access", "private", "auth")):
         return False
-    return not is_other_name(name[-42:])
+    return bool(kind_of(name[-42:]))

@@ -1,0 +1,144 @@
+"""What a name says of the value after it: a password, a secret, perhaps a key, or nothing.
+
+A name is judged by its last words. `CACHE_PASSWORD` ends in a password, `password_hint` in a hint, and what else a
+name is made of says nothing. Pure functions over one name.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+
+# "Password" in other languages, as the beginning of a word.
+FOREIGN = (
+    "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "kennwort",
+    "lösenord", "adgangskode", "heslo", "şifre", "parola", "salasana", "jelszó", "κωδικ", "clave", "mật khẩu", "סיסמ",
+    "كلمة المرور", "รหัสผ่าน",
+)  # fmt: skip
+# What every name of a credential holds.
+WORDS = ("pass", "pw", "pswd", "secret", "token", "key", "auth", "cred", "psk", "salt", *FOREIGN)
+ASCII_WORDS = tuple(word for word in WORDS if word.isascii())
+
+PASSWORD, SECRET, KEY = "password", "secret", "key"
+
+_ENDS = (
+    (PASSWORD, r"pass(?:w(?:or)?d|wort|phrase|code|wrd|wo?rt|ord)?s?|pwds?|pws?|pswd|psk|masterauth"),
+    (SECRET, r"secrets?|tokens?|cred(?:ential)?s?|api[ ]?keys?"),
+    # A key of what only one's own programs may open.
+    (SECRET, (
+        r"(?:access|auth|authentication|private|client|account|app|application|consumer|licen[cs]e|encrypt(?:ion)?"
+        r"|signing|master|subscription|service|session|webhook|shared|server|admin|root|deploy|rest|write|read|security"
+        r"|project|integration|user|sdk|storage|secret|aes|hmac|jwt|bot|test|live|prod(?:uction)?|personal|vapid"
+        r"|ingest|ingestion|management|tenant|org|partner|secure|logged in|nonce|crypto?|oauth|basic)[ ]?keys?"
+        r"|(?:auth|logged in|nonce|password|security|crypt) salt"
+    )),
+    (SECRET, r"(?:app ?role |vault )?secret id|(?:totp|otp|2 ?fa|mfa) seed"),
+    (KEY, r"keys?|auth"),
+)  # fmt: skip
+# Keys and tokens that anybody may see, or that are no more than a place in a list.
+_OPEN = (
+    r"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|hot|object|s ?3|file|site|map|row|range|hash"
+    r"|routing|publishable|translation|i ?18 ?n|message|dict|json|lookup|composite|unique|candidate|registry|config"
+    r"|query|issue|group|index|column|input|output|restore|arrow|shift|press|any|each|every|this|that|same"
+    r"|turn|mon|tur|hoc|don|joc|whis) ?keys?"
+    r"|(?:csrf|xsrf|next|page|continuation|cancel+ation|sync|max|min|total|prompt|completion|input|output|n|num|json web|public"
+    r"|per|of|cursor|start|end|stop|eos|bos|pad|mask|unk|special|design|governance|utility|native|erc ?20) ?tokens?"
+    r"|(?:com|by|sur|tres|over|under|encom|boarding|first|second|single|one|two|multi|each|every|low|high"
+    r"|band) ?pass(?:es)?"
+    r"|sa ?cred|dead sea salt|no ?passw(?:or)?d"
+)
+# After a credential's word these say that the value is something about it.
+_ABOUT = frozenset(
+    """
+    hint hints count counts name names id ids less hash hashes hashed hashing digest checksum file files filename path
+    paths dir directory folder url uri urls link links endpoint endpoints method methods type types typ kind mode modes
+    policy policies field fields form forms reset input label labels length len size sizes limit limits expiry expires
+    expired expiration expire ttl lifetime age date time timestamp manager managers store stores storage provider
+    providers server servers service host hosts port address contract mint symbol usage usages budget version versions
+    ref refs reference references arn mount engine prompt prompts placeholder title message messages error errors status
+    state enabled disabled required optional rule rules min max strength meter generator validator validation encoder
+    encryptor hasher helper handler callback cmd command check checker column columns table header headers param
+    parameter parameters params prefix suffix format algorithm alg scheme schemes scope scopes realm plugin db database
+    source sources user users username domain audience issuer list set map index order bits pair pairs alias aliases
+    fingerprint tooltip advice button icon view component page screen dialog modal description docs help info note
+    notes template function func fn class interface model schema exception middleware guard factory builder config
+    settings options setting option property properties attribute stdin env variable variables var vars code codes
+    board word words frame frames press up down stroke strokes binding bindings space spaces sha md h integrity commit
+    uuid guid alphabet charset chars encoding encoder decoder parser izer izers ization izing izes ized iser
+    rotation rotate encryption management protected protection change changes changed update updates
+    entry entries item items
+    object objects instance based flow flows grant grants request requests response responses usage lookup
+    success failure failed successfully matching match mismatch attempts retries owner holder group groups
+    ring chain vault
+    point points level levels control log logs agent client clients authority ority point signature verification
+    balance supply price amount cost costs rate rates per window stream streams sequence vocabulary vocab embedding
+    embeddings position positions ion ive age enger port over through
+    """.split()
+)
+# These stand after a credential's name and change nothing.
+_BESIDE = frozenset(
+    """
+    value val values string str text plain plaintext cleartext raw b64 base64 hex prod production dev development
+    staging
+    stage test testing qa live local sandbox old new current previous primary secondary default backup main base data
+    confirmation confirm repeat again override bytes a b c d x y
+    """.split()
+)
+# These name a credential only at the end of a name: "pass through", "pw-cat", "key to success".
+_LAST = frozenset("pass pw key keys auth cred salt clave parola".split())
+# A program's words for people have these in their names.
+_CAPTIONS = frozenset(
+    "label labels title tooltip forgot mandatory invalid missing wrong enter placeholder button btn msg message "
+    "error hint show hide caption heading text description warning confirm advice".split()
+)
+
+
+@cache
+def _ends() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((kind, re.compile(rf"(?:.*[ ])?(?:\w*?)(?:{form})")) for kind, form in _ENDS)
+
+
+@cache
+def _open() -> re.Pattern[str]:
+    return re.compile(rf"(?:.*[ ])?(?:{_OPEN})")
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name in any spelling: `keyStorePassword`, `key-store-password`, `KEYSTORE_PASSWORD`."""
+    spaced = re.sub(
+        r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", name
+    )
+    return re.split(r"[\W_]+", spaced.lower().strip(" \t_-.:"))
+
+
+@lru_cache(4096)
+def kind_of(name: str) -> str:
+    """PASSWORD, SECRET or KEY by the last words of a name; "" for one that names no credential.
+
+    Words that follow the credential's own and say nothing else of it are taken for its place: "password for the NAS".
+    """
+    words = words_of(name)
+    while len(words) > 1 and (words[-1].isdigit() or words[-1] in _BESIDE or not words[-1]):
+        words.pop()
+    for end in range(len(words), 0, -1):
+        if kind := _ends_in(" ".join(words[max(0, end - 3) : end])):
+            beside = end < len(words) and words[end - 1] in _LAST
+            return "" if beside or kind == "open" or not _ABOUT.isdisjoint(words[end:]) else kind
+    return ""
+
+
+def _ends_in(name: str) -> str:
+    if _open().fullmatch(name):
+        return "open"
+    for kind, form in _ends():
+        if form.fullmatch(name):
+            return kind
+    last = name.rpartition(" ")[2]
+    # Scripts without blanks between words: the word may begin anywhere.
+    joined = not last.isascii() and any(word in name for word in FOREIGN if not word[0].isascii())
+    return PASSWORD if last.startswith(FOREIGN) or joined or name.endswith("mật khẩu") else ""
+
+
+def is_caption(name: str) -> bool:
+    """True for a name of what a program shows about a password: `LABEL_PASSWORD`, `forgotPassword`."""
+    return not _CAPTIONS.isdisjoint(words_of(name))

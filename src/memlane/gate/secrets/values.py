@@ -1,0 +1,105 @@
+"""Reads the value that stands at a place of a text, whole: to the matching quote, or to the next blank.
+
+What belongs to the text around a bare value is left out again: the bracket, quote or tag that was opened before it,
+the next field of an address or a connection string, the sign that ends a sentence. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memlane.gate.secrets.rule import pattern
+
+# How many quotes inside a value are passed over for the one that ends it.
+_QUOTES = 6
+# No value is read further than this.
+_MOST = 600
+# How much of the line before a value is looked at for what it has opened.
+_LINE = 1000
+# A blank of any width, but no new line.
+BLANK = r"[^\S\n\r]"
+_QUOTE = (
+    rf"{BLANK}{{0,60}}+(?:\*\*?{BLANK}?)?(?P<sigil>[a-z]{{1,2}}|@)?"
+    r"(?P<quote>\\{1,7}[\"']|\"{3}|'{3}|[\"']|`{1,3}|&quot;|&#3[49];|[“„«‘])"
+)
+_BARE = rf"{BLANK}{{0,60}}+(?:\*\*?{BLANK})?(?P<bare>(?-i:[^\s\u2010-\u209f\u20d0-\U0010ffff]){{1,{_MOST}}}+)"
+_CLOSING = {"“": "”", "„": "“”", "«": "»", "‘": "’"}
+# What follows a quote that ends a value, and not one inside it.
+_AFTER_QUOTE = r"[\s,;:)\]}>.|&+*?\\/=\"'`<!-]|\Z"
+# Where the text goes on without a blank: another field, another tag.
+_NEXT = (
+    r"[&;,](?:amp;)?[A-Za-z_][\w.-]{1,40}[=:]|</?[A-Za-z][\w:.-]{0,30}/?>|<!--"
+    r"|&(?:lt|gt|quot|#3[49]);|\\[nrt](?=\Z|[\w-])"
+)
+_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
+
+
+class Value(NamedTuple):
+    """A value, where it lies, and the quote around it ("" for a bare one)."""
+
+    text: str
+    start: int
+    end: int
+    quote: str = ""
+    sigil: str = ""
+
+
+def read(text: str, at: int) -> Value | None:
+    """The value at a place, blanks before it skipped; None where there is none."""
+    opened = pattern(_QUOTE).match(text, at)
+    if opened and (value := _quoted(text, opened.end(), opened["quote"], opened["sigil"] or "")):
+        return value
+    match = pattern(_BARE).match(text, at)
+    if not match:
+        return None
+    run = match["bare"].lstrip("\"'`")
+    start = match.end() - len(run)
+    if not run.isalnum():
+        run = _own(run, text[max(0, text.rfind("\n", 0, start) + 1, start - _LINE) : start])
+    return Value(run, start, start + len(run)) if run else None
+
+
+def _quoted(text: str, start: int, quote: str, sigil: str) -> Value | None:
+    line = text.find("\n", start, start + _MOST)
+    stop = min(len(text), start + _MOST) if line < 0 else line
+    at = start
+    for _ in range(_QUOTES):
+        ends = [place for sign in _CLOSING.get(quote, (quote,)) if (place := text.find(sign, at, stop)) >= 0]
+        if not ends:
+            return None
+        end = min(ends)
+        closing = end + len(quote)
+        slashes = end - start - len(text[start:end].rstrip("\\"))
+        escaped = slashes % 2 == 1 and quote in ('"', "'")
+        if end > start and not escaped and pattern(_AFTER_QUOTE).match(text, closing):
+            return Value(text[start:end], start, end, quote, sigil)
+        if end == start:
+            return None
+        at = closing
+    return None
+
+
+def _own(run: str, before: str) -> str:
+    """A bare run without what belongs to the text before it."""
+    following = pattern(_NEXT).search(run)
+    if following:
+        run = run[: following.start()]
+    closing = {sign for sign in ")]}>\"'`|" if sign in run and _is_open(sign, before)}
+    for at, sign in enumerate(run) if closing else ():
+        opening = _BRACKETS.get(sign, "")
+        if sign in closing and not (opening and run.count(opening, 0, at) > run.count(sign, 0, at)):
+            run = run[:at]
+            break
+    if "**" in before and run.endswith("**"):
+        run = run[:-2]
+    # The sign that ends a sentence or a statement, and the dots of one that goes on.
+    return pattern(r"(?:\.{2,}|[.,;:?`(])+\Z|\\\Z").sub("", run)
+
+
+def _is_open(sign: str, before: str) -> bool:
+    """Whether the text before a value has opened what a sign closes."""
+    if opening := _BRACKETS.get(sign):
+        return before.count(opening) > before.count(sign)
+    if sign == "'":  # an apostrophe stands between letters
+        return len(pattern(r"(?<![^\W_])'|'(?![^\W_])").findall(before)) % 2 == 1
+    return before.lstrip().startswith("|") if sign == "|" else before.count(sign) % 2 == 1
