@@ -97,20 +97,21 @@ def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, 
         def redacted(text: str) -> str:
             return redact(visible(text), found) if (found := findings(text, guard, draft)) else text
 
-        if not findings("\n".join(text for _, text in strings(draft)), guard, draft):
+        first = guard.secrets != "redact"  # a refusal names one
+        if not findings("\n".join(text for _, text in strings(draft)), guard, draft, first=first):
             return draft
-        hits = [(field, text, found) for field, text in strings(draft) if (found := findings(text, guard, draft))]
+        each = ((field, text, findings(text, guard, draft, first=first)) for field, text in strings(draft))
+        hits = [(field, text, found) for field, text, found in each if found]
         if not hits:
             return draft
         if guard.secrets == "redact":
             clean = _map_strings(draft, redacted)
             rules = dict.fromkeys(finding.rule for _, _, found in hits for finding in found)
             return replace(clean, remarks=(*draft.remarks, f"redacted: {', '.join(rules)}"))
-        field, _, (first, *others) = hits[0]
-        more = f" and {len(others)} more" if others else ""
-        place = f"line {first.line}, column {first.column}" + ("" if field == "text" else f" of {field}")
+        field, _, (one, *_) = hits[0]
+        place = f"line {one.line}, column {one.column}" + ("" if field == "text" else f" of {field}")
         raise Refused(
-            f"Not stored: it looks like it contains a secret or personal data ({first.description}, {place}{more}).",
+            f"Not stored: it looks like it contains a secret or personal data ({one.description}, {place}).",
             check="secrets",
             code="sensitive",
             hint=WHERE_NOT_WHAT,
@@ -123,8 +124,8 @@ def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, 
 # -- what is found
 
 
-def findings(text: str, guard: Guard, draft: Draft | None = None) -> list[Finding]:
-    """The secrets in a text, as everybody sees it, that a guard does not let pass.
+def findings(text: str, guard: Guard, draft: Draft | None = None, *, first: bool = False) -> list[Finding]:
+    """The secrets in a text, as everybody sees it, that a guard does not let pass; or the first of them.
 
     A draft says whether a person wrote it, so that marks in it count, and what it is written over: what is there
     already is no news.
@@ -133,7 +134,8 @@ def findings(text: str, guard: Guard, draft: Draft | None = None) -> list[Findin
 
     text = visible(text)  # nothing that is kept or shown as nothing must hide a secret
     marks = draft is not None and draft.by_person
-    found = secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow, marks=marks)
+    first = first and not (draft is not None and draft.over)
+    found = secrets.scan(text, email=guard.email, phone=guard.phone, allow=guard.allow, marks=marks, first=first)
     if found and draft is not None and draft.over:
         before = visible(draft.over)
         found = [finding for finding in found if text[finding.start : finding.end] not in before]

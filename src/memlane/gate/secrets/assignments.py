@@ -29,7 +29,8 @@ _SIGNED = (
     # The attributes of an element, and a declaration with a type.
     r"|(?:[\w:.-]{1,40}=\\?[\"'][^\"'<>\n]{0,100}[\"']\s?){1,5}>"
     r"|:[ \t]{0,2}[&*]?(?:'\w{1,10} )?[\w.<>?]{1,30}[ \t]{0,3}=(?=[ \t]{0,3}[\"'`])"
-    r"|:[-=]|:{1,3}=?|：|=>|[!=]?={1,3}|->|→|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
+    r"|:[-=]|:(?!:)|:{2,3}(?==|[ \t])=?|：|=>|[!=]?={1,3}|->|→"
+    r"|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
     rf"|\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b(?:{_VERB})\b:?)"
 )
 # Only blanks: before a quote, or before what is no word of prose.
@@ -38,7 +39,8 @@ _BLANK = rf"(?P<more>)[\"'`\])*}}]{{0,2}}(?P<sep>)(?={BLANK}{{1,4}}(?:[\"'`]|(?=
 _BEFORE = (
     r"(?:\A|[\s(\"'`])(?P<value>[^\s\"'`(][^\s]{6,80}?)[\"'`,)]{0,2} "
     r"(?:is|was|as|for|becomes|ist|als|es|como|est|comme) (?:(?:the|our|my|your|its|their|a|an|this|that"
-    r"|new|current|old|default|temporary|initial|das|der|die|mein|unser|la|el|su|mi|le|mon|notre|sa) ){1,3}(?:[\w-]{1,20} ?){0,2}\Z"
+    r"|new|current|old|default|temporary|initial|das|der|die|mein|unser|la|el|su|mi|le|mon|notre|sa) ){1,3}"
+    r"(?:[\w-]{1,20} ?){0,2}\Z"
 )
 # A password without digits that holds one of these is an example's.
 _WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
@@ -81,7 +83,7 @@ def find(text: str, lowered: str) -> Iterator[Found]:
         rest = pattern(_REST).match(text, start)
         at = done = rest.end() if rest else start + 1
         name = _name(text, start) + text[start:at]
-        if not names.kind_of(name):
+        if not names.kind_of(name) or text[max(0, at - len(name) - 5) : at].endswith("/etc/passwd"):
             continue
         found = None
         for form in (_SIGNED, _BLANK):
@@ -194,6 +196,8 @@ def _judge_password(name: str, sign: str, value: Value, match: re.Match[str]) ->
 
 def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bool:
     text, quoted = value.text.strip("\"'"), bool(value.quote)
+    if match["more"] and sign in ("(", ",", ">", "->"):
+        return False  # prose goes on
     if _is_verb(name, sign, quoted, match["sep"] in ("→", "->")) or (sign == "" and re.match(r"[\w-]+=", text)):
         return False
     if _is_none(value) or text.lower() in names.words_of(name):
@@ -218,7 +222,7 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     if sign == "":
         return strong and _stands_for_password(value, match, after)
     if sign in (",", ">", "(", "->"):
-        return quoted and strong and len(text) >= 8
+        return quoted and strong and len(text) >= 8 and not match["more"]
     if match["more"] or sign == "is":
         # Words between them: only a value with a digit, and "pass" may be the verb.
         return strong and not pattern(_ALGORITHM).match(text)

@@ -39,7 +39,7 @@ _REFERENCE = (
     r"|(?:process\.|import\.meta\.|os\.|System\.|std::|Deno\.|ENV\b|env\b|config\b|conf\b|secrets?\b|self\b|this\b"
     r"|settings?\b|params?\b|options?\b|args?\b|vault\b|var\b|data\b|local\b|module\b|ref\b|op://|arn:|file:|sops"
     r"|enc\[|crypt\()[.\[(:/'\"].*"
-    r"|[A-Za-z_][\w.:>-]*+\(.*|[A-Za-z_]\w*+\[.*|(?:\.{0,2}/|~/|[A-Za-z]:\\).*|[\[(<]?https?://.*"
+    r"|[A-Za-z_][\w.:>-]*+\(.*|[A-Za-z_]\w*+\[.*|(?:\.{0,2}/|~/|[A-Za-z]:\\).*|[\[(<]?[a-z][a-z0-9+.]*://.*|\[.*\]\(.*"
 )
 # Stand-in passwords and the words that follow "password:" in forms, schemas and prose.
 _STAND_INS = frozenset(
@@ -80,17 +80,18 @@ _SHAPED = (
     r"|[\w.-]+@[\w-]+(?:\.[\w-]+)+|(?-i:[A-Z][A-Z0-9]*(?:[-_/+.][A-Z0-9]+)*)|0x[0-9a-f]+|\^.*\$|/.*/[gimsuy]*|\d+[-x]\d+.*"
 )
 _CLASSES = r"(?-i:a-z|a-f|A-Z|A-F)|0-9|\\[dws][+*{\]]|\{\d+,\d*\}|\(\?[:=!]|\.\*|\[\^"
-_IN_ORDER = r"abcdefghij|0123456789|1234567890"
+_IN_ORDER = r"abcdefgh|0123456789|1234567890"
 _MASKED = _IN_ORDER + r"|\*{3}|\.{3}|…|•{3}|_{6}|-{6}|#{4}|x{4}|\[redacted|\[hidden"
 _MARKED = (
     r"<[\w .,:/'|-]+>?|\$\{.*|\$\$?\(.*|\{\{.*|\{%.*|<%.*|[#%@]\{.*|%\(.*|\$\$?[a-z_][a-z_.]*\d?|%[a-z_]+%"
     r"|\{[\w.: -]*\}\W*|@@?[a-z_]+@?@?|\^\w+\^|\\\$\w+"
     r"|:[a-z_]+|&[a-z_]+|\[[a-z][\w :-]*\]"
     r"|(?:op|vault|ref|secret|ssm|keyring|pass|awssm|gcpsm|azurekeyvault)(?:\+\w+)?:/?/?.*|arn:.*|file:.*"
-    r"|--[a-z][\w-]*(?:=.*)?|env[:.].*|enc\[.*|[\[(<]?https?://.*|sops:.*|!(?:secret|vault|ref|sub|env|include|getatt|join|importvalue)\w*.*|~?\.{0,2}/[\w.~/#?=&-]+|[a-z]:\\.*"
+    r"|--[a-z][\w-]*(?:=.*)?|env[:.].*|enc\[.*|[\[(<]?[a-z][a-z0-9+.]*://.*|\[.*\]\(.*|sops:.*|!(?:secret|vault|ref|sub|env|include|getatt|join|importvalue)\w*.*|~?\.{0,2}/[\w.~/#?=&-]+|[a-z]:\\.*"
 )
 _SAID = (
     r"(?:qwert[yz]|azerty|asdf|zxcv)[a-z]{0,4}\d?|(?:your|my|change|replace|insert|enter|put|example|sample|some)[-_][\w.-]*"
+    r"|(?:(?:required|nullable|string|confirmed|min|max|between|size)(?::[\d,]+)?\|?)+"
     r"|change[-_]?(?:me|it|this)(?![a-z]).*|[a-z]+[-_](?:password|passwd|pass|pwd|secret|token|key)\d?"
 )
 # A value is judged by its first characters, so that a megabyte without a blank costs no more than a key.

@@ -41,10 +41,11 @@ _OPEN = (
     r"|routing|publishable|translation|i ?18 ?n|message|dict|json|lookup|composite|unique|candidate|registry|config"
     r"|query|issue|group|index|column|input|output|restore|arrow|shift|press|any|each|every|this|that|same"
     r"|turn|mon|tur|hoc|don|joc|whis) ?keys?"
-    r"|(?:csrf|xsrf|next|page|continuation|cancel+ation|sync|max|min|total|prompt|completion|input|output|n|num|json web|public"
-    r"|per|of|cursor|start|end|stop|eos|bos|pad|mask|unk|special|design|governance|utility|native|erc ?20) ?tokens?"
+    r"|(?:csrf|xsrf|next|page|continuation|cancel+ation|sync|max|min|total|prompt|completion|input|output|n|num"
+    r"|json web|public|per|of|cursor|start|end|stop|eos|bos|pad|mask|unk|special|design|governance|utility|native"
+    r"|erc ?20) ?tokens?"
     r"|(?:com|by|sur|tres|over|under|encom|boarding|first|second|single|one|two|multi|each|every|low|high"
-    r"|band) ?pass(?:es)?"
+    r"|band|proxy|fastcgi|uwsgi|scgi|grpc|memcached) ?pass(?:es)?"
     r"|sa ?cred|dead sea salt|no ?passw(?:or)?d"
 )
 # After a credential's word these say that the value is something about it.

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 
 from memlane.gate.fingerprints import is_allowed
 from memlane.gate.secrets import assignments, disguises, tables, values, vendors
@@ -145,7 +145,13 @@ def _woken_by_words(lowered: str) -> set[int]:
 
 
 def scan(
-    text: str, *, email: bool = False, phone: bool = False, allow: Collection[str] = (), marks: bool = False
+    text: str,
+    *,
+    email: bool = False,
+    phone: bool = False,
+    allow: Collection[str] = (),
+    marks: bool = False,
+    first: bool = False,
 ) -> list[Finding]:
     """Every secret and personal number in the text, in order of place; [] when it is clean.
 
@@ -153,8 +159,10 @@ def scan(
     `memlane:allow <reason>` is skipped: for what a person wrote, since whoever writes a text can put a mark into it.
     A text with more than `MOST` findings is read only in part; a last finding, `unread`, covers the rest.
     E-mail addresses and phone numbers are looked for only on request: most notes hold some.
+    With `first`, one finding is enough: the text is read no further, unless something in it may be allowed.
     """
-    taken, upto = _collect(text, email, phone)
+    first = first and not allow and not marks
+    taken, upto = _collect(text, email, phone, first)
     if not taken:
         return []
     breaks = [at.start() for at in re.finditer("\n", text)]
@@ -173,8 +181,10 @@ def scan(
     return findings
 
 
-def _collect(text: str, email: bool, phone: bool) -> tuple[list[_Span], int]:
+def _collect(text: str, email: bool, phone: bool, first: bool = False) -> tuple[list[_Span], int]:
     """Spans in order of place, at most `MOST`, and up to where the text was read for them."""
+    if first:
+        return [_best(text, span) for span in islice(_candidates(text, email, phone), 1)], len(text)
     upto = len(text)
     while True:
         taken: list[_Span] = []
@@ -185,6 +195,15 @@ def _collect(text: str, email: bool, phone: bool) -> tuple[list[_Span], int]:
         else:
             return taken, upto
         upto = text.rfind("\n", 0, upto // 2) + 1 or upto // 2
+
+
+def _best(text: str, span: _Span) -> _Span:
+    """A span as all the rules together see it, on its own line."""
+    low = max(text.rfind("\n", 0, span[0]) + 1, span[0] - _BEFORE)
+    high = text.find("\n", span[1], span[1] + _BEFORE)
+    around, _ = _collect(text[low : high if high >= 0 else span[1] + _BEFORE], False, False)
+    same = (s for s in around if s[0] + low < span[1] and s[1] + low > span[0])
+    return next(((s[0] + low, s[1] + low, *s[2:]) for s in same), span)
 
 
 def _take(taken: list[_Span], span: _Span) -> None:
