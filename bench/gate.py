@@ -270,11 +270,8 @@ def names() -> int:
             hits = [[bool(scan(f"{name}={value}")) for value in values] for name in rows]
             print(f"| {kind}{', unseen' if unseen else ''} | {len(rows)} | {sum(map(all, hits))} "
                   f"| {sum(not any(hit) for hit in hits)} |")  # fmt: skip
-            odd = [
-                name
-                for name, hit in zip(rows, hits, strict=True)
-                if not all(hit) and any(hit) or any(hit) == (kind == "other")
-            ]
+            wanted = kind == "credential"
+            odd = [name for name, hit in zip(rows, hits, strict=True) if not all(found == wanted for found in hit)]
             if odd:
                 print(f"<!-- {', '.join(odd)} -->")
     return 0

@@ -108,6 +108,10 @@ def _after(text: str, name: str, at: int, form: str) -> tuple[Found | None, int]
     match = pattern(form).match(text, at)
     if not match:
         return None, 0
+    last = match["more"].rpartition(" ")[2]
+    joined = bool(last) and match.end("more") == match.start("sep")
+    if joined and (match["sep"][0] == "=" or re.search(r"\d|[a-z][A-Z]", last)):
+        return None, 0  # the sign belongs to the value, or to another name: `PASSWORD x9=…`, `--token --project=…`
     name += match["more"]
     kind = names.kind_of(name)
     value = values.read(text, match.end()) if kind else None
@@ -119,7 +123,7 @@ def _after(text: str, name: str, at: int, form: str) -> tuple[Found | None, int]
         return None, value.end  # too short, or only its beginning is shown
     sign = _sign(text, match, value)
     rule = _judge_password(name, sign, value, match) if kind == names.PASSWORD else _judge(kind, sign, value)
-    return (*rule, value.start, value.end) if rule else None, value.end
+    return (*rule, value.start, value.stop) if rule else None, value.stop
 
 
 def _before(text: str, name: str, end: int) -> Found | None:
@@ -263,7 +267,7 @@ def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool
         return True
     if re.search(_ALGORITHM, value.text, re.IGNORECASE):
         return False
-    declared = re.fullmatch(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+)?[\w.-]*", line)
+    declared = re.fullmatch(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+(?:-\w+\s+)?)?[\w.-]*", line)
     if declared and len(value.text) >= 6 and (value.quote or not after.strip()):
         return True
     return len(value.text) >= 7 and (bool(value.quote) or sum(kinds(value.text)) >= 3) and wordiness(value.text) < 0.9

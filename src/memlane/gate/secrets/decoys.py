@@ -184,7 +184,11 @@ def is_code(value: str) -> bool:
 
 def is_marked_whole(value: str) -> bool:
     """True where all of a value says that it is none: `<your-password>`, `${VAR}`, `********`, `[omitted]`."""
-    return len(set(value)) <= 3 or bool(pattern(_MASKED).search(value)) or bool(pattern(_MARKED).fullmatch(value))
+    return (
+        len(set(value)) <= 3
+        or bool(pattern(_MASKED).search(value) or pattern(_CLASSES).search(value))
+        or bool(pattern(_MARKED).fullmatch(value))
+    )
 
 
 def is_marked(value: str) -> bool:

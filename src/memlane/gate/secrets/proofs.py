@@ -110,6 +110,13 @@ def password_on_localhost(value: str) -> bool:
     return password_in_url(value) and not (value.isalpha() and value.islower() and wordiness(value) > 0.8)
 
 
+def seed_words(value: str) -> bool:
+    """Words of a list, hardly one twice; prose has small words among them."""
+    words = re.split(r"[ ,]+", value)
+    small = {"the", "and", "you", "your", "for", "with", "that", "this", "are", "from", "not", "have", "was", "will"}
+    return len(set(words)) > len(words) - 3 and small.isdisjoint(words)
+
+
 def bearer(value: str) -> bool:
     """Something a machine made after `Bearer`, not a word of prose."""
     if is_stand_in(value) or not re.search(r"\d", value):

@@ -8,9 +8,9 @@ from memlane.gate.secrets.pii import PII
 from memlane.gate.secrets.platforms import CLOUD, LLM, REGISTRIES, SOURCE_HOSTS
 from memlane.gate.secrets.rule import Rule
 from memlane.gate.secrets.services import CHAT, MONEY, OBSERVE, WORK
-from memlane.gate.secrets.shapes import HASHES, KEYS, TOKENS, UNKNOWN
+from memlane.gate.secrets.shapes import HASHES, KEYS, SPOKEN, TOKENS, UNKNOWN
 
 RULES: tuple[Rule, ...] = (
     *KEYS, *TOKENS, *CLOUD, *SOURCE_HOSTS, *REGISTRIES, *LLM, *CHAT, *MONEY, *OBSERVE, *WORK,
-    *LOGINS, *COMMANDS, *HASHES, *PII, *UNKNOWN,
+    *LOGINS, *COMMANDS, *HASHES, *SPOKEN, *PII, *UNKNOWN,
 )  # fmt: skip

@@ -373,7 +373,7 @@ def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> It
             if not read:
                 continue
             value, start = read.text.rpartition(rule.upto)[0] if rule.upto else read.text, read.start
-            end = start + len(value)
+            end = start + len(value) if rule.upto else read.stop
             if is_marked_whole(value):
                 continue
         if not (rule.proof and _holds(rule.proof, value, otherwise=False)):

@@ -59,6 +59,22 @@ UNKNOWN: tuple[Rule, ...] = (
          entropy=3.3, not_after="_/.-"),
 )
 
+# What only a name tells from other words and numbers.
+_UNIQUE_WORDS = r"(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8}(?![a-z ,]{4})"
+SPOKEN: tuple[Rule, ...] = wide(
+    form("seed-phrase", "seed phrase of a wallet", "mnemonic seed+_phrase seed_phrase seed+_words recovery+_phrase",
+         r"(?:mnemonic|(?:seed|recovery)[ _](?:phrase|words))[\w ]{0,20}[\"'`]?(?:\s{0,3}[:=]|\sis:?)\s{0,3}[\"'`]?"
+         rf"({_UNIQUE_WORDS})", group=1, ignore_case=True, starts_word=False, check=proofs.seed_words),
+    form("recovery-code", "recovery code", "recovery+_code recovery_code backup+_code backup_code unlock+_code",
+         r"(?:recovery|backup|unlock)[ _]codes?[\"'`]?(?:\s{0,3}[:=]|\s(?:is|are):?)\s{0,3}[\"'`]?"
+         r"([A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7})(?![\w-])", group=1, ignore_case=True, starts_word=False,
+         check=proofs.mixed),
+    form("pin", "PIN", "pin",
+         r"\b(?:sim|card|door|alarm|bank|atm|phone|unlock|lock|safe|security|gate|garage|debit|credit)(?: card)? pin"
+         r"(?: code)?(?:\s{0,2}[:=]|\sis)\s{0,2}[\"'`]?(\d{4,8})(?![\w.-])", group=1, ignore_case=True,
+         starts_word=False, check=proofs.not_stand_in),
+)
+
 HASHES: tuple[Rule, ...] = (
     form("password-hash", "password hash",
          "$1$ $2 $5$ $6$ $apr1$ $y$ $7$ $gy$ $argon2 $p$ $h$ $pbkdf2 $s$ $scrypt $sha1$ $krb5 $8$ $9$ $14$",

@@ -27,19 +27,21 @@ _CLOSING = {"“": "”", "„": "“”", "«": "»", "‘": "’"}
 # What follows a quote that ends a value, and not one inside it.
 _AFTER_QUOTE = r"[\s,;:)\]}>.|&+*?\\/=\"'`<!-]|\Z"
 # Where the text goes on without a blank: another field, another tag.
-_NEXT = (
-    r"[&;,](?:amp;)?[A-Za-z_][\w.-]{1,40}[=:]|</?[A-Za-z][\w:.-]{0,30}/?>|<!--"
-    r"|&(?:lt|gt|quot|#3[49]);|\\[nrt](?=\Z|[\w-])"
-)
+_TAG = r"</?[A-Za-z][\w:.-]{0,30}/?>|<!--|&(?:lt|gt|quot|#3[49]);"
+_NEXT = r"[&;,](?:amp;)?[A-Za-z_][\w.-]{1,40}[=:]|\\(?-i:[nrt])(?=\Z|[\w-])"
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 class Value(NamedTuple):
-    """A value, where it lies, and the quote around it ("" for a bare one)."""
+    """A value, where it lies, the quote around it ("" for a bare one), and up to where it is blanked.
+
+    A bare value with signs in it may go on behind one that looked like the text's own: better too much than a rest.
+    """
 
     text: str
     start: int
     end: int
+    stop: int
     quote: str = ""
     sigil: str = ""
 
@@ -54,9 +56,13 @@ def read(text: str, at: int) -> Value | None:
         return None
     run = match["bare"].lstrip("\"'`")
     start = match.end() - len(run)
+    own, reach = run, len(run)
     if not run.isalnum():
-        run = _own(run, text[max(0, text.rfind("\n", 0, start) + 1, start - _LINE) : start])
-    return Value(run, start, start + len(run)) if run else None
+        line = max(0, text.rfind("\n", 0, start) + 1, start - _LINE)
+        own, reach = _own(run, text[line : match.start("bare")])
+    end = start + len(own)
+    signs = not pattern(r"[\w.-]*").fullmatch(own)
+    return Value(own, start, end, start + reach if signs else end) if own else None
 
 
 def _quoted(text: str, start: int, quote: str, sigil: str) -> Value | None:
@@ -72,28 +78,32 @@ def _quoted(text: str, start: int, quote: str, sigil: str) -> Value | None:
         slashes = end - start - len(text[start:end].rstrip("\\"))
         escaped = slashes % 2 == 1 and quote in ('"', "'")
         if end > start and not escaped and pattern(_AFTER_QUOTE).match(text, closing):
-            return Value(text[start:end], start, end, quote, sigil)
+            return Value(text[start:end], start, end, end, quote, sigil)
         if end == start:
             return None
         at = closing
     return None
 
 
-def _own(run: str, before: str) -> str:
-    """A bare run without what belongs to the text before it."""
-    following = pattern(_NEXT).search(run)
-    if following:
+def _own(run: str, before: str) -> tuple[str, int]:
+    """A bare run without what belongs to the text before it, and how far a value with signs may reach."""
+    if tag := pattern(_TAG).search(run):
+        run = run[: tag.start()]
+    reach = len(run)
+    if following := pattern(_NEXT).search(run):
         run = run[: following.start()]
     closing = {sign for sign in ")]}>\"'`|" if sign in run and _is_open(sign, before)}
     for at, sign in enumerate(run) if closing else ():
         opening = _BRACKETS.get(sign, "")
         if sign in closing and not (opening and run.count(opening, 0, at) > run.count(sign, 0, at)):
+            reach = reach if opening and pattern(r"[^\W_]").search(run, at) else at
             run = run[:at]
             break
     if "**" in before and run.endswith("**"):
-        run = run[:-2]
+        reach, run = len(run) - 2, run[:-2]
     # The sign that ends a sentence or a statement, and the dots of one that goes on.
-    return pattern(r"(?:\.{2,}|[.,;:?`(])+\Z|\\\Z").sub("", run)
+    own = pattern(r"(?:\.{2,}|[.,;:?`(])+\Z|\\\Z").sub("", run)
+    return own, len(own) if reach - len(own) < 2 else reach
 
 
 def _is_open(sign: str, before: str) -> bool:

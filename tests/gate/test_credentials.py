@@ -1,0 +1,168 @@
+"""Names and values: a credential is found whole in whatever stands around it, and nothing of it is left."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+
+import pytest
+
+from memlane import gate
+from memlane.core.model import Draft
+from memlane.gate.secrets import names, redact, scan, values
+
+PRINTABLE = string.ascii_letters + string.digits + string.punctuation
+# Context, and what a value in it is not made of, because its writer would escape it.
+CONTEXTS = {
+    "password: {}": "",
+    "DB_PASSWORD={}": "",
+    'password = "{}"': '"\\',
+    "API_KEY={}": "",
+    "The admin password is {}": "",
+    "'password': '{}',": "'\\",
+    '{"user": "bob", "password": "{}"}': '"\\',
+    '{"config": "{\\"password\\":\\"{}\\"}"}': '"\\',
+    "<password>{}</password>": "<>&",
+    '<Pass encoding="base64">{}</Pass>': "<>&",
+    "password:\u00a0{}": "",
+    "master_password                              = '{}'": "'\\",
+    "use {} as the password": "",
+    "{} is the new root password": "",
+    "log in with admin / {}": "",
+    "password - {}": "",
+    "mysql://app:{}@db.internal/app": "@",
+    "nats://app:{}@%s:%d": "@",
+    "curl -u bob:{} https://api.internal": "",
+    "mysql -u root -p{} app": "",
+    "the password is {}...": "",
+    "&quot;password&quot;: &quot;{}&quot;": "&",
+    "define('AUTH_KEY', '{}');": "'\\",
+    'ConvertTo-SecureString "{}" -AsPlainText': '"\\',
+    "| user | password |\n|---|---|\n| bob | {} |": "|",
+}
+
+
+def generated(count: int, without: str) -> list[str]:
+    """Passwords over all printable signs, the same on every run."""
+    chance = random.Random(7)
+    signs = [sign for sign in PRINTABLE if sign not in without]
+    return ["".join(chance.choices(signs, k=16)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_generated_password_is_found_and_nothing_of_it_is_left(context: str) -> None:
+    found = 0
+    for value in generated(200, CONTEXTS[context]):
+        text = context.replace("{}", value)
+        if findings := scan(text):
+            found += 1
+            clean = redact(text, findings)
+            assert scan(clean) == []
+            left = re.sub(r"\[REDACTED:[\w-]+\]", "\n", clean)
+            assert [value[at : at + 4] for at in range(13) if value[at : at + 4] in left] == [], (text, clean)
+    assert found >= 180
+
+
+def test_what_is_stored_in_place_of_passwords_scans_clean() -> None:
+    checks = gate.common(gate.Guard(secrets="redact"))
+    lines = (c.replace("{}", v) for c in CONTEXTS for v in generated(3, CONTEXTS[c]))
+    stored = gate.admit(checks, Draft("\n\n".join(lines)), None).text
+    assert scan(stored) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = MySecretPass" + "123!", "DB_PASSWORD=ExampleCorp#" + "2024", "mysql://u:mySecret" + "2024@host",
+        "password: SampleTown" + "77!", "API_KEY=acme_" + "1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c",
+        "DB_PASSWORD=correct-horse-" + "battery-staple", 'passphrase = "correct horse ' + 'battery staple"',
+        '<string name="api_key">9f8a7b6c5d4e' + "3f2a1b0c9d8e</string>", "DB_PSWD=Kx9m" + "Q2vLp7z1",
+        "<secret>{AQAAABAAAAAwsZf9Kx0m2Qv8Lp7zR4t" + "Yb3Nc6Hd1Jf4Gs0Wk=}</secret>",
+        "define('NONCE_SALT', 'o+J|7)Y!t;-KxQ u8<C4zr>t{9B]_kT#2mPn:wL0" + "vEf~h5S^G6@dXa&I*R`y=.Zj');",
+        's:15:"paypal_password";s:16:"HF4TNT' + '4XUD6YQREZ";', "la clave es Kx9m" + "Q2vLp7z1",
+        "Seed phrase: ripple scissors kick mammal hire column oak again sun offer " + "wealth tomorrow",
+        "recovery code: 8f4b-" + "2c9d", "door pin is 48" + "21",
+        "{\\\\\\\"auth\\\\\\\":\\\\\\\"Ym9iOmh1" + "bnRlcjIyMzQ1\\\\\\\"}",
+    ],
+)  # fmt: skip
+def test_finds(text: str) -> None:
+    assert len(scan(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Secretは常にbase64でエンコードされます2", '"LABEL_PASSWORD": "Пароль"', '"LABEL_PASSWORD": "Salasana"',
+        "token 最低活跃频率（单位：秒）,默认值-1", "Latency by region: 240 46 2210", "512 64 2048",
+        "deploymentStatusEnhancements: Abc123def!", 'EnvPassword = envNamespace + "PASSWORD"',
+        "const x = pgPassword || pgHost", "password: $$DATABASE_PASSWORD", "password: [omitted]",
+        "x/azure/auth v0.5.11 h1:P6bYXFoao05z5uhOQzbC3Qd8JqF3jUoocoTeIxkp2cA=",
+        "docker login --password-stdin registry.acme.io:5000",
+        "SSH fingerprint of the build box is SHA256:nThbg6kXUpJWGl7E1IGOCspRomTxdCARLviKw6E5SY8",
+        "paid with 4242 4242 4242 4242", "078-05-1120", "stripe_publishable_key: pk_live_K9e4XM3V2Q45Qp7DcwZOy27a",
+        "SENTRY_DSN=https://9a1f8c7b6d5e4f3a2b1c0d9e8f7a6b5c@o447951.ingest.sentry.io/42",
+        "TWILIO_ACCOUNT_SID=AC1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c", "POSTGRES_PASSWORD=postgres",
+        "keys start with -----BEGIN RSA PRIVATE KEY-----", "password: my-db-password", "password: example",
+        "PASS (`e2e/p10-reports-vr.spec.ts`)", "Verification pass: 500ms", "'password' => 'required|min:8|confirmed'",
+        "[storage.mysql.password]: ../storage/mysql.md#password", "proxy_pass unix:/var/run/php8.3-fpm.sock",
+        "/etc/passwd: hass:x:10001:10001:hass:/var:/bin/false", "REDIS_PASSWORD=your-16-character-app-password",
+        "Use OAuth2Client as the token provider", "password: ^[A-Za-z0-9!@#]{8,}$", "PIN: 560001",
+        "fromToken: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'", "the password is Kx9#...",
+    ],
+)  # fmt: skip
+def test_passes(text: str) -> None:
+    assert [finding.rule for finding in scan(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("KEYSTORE_PASSWORD", "password"), ("javax.net.ssl.keyStorePassword", "password"),
+        ("The cache password", "password"),
+        ("password for the NAS", "password"), ("数据库密码", "password"), ("contraseña", "password"),
+        ("password1", "password"),
+        ("AUTHENTICATION_TOKEN", "secret"), ("CSRF_SECRET", "secret"), ("TRANSLATION_API_KEY", "secret"),
+        ("ISSUER_PRIVATE_KEY", "secret"), ("SECRET_ID", "secret"), ("SECRET_KEY_BASE", "secret"),
+        ("totp seed", "secret"),
+        ("my key", "key"), ("password_hint", ""), ("token_count", ""), ("secret_name", ""), ("key_id", ""),
+        ("passwordless", ""), ("authentication_method", ""), ("primary_key", ""), ("max_tokens", ""), ("compass", ""),
+        ("deploymentStatusEnhancements", ""), ("enclave", ""), ("auth v0.5.11 h1", ""), ("password hash for bob", ""),
+    ],
+)  # fmt: skip
+def test_a_name_is_judged_by_its_last_words(name: str, kind: str) -> None:
+    assert names.kind_of(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('"a b", c', "a b"), ("ab]c, d", "ab]c"), ("ab.", "ab"), ("“ab”.", "ab"), ("`ab`", "ab"), ("ab</b>", "ab"),
+        ('"a"b"', 'a"b'), ("'a\\'b'", "a\\'b"), ('\\"ab\\",', "ab"), ("ab&user=c", "ab"), ("\u00a0 ab", "ab"),
+        ("密码", None), ('""', None), ("", None),
+    ],
+)  # fmt: skip
+def test_reads_a_value_whole(text: str, value: str | None) -> None:
+    read = values.read(text, 0)
+    assert (read and read.text) == value
+
+
+def test_a_refusal_reads_no_further_than_the_first_finding() -> None:
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    lines = "\n".join(f"Authorization: Bearer {token}" for _ in range(50))
+    [finding] = scan(lines, first=True)
+    assert (finding.rule, finding.line, finding.column) == ("github-token", 1, 23)
+    assert len(scan(lines)) == 50
+    assert scan("nothing", first=True) == []
+
+
+@pytest.mark.parametrize("unit", ["密码是密码为", "password=)", 'password="', "key=", "auth:{", "don't password='x"])
+def test_hostile_text_costs_little_more_than_plain_text(unit: str) -> None:
+    """Milliseconds for a kilobyte; the bound is for slow machines."""
+    from time import process_time
+
+    text = unit * (100_000 // len(unit))
+    scan(text[:1000])
+    began = process_time()
+    scan(text)
+    assert process_time() - began < 2
