@@ -199,12 +199,15 @@ def _judge_password(name: str, sign: str, value: Value, match: re.Match[str]) ->
 
 
 def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bool:
-    text, quoted = value.text.strip("\"'"), bool(value.quote)
+    text, quoted = value.text[:200].strip("\"'"), bool(value.quote)
     if match["more"] and sign in ("(", ",", ">", "->"):
         return False  # prose goes on
-    if _is_verb(name, sign, quoted, match["sep"] in ("→", "->")) or (sign == "" and re.match(r"[\w-]+=", text)):
+    if _is_verb(name, sign, quoted, match["sep"] in ("→", "->") or match[0].endswith(" :")) or (
+        sign == "" and re.match(r"[\w-]+=", text)
+    ):
         return False
-    if _is_none(value) or text.lower() in names.words_of(name):
+    words = names.words_of(name)
+    if _is_none(value) or text.lower() in words or re.sub(r"[\W_]", "", text.lower()) == "".join(words):
         return False
     if decoys.is_generated(text) and (sign in ("=", ":", "=>", "is") or quoted or _stands_alone(value, match)):
         return True

@@ -55,23 +55,8 @@ _BEFORE = 420
 
 # Parts that keywords of wide rules share; the last is in every text.
 _STEMS = (
-    "pass",
-    "secret",
-    "login",
-    "session",
-    "private",
-    "auth",
-    " -",
-    "serv",
-    "=",
-    ">",
-    '"',
-    "(",
-    "@",
-    "--",
-    "_",
-    "net",
-    "",
+    *("pass", "secret", "login", "session", "private", "auth", " -", "serv", "recover", "seed", " pin", "ed in "),
+    *("=", ">", '"', "(", "@", "--", "_", "net", ""),
 )
 
 # Start, end, rule, kind, description.

@@ -69,7 +69,7 @@ SPOKEN: tuple[Rule, ...] = wide(
          r"(?:recovery|backup|unlock)[ _]codes?[\"'`]?(?:\s{0,3}[:=]|\s(?:is|are):?)\s{0,3}[\"'`]?"
          r"([A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7})(?![\w-])", group=1, ignore_case=True, starts_word=False,
          check=proofs.mixed),
-    form("pin", "PIN", "pin",
+    form("pin", "PIN", "+_pin: +_pin= +_pin+_is +_pin+_code",
          r"\b(?:sim|card|door|alarm|bank|atm|phone|unlock|lock|safe|security|gate|garage|debit|credit)(?: card)? pin"
          r"(?: code)?(?:\s{0,2}[:=]|\sis)\s{0,2}[\"'`]?(\d{4,8})(?![\w.-])", group=1, ignore_case=True,
          starts_word=False, check=proofs.not_stand_in),

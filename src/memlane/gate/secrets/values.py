@@ -61,7 +61,7 @@ def read(text: str, at: int) -> Value | None:
         line = max(0, text.rfind("\n", 0, start) + 1, start - _LINE)
         own, reach = _own(run, text[line : match.start("bare")])
     end = start + len(own)
-    signs = not pattern(r"[\w.-]*").fullmatch(own)
+    signs = not pattern(r"[\w.+/=~-]*").fullmatch(own)
     return Value(own, start, end, start + reach if signs else end) if own else None
 
 
