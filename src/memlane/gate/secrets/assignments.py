@@ -76,7 +76,7 @@ def find(text: str, lowered: str) -> Iterator[Found]:
     """Yield (rule, description, start, end) of each value that is assigned to a credential's name."""
     words = names.ASCII_WORDS if lowered.isascii() else names.WORDS
     starts = sorted({at for word in words for at in places(lowered, word, len(word))})
-    done, left = 0, 2 * len(text) + 20_000  # how much may be read twice: a word without end is full of names
+    done, left = 0, len(text) + 20_000  # how much may be read twice: a word without end is full of names
     for start in starts:
         if start < done:
             continue
