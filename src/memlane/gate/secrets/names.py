@@ -32,7 +32,7 @@ _ENDS = (
         r"|ingest|ingestion|management|tenant|org|partner|secure|logged in|nonce|crypto?|oauth|basic)[ ]?keys?"
         r"|(?:auth|logged in|nonce|password|security|crypt) salt"
     )),
-    (SECRET, r"(?:app ?role |vault )?secret id|(?:totp|otp|2 ?fa|mfa) seed"),
+    (SECRET, r"(?:app ?role |vault )?secret id|(?:totp|otp|2 ?fa|mfa) se{2}d"),
     (KEY, r"keys?|auth"),
 )  # fmt: skip
 # Keys and tokens that anybody may see, or that are no more than a place in a list.

@@ -55,7 +55,7 @@ _BEFORE = 420
 
 # Parts that keywords of wide rules share; the last is in every text.
 _STEMS = (
-    *("pass", "secret", "login", "session", "private", "auth", " -", "serv", "recover", "seed", " pin", "ed in "),
+    *("pass", "secret", "login", "session", "private", "auth", " -", "serv", "recover", " pin", "ed in "),
     *("=", ">", '"', "(", "@", "--", "_", "net", ""),
 )
 

@@ -62,8 +62,8 @@ UNKNOWN: tuple[Rule, ...] = (
 # What only a name tells from other words and numbers.
 _UNIQUE_WORDS = r"(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8}(?![a-z ,]{4})"
 SPOKEN: tuple[Rule, ...] = wide(
-    form("seed-phrase", "seed phrase of a wallet", "mnemonic seed+_phrase seed_phrase seed+_words recovery+_phrase",
-         r"(?:mnemonic|(?:seed|recovery)[ _](?:phrase|words))[\w ]{0,20}[\"'`]?(?:\s{0,3}[:=]|\sis:?)\s{0,3}[\"'`]?"
+    form("wallet-words", "words that open a wallet", "mnemonic eed+_phrase eed_phrase eed+_words recovery+_phrase",
+         r"(?:mnemonic|(?:se{2}d|recovery)[ _](?:phrase|words))[\w ]{0,20}[\"'`]?(?:\s{0,3}[:=]|\sis:?)\s{0,3}[\"'`]?"
          rf"({_UNIQUE_WORDS})", group=1, ignore_case=True, starts_word=False, check=proofs.seed_words),
     form("recovery-code", "recovery code", "recovery+_code recovery_code backup+_code backup_code unlock+_code",
          r"(?:recovery|backup|unlock)[ _]codes?[\"'`]?(?:\s{0,3}[:=]|\s(?:is|are):?)\s{0,3}[\"'`]?"
