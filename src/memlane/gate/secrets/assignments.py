@@ -209,7 +209,9 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     words = names.words_of(name)
     if _is_none(value) or text.lower() in words or re.sub(r"[\W_]", "", text.lower()) == "".join(words):
         return False
-    if decoys.is_generated(text) and (sign in ("=", ":", "=>", "is") or quoted or _stands_alone(value, match)):
+    if decoys.is_generated(text) and (
+        sign in ("=", ":", "=>", "is") or quoted or (sign == "" and _stands_alone(value, match))
+    ):
         return True
     if pattern(_OTHER_VALUES).fullmatch(text) and not pattern(_PHRASE).fullmatch(text):
         return False
@@ -259,7 +261,7 @@ def _stands_alone(value: Value, match: re.Match[str]) -> bool:
     line = match.string[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
     if re.search(r"(?:^|\s)--?[\w-]*$", line) or match["sep"]:
         return True
-    return len(value.text) >= 10 and not pattern(_ALGORITHM).search(value.text)
+    return len(value.text) >= 10 and value.text[0] not in "([" and not pattern(_ALGORITHM).search(value.text)
 
 
 def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool:
@@ -273,7 +275,12 @@ def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool
     declared = re.fullmatch(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+(?:-\w+\s+)?)?[\w.-]*", line)
     if declared and len(value.text) >= 6 and (value.quote or not after.strip()):
         return True
-    return len(value.text) >= 7 and (bool(value.quote) or sum(kinds(value.text)) >= 3) and wordiness(value.text) < 0.9
+    return (
+        len(value.text) >= 7
+        and value.text[0] not in "(["
+        and (bool(value.quote) or sum(kinds(value.text)) >= 3)
+        and wordiness(value.text) < 0.9
+    )
 
 
 def _is_signed_key(value: str) -> bool:
