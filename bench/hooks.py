@@ -1,6 +1,9 @@
 """What a hook costs: CPU time of `memlane hook` in a bank, beside that of the bare interpreter, in turns.
 
-    python bench/hooks.py [--notes 10000] [--rounds 15]
+    python bench/hooks.py [--notes 10000] [--rounds 15] [--user 200]
+
+With `--user`, there is also a bank of the user's own with so many notes; what is measured with it is measured in turns
+with `memory.user_bank = false`, and so is a search in an open bank, by the clock.
 
 The bank holds that many notes of made-up prose, ten vault records and its index. The transcript has 200 messages that
 were captured before and one new one each round. User and system time of whole processes, the median of the rounds.
@@ -17,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from memlane import Bank
@@ -27,15 +31,16 @@ WORDS = (
 ).split()
 
 
-def fill(folder: Path, notes: int) -> None:
+def fill(folder: Path, notes: int, *, user: bool = False) -> None:
     """A bank with its index. Notes are written directly: what is measured is reading."""
-    rng = random.Random(1)
-    bank = Bank.init(folder)
+    rng = random.Random(2 if user else 1)
+    bank = Bank.init(folder, user=user)
     for number in range(notes):
         prose = " ".join(rng.choice(WORDS) for _ in range(80))
         day = f"2024-{1 + number % 12:02}-{1 + number % 28:02}T10:00:00Z"
         front = f'---\ntype: "journal"\nstatus: "active"\ntags: ["t{number % 50}"]\ncreated_at: "{day}"\n---\n\n'
-        (folder / f".memories/note-{number:05}.md").write_text(f"{front}# Note {number}\n\n{prose}.\n")
+        name, title = ("habit", f"Habit {number}") if user else ("note", f"Note {number}")
+        (bank.root / f"{name}-{number:05}.md").write_text(f"{front}# {title}\n\n{prose}.\n")
     for number in range(10):
         words = " ".join(rng.sample(WORDS, 12))
         bank.add(f"Rule {number}: {words}.", lane="vault", type="constraint")
@@ -48,6 +53,19 @@ def line(number: int) -> str:
     message = {"id": f"m{number}", "role": "assistant", "content": [{"type": "text", "text": text}]}
     when = f"2025-01-10T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z"
     return json.dumps({"type": "assistant", "sessionId": "s", "timestamp": when, "message": message}) + "\n"
+
+
+def searching(folder: Path, rounds: int) -> dict[str, float]:
+    """Milliseconds of a search in an open bank, with and without the user's, in turns: the median of the rounds."""
+    times: dict[str, list[float]] = {"search": [], "search, without it": []}
+    with Bank.open(folder) as both, Bank.open(folder, memory__user_bank=False) as alone:
+        for number in range(10 * rounds):
+            query = f"{WORDS[number % len(WORDS)]} retry of the {WORDS[(7 * number) % len(WORDS)]} queue"
+            for name, bank in zip(times, (both, alone), strict=True):
+                began = time.perf_counter()
+                bank.search(query)
+                times[name].append(1000 * (time.perf_counter() - began))
+    return {name: statistics.median(found[10:]) for name, found in times.items()}
 
 
 def cpu(command: list[str], given: str, folder: Path) -> float:
@@ -66,12 +84,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--user", type=int, default=0)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["XDG_STATE_HOME"] = str(folder / "state")
+    for name in ("STATE", "DATA", "CONFIG"):
+        os.environ[f"XDG_{name}_HOME"] = str(folder / name.lower())
     try:
         fill(folder, options.notes)
+        if options.user:
+            fill(folder, options.user, user=True)
         transcript = folder / "transcript.jsonl"
         transcript.write_text("".join(map(line, range(200))))
         memlane = str(Path(sys.executable).parent / "memlane")
@@ -83,6 +105,9 @@ def main() -> None:
         commands = {"python -c pass": [sys.executable, "-c", "pass"]}
         events = ("session-start", "prompt", "stop")
         commands |= {f"hook {event}": [memlane, "hook", "claude-code", event] for event in events}
+        off = ["env", "MEMLANE_USER_BANK=false"]
+        for event in events[:2] if options.user else ():
+            commands[f"hook {event}, without it"] = [*off, *commands[f"hook {event}"]]
         times: dict[str, list[float]] = {name: [] for name in commands}
         for number in range(options.rounds + 1):
             with transcript.open("a") as file:
@@ -97,6 +122,8 @@ def main() -> None:
         for name, found in times.items():
             middle = statistics.median(found)
             print(f"{name} | {middle:.0f} | {middle - bare:.0f}")
+        for name, took in searching(folder, options.rounds).items() if options.user else ():
+            print(f"{name} (ms by the clock) | {took:.2f} |")
     finally:
         shutil.rmtree(folder)
 

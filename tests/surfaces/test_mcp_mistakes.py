@@ -35,7 +35,7 @@ MISTAKES: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("remember", {"text": {"fact": "x"}}, ("remember", "remember")),
     ("remember", {"text": ""}, ("remember", "remember")),
     ("remember", {"text": "Prefers terse answers", "lane": "memory"}, ("remember", "remember")),
-    ("remember", {"text": "Prefers terse answers", "scope": "user"}, ("remember",)),
+    ("remember", {"text": "Prefers terse answers", "scope": "user"}, ("remember", "remember")),
     ("remember", {"text": "Prefers terse answers", "tier": "canon", "scope": "global"}, ("remember",)),
     ("remember", {"text": "Prefers terse answers", "tier": "Canon"}, ("remember",)),
     ("remember", {"text": "Prefers terse answers", "tier": "permanent"}, ("remember", "remember")),

@@ -18,9 +18,9 @@ from memlane.core.choosing import date_given, fitting, scope_given, tags_of
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
 from memlane.lanes import NAMES
-from memlane.recall import address
+from memlane.recall import address, under
 from memlane.recall.arguments import check_query
-from memlane.recall.leaving import shown, without_secrets
+from memlane.recall.leaving import without_secrets
 
 if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
@@ -72,6 +72,10 @@ class Bank(Opened):
         bank.tombstones.private = self.tombstones.private
         return bank
 
+    def alone(self) -> Bank:
+        """This bank without the user's own below it: for what is written out of a project. To be closed."""
+        return Bank(self.config.without_user_bank())
+
     def original(self, memory: Memory) -> Memory:
         """A memory of a bank of the past with the path that it has in the project; any other as it is."""
         return self._copy.original(memory) if self._copy else memory
@@ -98,6 +102,7 @@ class Bank(Opened):
 
     # -- the verbs over all lanes
 
+    @under.adding
     def add(
         self,
         text: str,
@@ -116,6 +121,7 @@ class Bank(Opened):
         """Remember a text, as a note unless `lane` says else. Durable when it returns.
 
         A text that is there already is not written again (`duplicate`); what is much like it is named (`similar`).
+        The scope `user` stores it in the user's own bank, which is read in every project: see `memlane.recall.under`.
         `replaces` is the id of a memory whose place this takes. `fields` are the lane's own (a vault record's `tier`,
         a topic's `problem`), `extra` any others. Raises Refused by the gate, NotFound, InvalidInput, AlreadyExists,
         StorageError; then nothing is written.
@@ -137,8 +143,11 @@ class Bank(Opened):
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
     def get(self, id: str) -> Memory:
-        """One memory by its id, path, file name or title; secrets are blanked (`recall.leaving`). Raises NotFound."""
-        return shown(self, [address.get(self, id)])[0]
+        """One memory by its id, path, file name or title; secrets are blanked (`recall.leaving`). Raises NotFound.
+
+        One that this bank does not have may be of the user's own: see `memlane.recall.under`.
+        """
+        return under.get(self, id)
 
     def list(
         self,
@@ -162,13 +171,14 @@ class Bank(Opened):
         is quicker, a text is its first line.
         """
         from memlane.recall import scopes
-        from memlane.recall.listing import listed
+        from memlane.recall.listing import in_both
 
         chosen = {"type": type, "status": status, "project": project, "thread": thread}
-        chosen["scope"] = scopes.spelt(self, scope) if scope is not None else None
+        at, chosen["scope"] = scopes.one(self, scope)
         archived = archived or status is not None
         fits = fitting(tags=tags, since=since, until=until, archived=archived, **chosen)
-        return shown(self, listed(self, limit, lane, fits), brief=brief)
+        found = in_both(at, limit, lane, fits, brief=brief)
+        return found if at is self else builtins.list(map(under.as_users, found))
 
     def search(
         self,
@@ -285,7 +295,7 @@ class Bank(Opened):
         from memlane.care.fresh import verdicts
 
         left = verdicts.accept(self, [id]).verdicts
-        return left[0] if left else verdicts.Verdict(self.get(id).id, verdicts.FRESH, ())
+        return left[0] if left else verdicts.Verdict(address.get(self, id).id, verdicts.FRESH, ())
 
     def anchor(self, id: str) -> None:
         """Note what the code is that a memory names, after one of a lane's own verbs wrote it. Never fails a write.
@@ -299,7 +309,7 @@ class Bank(Opened):
         """Where those of these memories came from, by id, that somebody else wrote and nobody here has reviewed."""
         from memlane.history import origin
 
-        return origin.origins(self, memories)
+        return origin.origins(self, [memory for memory in memories if not memory.owner])
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
         """Memories that link to a file (`src/auth.py`) or a memory by any of its names, ranked by the query."""
@@ -361,6 +371,7 @@ class Bank(Opened):
         self._look_again()
         return done
 
+    @under.by_id
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
         """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""
         lane, native = address.locate(self, id)
@@ -376,12 +387,14 @@ class Bank(Opened):
         memory = self._indexed(lane.revise(native, changes))
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
 
+    @under.by_id
     def edit(self, id: str, old: str, new: str) -> Memory:
         """Put `new` in the place of a passage that is there once, and leave the rest as it is."""
         from memlane.exchange.editing import change
 
         return change(self, id, old, new)
 
+    @under.by_id
     def append(self, id: str, text: str) -> Memory:
         """Add text to the end of a memory."""
         if not isinstance(text, str) or not text.strip():
@@ -389,17 +402,19 @@ class Bank(Opened):
         lane, native = address.locate(self, id)
         return self._anchored(self._indexed(lane.extend(native, text)))
 
+    @under.by_id
     def delete(self, id: str) -> Removed:
         """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it.
 
         Its text stays deleted: capture and import do not bring it back, and a file that comes back is held back. See
         `memlane.disk.tombstones`; `memlane.care.forget` removes a memory for good.
         """
-        memory = self.get(id)
+        memory = address.get(self, id)
         removed = self.lane(memory.lane).drop(memory.native_id)
         self.wrote(memory.lane, memory.file)
         return removed
 
+    @under.by_id
     def restore(self, id: str) -> Memory:
         """Bring back what was archived or deleted: the latest, when the id was deleted more than once.
 
@@ -409,6 +424,7 @@ class Bank(Opened):
 
         return restore(self, id)
 
+    @under.by_ids
     def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:
         """Remove memories for good, there or deleted: see `memlane.care.forget`. There is no way back.
 

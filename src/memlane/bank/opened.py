@@ -15,7 +15,7 @@ from memlane import config, gate, lanes
 from memlane.config import Profile
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.core.model import Memory, Problem, Removed
+from memlane.core.model import USERS, Memory, Problem, Removed
 from memlane.disk import files, names, replaced, tombstones, written
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
@@ -65,6 +65,7 @@ class Opened:
         self._copy: Copy | None = None  # of a bank of the past
         self.left_out: tuple[Problem, ...] = ()  # the files of its commit that it does not have
         self._watch: Watch | None = None
+        self._under: Bank | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -80,11 +81,27 @@ class Opened:
         if self._index is not None:
             self._index.close()
             self._index = None
+        if self._under is not None:
+            self._under.close()
         if self._copy is not None:
             self._copy.remove()
 
     def __repr__(self) -> str:
         return f"Bank({os.fspath(self.root)!r})"
+
+    @property
+    def under(self) -> Bank | None:
+        """The user's own bank, which is read together with this one; None where it is not. See `memlane.recall.under`.
+
+        Looked for at every use: it may come and go while a server has this bank open.
+        """
+        with self._opening:
+            found = config.under(self.config)
+            if isinstance(found, str):
+                return None
+            if self._under is None or self._under.config != found:
+                self._under = cast("Bank", type(self)(found))
+            return self._under
 
     # -- lanes
 
@@ -138,6 +155,8 @@ class Opened:
 
         It is in no list, search or prompt until somebody says what is wanted.
         """
+        if memory.owner and (under := self.under):
+            return under.held(replace(memory, id=memory.id.removeprefix(USERS)))
         return self.tombstones.why(memory, gate.shown(memory.id))
 
     def removed(self) -> builtins.list[Removed]:
@@ -215,7 +234,8 @@ class Opened:
 
     def changed_code(self, memories: Sequence[Memory]) -> dict[str, str]:
         """What prompts and people should know of these memories' code, by id."""
-        found = watch.look(memories) if (watch := self.watching()) else {}
+        own = [memory for memory in memories if not memory.owner]
+        found = watch.look(own) if (watch := self.watching()) else {}
         return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
 
     def outdated(self, memory: Memory) -> str:

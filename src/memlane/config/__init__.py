@@ -16,11 +16,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memlane.config import profiles, trust, worktrees
+from memlane.config.own import is_user_bank as is_user_bank
+from memlane.config.own import own_folder as own_folder
+from memlane.config.own import under as under
 from memlane.config.places import absolute, expanded
 from memlane.config.places import databases as databases
 from memlane.config.places import earlier_user_bank as earlier_user_bank
@@ -76,6 +79,7 @@ SETTINGS = (
         "auto",
         what="in a linked git worktree: the main one's bank, its own, or (auto) its own where git tracks it",
     ),
+    Setting("memory.user_bank", bool, True, what="whether your own bank is read together with the project's"),
     Setting("memory.recency_boost_days", int, 7, least=0, what="how long a memory counts as recent"),
     Setting("memory.recency_boost_factor", float, 1.2, least=1.0, what="what a recent memory's score is multiplied by"),
     Setting(
@@ -184,6 +188,11 @@ class Config:
         for path in chosen:
             files.take_root(path)
 
+    def without_user_bank(self) -> Config:
+        """The same settings, with no other bank to be read."""
+        said = {**self.sources, "memory.user_bank": "for what is written out of the project"}
+        return replace(self, values={**self.values, "memory.user_bank": False}, sources=said)
+
     @property
     def profile(self) -> Profile:
         """What prompt blocks show: the [profile] table, or the YAML file that it names. Raises ConfigError."""
@@ -235,17 +244,31 @@ def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = Non
 
 def _loaded(file: Path | None, flags: Mapping[str, Any]) -> Config:
     data, distrust = _looked_at(file) if file else (b"", "")
-    sources = list(_sources(flags, file, data, trusted=not distrust))
+    config = _config(file, list(_sources(flags, file, data, trusted=not distrust)), distrust)
+    _refuse_overlaps(config)
+    return config
+
+
+def load_user() -> Config:
+    """The configuration of the user's own bank, whichever project asks. Raises ConfigError.
+
+    Where lanes are is not part of it: what the user's configuration puts elsewhere is a lane of every bank already.
+    """
+    own = [*_from_environment(), *_from_user()]
+    places = ("lanes.", "memory_configuration.", "directory_structure.")
+    kept = [{key: value for key, value in source.values.items() if not key.startswith(places)} for source in own]
+    return _config(None, [source._replace(values=values) for source, values in zip(own, kept, strict=True)])
+
+
+def _config(file: Path | None, sources: Sequence[_Source], distrust: str = "") -> Config:
     decided = {setting.key: _decide(setting, sources) for setting in SETTINGS}
-    config = Config(
+    return Config(
         file,
         values={key: value for key, (value, _) in decided.items()},
         sources={key: name for key, (_, name) in decided.items()},
         allow=tuple(fingerprint for source in sources for fingerprint in source.allow),
         distrust=distrust,
     )
-    _refuse_overlaps(config)
-    return config
 
 
 def _looked_at(file: Path) -> tuple[bytes, str]:
@@ -264,15 +287,27 @@ def _looked_at(file: Path) -> tuple[bytes, str]:
 def _sources(flags: Mapping[str, Any], file: Path | None, data: bytes, *, trusted: bool) -> Iterator[_Source]:
     """All sources that are obeyed, the one with the highest precedence first. Raises ConfigError.
 
-    Of a project that the user does not trust, only whether it has a memory at all.
+    Of a project that the user does not trust, only whether it has a memory at all; and that is read where a project's
+    is. A project may keep the user's bank out of its own, but not bring it in where the user does not want it.
     """
     for key in flags:
         if key not in _BY_KEY:
             raise ConfigError(f"There is no setting {shown(key)!r}.", hint=_suggestion(key))
     yield _Source("flag", flags)
     yield from _from_environment()
-    if file is not None:
-        yield _from_file(file, data) if trusted else _Source(str(file), {"memory.enabled": _claims_memory(file, data)})
+    if file is not None and trusted:
+        project = _from_file(file, data)
+        brings_in = project.values.get("memory.user_bank") is True
+        values = {key: value for key, value in project.values.items() if key != "memory.user_bank" or not brings_in}
+        yield project._replace(values=values)
+    elif file is not None:
+        yield _Source(str(file), {"memory.enabled": _claims_memory(file, data)})
+        yield _Source("default", {"memory.storage_strategy": "project"})
+    yield from _from_user()
+
+
+def _from_user() -> Iterator[_Source]:
+    """The user's own configuration, if there is one. Raises ConfigError."""
     own = user_file()
     if own is not None and os.path.isfile(own):
         yield _from_file(own, trust.read(own, follow=True))
@@ -314,7 +349,7 @@ def require_trust(config: Config) -> None:
         raise error
 
 
-HARMLESS = frozenset({"memory.enabled", "memory.recency_boost_days", "memory.recency_boost_factor"})
+HARMLESS = frozenset({"memory.enabled", "memory.user_bank", "memory.recency_boost_days", "memory.recency_boost_factor"})
 
 
 def refuse_foreign(file: Path) -> None:

@@ -22,9 +22,9 @@ def home() -> Path:
 
 
 def user_bank() -> Path:
-    """The user's own bank, for all projects without one. An earlier one is adopted where it is."""
+    """The user's own bank, for what holds in every project. An earlier one is adopted where it is."""
     own, earlier = _data() / BANK, earlier_user_bank()
-    return earlier if earlier.is_dir() and not own.exists() else own
+    return earlier if os.path.isdir(earlier) and not os.path.exists(own) else own
 
 
 def earlier_user_bank() -> Path:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from memlane.core.dates import iso
 
+USERS = "user/"  # what the id of a memory begins with that is the user's own, read below a project's
+
 
 class Similar(NamedTuple):
     """A memory that is much like one that was just written."""
@@ -23,8 +25,9 @@ class Similar(NamedTuple):
 class Memory:
     """One remembered thing, whatever lane it lives in.
 
-    `id` is `<lane>:<native id>`. `text` is the body alone. `fields` holds what only this lane knows
-    (a vault record's tier, a record's content_hash, a note's own front-matter keys).
+    `id` is `<lane>:<native id>`, and `user/<lane>:<native id>` where the user's own is read below a project's bank.
+    `text` is the body alone. `fields` holds what only this lane knows (a vault record's tier, a record's content_hash,
+    a note's own front-matter keys).
     """
 
     id: str
@@ -56,6 +59,11 @@ class Memory:
         return self.id.partition(":")[2]
 
     @property
+    def owner(self) -> str:
+        """`user` for a memory of the user's own bank that is read below a project's; else "": it is the bank's."""
+        return "user" if self.id.startswith(USERS) else ""
+
+    @property
     def suspicious(self) -> tuple[str, ...]:
         """Why the text reads like instructions to a model; () when it does not. See `memlane.core.instructions`."""
         from memlane.core.instructions import suspicious
@@ -65,6 +73,7 @@ class Memory:
     def to_dict(self) -> dict[str, Any]:
         """The one shape for JSON on every surface. What is only said of some memories is left out where it is not."""
         said = {
+            "owner": self.owner,
             "superseded_by": self.superseded_by,
             "replaces": list(self.replaces),
             "duplicate": self.duplicate,

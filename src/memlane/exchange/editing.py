@@ -74,7 +74,7 @@ def save(bank: Bank, opened: Opened, text: str, *, by_person: bool = False) -> M
         raise _changed(opened) from None
     bank.wrote(lane.name, path)
     bank.anchor(opened.id)
-    memory = bank.get(opened.id)
+    memory = get(bank, opened.id)
     review(bank.lane, [memory])
     return replace(memory, remarks=(*draft.remarks, *bank.tombstones.lift(memory.text)))
 

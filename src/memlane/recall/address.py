@@ -172,17 +172,21 @@ def in_trash(bank: Bank, text: str) -> Place:
 
 def split(text: str) -> tuple[str, str]:
     """The lane's name ("" where the text names none) and the native id or other name. Raises InvalidInput."""
+    plain = unwrapped(text)
+    first, colon, native = plain.partition(":")
+    if colon and first == "memory":
+        return split(native) if native.partition(":")[0] in NAMES else ("notes", native)
+    return (first, native) if colon and first in NAMES else ("", plain)
+
+
+def unwrapped(text: str) -> str:
+    """A name without brackets or the scheme of a resource around it. Raises InvalidInput where there is none."""
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput("There is no id.", hint=_LIST)
     plain = text.strip()
     if plain.startswith("[[") and plain.endswith("]]"):
         plain = plain[2:-2].partition("|")[0].strip()
-    if plain.startswith(URI):
-        plain = unquote(plain.removeprefix(URI))
-    first, colon, native = plain.partition(":")
-    if colon and first == "memory":
-        return split(native) if native.partition(":")[0] in NAMES else ("notes", native)
-    return (first, native) if colon and first in NAMES else ("", plain)
+    return unquote(plain.removeprefix(URI)) if plain.startswith(URI) else plain
 
 
 def _found(bank: Bank, text: str, missing: NotFound) -> Memory:

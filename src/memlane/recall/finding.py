@@ -1,15 +1,19 @@
-"""The search of a bank: what `search.py` ranks, without what is held back or belongs to other scopes."""
+"""The search of a bank and of the user's own below it: what `search.py` ranks, without what is held back, belongs to
+other scopes, or is said by the project already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.dates import utc_now
-from memlane.core.model import Hit
-from memlane.recall import scopes
+from memlane.core.model import Hit, Memory
+from memlane.recall import scopes, under
+from memlane.recall.leaving import without_secrets
 from memlane.recall.scopes import Seen
-from memlane.recall.search import search
+from memlane.recall.search import ALONE, Counts, counted, search
 from memlane.recall.superseded import marked_hits
 
 if TYPE_CHECKING:
@@ -25,20 +29,54 @@ def found(
     wait: float | None,
 ) -> list[Hit]:
     """As `Bank.search`."""
-    seen = scope if isinstance(scope, Seen | None) else scopes.seen(bank, scope, wait)
-    watch = bank.watching()
+    if not isinstance(scope, Seen | None):
+        at, scope = under.asked(bank, scope)
+        if at is not bank:
+            return [under.of_hit(hit) for hit in found(at, query, limit, filters, scope, wait)]
+        scope = scopes.seen(bank, scope, wait)
+    ends = None if wait is None else monotonic() + wait
+
+    def left() -> float | None:
+        return None if ends is None else max(ends - monotonic(), 0.0)
+
     options: dict[str, Any] = {
-        "filters": {**filters, "visible": seen and seen.row_values},
+        "filters": {**filters, "visible": scope and scope.row_values},
         "recency": (bank.config["memory.recency_boost_days"], bank.config["memory.recency_boost_factor"]),
-        "weigh": watch.weights if watch else None,
-        "replaced": bank.replaced.all_successors(),
         "now": utc_now(),
     }
+    below = bank.under
+    if below is None:
+        return _found(bank, query, limit, options, wait)[0]
+    theirs = below.index.ask(lambda: counted(below.index, query), wait=left())
+    own, counts = _found(bank, query, limit, {**options, "beside": theirs}, left())
+    stays_out = under.hidden(bank, [hit.memory for hit in own])
+    users, _ = _found(below, query, limit, {**options, "beside": counts}, left(), stays_out)
+    return sorted([*own, *map(under.of_hit, without_secrets(below, users))], key=lambda hit: -hit.score)[
+        : max(limit, 0)
+    ]
+
+
+def _found(
+    bank: Bank,
+    query: str,
+    limit: int,
+    options: Mapping[str, Any],
+    wait: float | None,
+    stays_out: Callable[[Memory], bool] = lambda _: False,
+) -> tuple[list[Hit], Counts]:
+    """The hits of one bank, and what another one has to know of it."""
+    watch = bank.watching()
+    more: dict[str, Any] = {"weigh": watch.weights if watch else None, "replaced": bank.replaced.all_successors()}
     held = bank.tombstones.held if bank.tombstones.any() else lambda _: None
     fetched = limit
     while True:  # what is held back leaves its place to others
-        hits = bank.index.ask(lambda: search(bank.index, query, limit=fetched, **options), wait=wait)  # noqa: B023
-        shown = [hit for hit in hits if not held(hit.memory)]
+
+        def asked() -> tuple[list[Hit], Counts]:
+            counts = counted(bank.index, query) if "beside" in options else ALONE
+            return search(bank.index, query, limit=fetched, **options, **more), counts  # noqa: B023
+
+        hits, counts = bank.index.ask(asked, wait=wait)
+        shown = [hit for hit in hits if not held(hit.memory) and not stays_out(hit.memory)]
         if len(shown) >= limit or len(hits) < fetched:
-            return marked_hits(bank, shown[: max(limit, 0)])
+            return marked_hits(bank, shown[: max(limit, 0)]), counts
         fetched *= 2

@@ -10,12 +10,28 @@ from memlane.core.choosing import Fits, list_order
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.lanes import NAMES
+from memlane.recall import under
+from memlane.recall.leaving import shown
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
 _IN_INDEX = ("notes", "records")  # lanes whose memories stay as the index has them until their file changes
 _FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
+
+
+def in_both(bank: Bank, limit: int | None, lane: str | None, fits: Fits, *, brief: bool) -> list[Memory]:
+    """The newest memories that fit, of the bank and of the user's own below it."""
+    found = listed(bank, limit, lane, fits)
+    own = shown(bank, found, brief=brief)
+    below = bank.under
+    if below is None:
+        return own
+    stays_out = under.hidden(bank, found)
+    theirs = listed(below, limit, lane, lambda memory: fits(memory) and not stays_out(memory))
+    theirs = shown(below, theirs, brief=brief)
+    found = sorted([*own, *map(under.as_users, theirs)], key=list_order)
+    return found if limit is None else found[: max(limit, 0)]
 
 
 def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits) -> list[Memory]:

@@ -13,7 +13,7 @@ from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
 from memlane.disk.names import is_private
 from memlane.index.peek import Peek
-from memlane.recall import asking
+from memlane.recall import asking, under
 from memlane.recall import scopes as scopes_
 from memlane.recall.arguments import check_query
 from memlane.recall.blocks import CANDIDATES, PINNED, RELEVANT, Block, Composer, LeftOut, without_blocks
@@ -27,6 +27,7 @@ Count = Callable[[str], int]
 MOST = 3  # memories that a prompt is given unasked
 EXTRA = 2  # hits beyond them: some may be replaced by others
 SHARE = 0.3  # of the best one's probability: one with less is not shown beside it
+_NEWEST = ("notes", "topics", "records")  # lanes whose newest memories a snapshot may have
 
 
 def snapshot(
@@ -42,14 +43,36 @@ def snapshot(
     """As `Bank.snapshot`; without `private` notes where others will read it."""
     if not bank.profile.enabled:
         return Block.of("")
-    in_scope = _seen(bank, scopes, wait)
+    at, scopes = under.asked(bank, scopes)
+    in_scope = _seen(at, scopes, wait)
     seen = in_scope if private else (lambda memory: in_scope(memory) and not is_private(memory.id))
+    groups = _groups(at, seen, recent, wait, _NEWEST)
+    if at is not bank:
+        groups = [list(map(under.as_users, without_secrets(at, group))) for group in groups]
+    elif below := bank.under:
+        stays_out = under.hidden(bank, [memory for group in groups for memory in group])
+        # not what was captured: that was said somewhere else
+        theirs = _groups(below, lambda memory: seen(memory) and not stays_out(memory), recent, wait, _NEWEST[:2])
+        groups = [
+            [*own, *map(under.as_users, without_secrets(below, users))]
+            for own, users in zip(groups, theirs, strict=True)
+        ]
+    canon, registers, pinned, newest = groups
+    composer = _composer(bank, count, [*canon, *registers, *pinned, *newest])
+    return _without_secrets(
+        bank,
+        lambda clean: composer.snapshot(clean(canon), clean(registers), clean(pinned), clean(newest), budget),
+    )
+
+
+def _groups(bank: Bank, seen: Fits, recent: int, wait: float | None, lanes: Sequence[str]) -> list[list[Memory]]:
+    """Of one bank: canon, registers with a topic, pinned notes, and so many of the newest memories of these lanes."""
     present = {lane.name: lane for lane in bank.present()}
     vault = list(filter(seen, bank.memories("vault"))) if "vault" in present else []
     vault.sort(key=lambda memory: (memory.type or "", date_of(memory), memory.id))
     canon = [memory for memory in vault if memory.fields["tier"] == "canon"]
     registers = [memory for memory in vault if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
-    names = ("notes", "topics", "records") if recent > 0 else ("notes",)
+    names = lanes if recent > 0 else ("notes",)
     held = bank.tombstones.held
     with Peek(bank.index_file, [lane for name, lane in present.items() if name in names], wait) as peek:
         tagged = [memory for memory in peek.tagged(PINNED) if memory.lane == "notes" and not held(memory)]
@@ -59,12 +82,7 @@ def snapshot(
             return memory.status != "archived" and memory not in pinned and seen(memory) and not held(memory)
 
         newest = [memory for memory in peek.first(is_new, limit=recent) if memory.created_at or memory.updated_at]
-    canon, registers, pinned, newest = in_place(bank, (canon, registers, pinned, newest), seen)
-    composer = _composer(bank, count, [*canon, *registers, *pinned, *newest])
-    return _without_secrets(
-        bank,
-        lambda clean: composer.snapshot(clean(canon), clean(registers), clean(pinned), clean(newest), budget),
-    )
+    return in_place(bank, (canon, registers, pinned, newest), seen)
 
 
 def context(
@@ -83,13 +101,13 @@ def context(
     from memlane.recall.finding import found
 
     check_query(query, CANDIDATES)
-    seen = scopes_.seen(bank, scopes, wait)
     fetched = CANDIDATES + len(without)  # what must not be shown leaves its place to others
-    hits = found(bank, query, fetched, {}, seen, wait)
+    hits = found(bank, query, fetched, {}, scopes_.seen(bank, None, wait) if scopes is None else scopes, wait)
     shown = [hit for hit in hits if hit.memory.id not in without]
     from memlane.recall.graph import about_files  # NumPy, which a snapshot does without
 
-    named = bank.index.ask(lambda: about_files(bank.index, query), wait=wait) if least else set()
+    at, _ = under.asked(bank, scopes)
+    named = bank.index.ask(lambda: about_files(bank.index, query), wait=wait) if least and at is bank else set()
     shown = [hit for hit in shown[:CANDIDATES] if hit.why["relevance"] >= least or hit.memory.id in named]
     known = {*without, *(hit.memory.id for hit in shown)}
     replaced = [hit.memory for hit in shown if hit.memory.superseded_by in known]
@@ -115,12 +133,17 @@ def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | 
 
 
 def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | None) -> list[Hit]:
-    """The two or three memories that a query is about; none nearly always."""
+    """The two or three memories that a query is about; none nearly always.
+
+    Of a project that the user does not trust, nobody gets anything unasked: then these are the user's own.
+    """
     from memlane.recall.finding import found
     from memlane.recall.graph import about_files  # NumPy, which a snapshot does without
 
-    hits = found(bank, query, MOST + EXTRA + len(without), {}, scopes_.seen(bank, None, wait), wait)
-    named = bank.index.ask(lambda: about_files(bank.index, query), wait=wait)
+    only_users = bool(bank.config.distrust and bank.under)
+    seen = under.SCOPE if only_users else scopes_.seen(bank, None, wait)
+    hits = found(bank, query, MOST + EXTRA + len(without), {}, seen, wait)
+    named = set() if only_users else bank.index.ask(lambda: about_files(bank.index, query), wait=wait)
     likely = {hit.memory.id: 1.0 if hit.memory.id in named else hit.relevance for hit in hits}
     best = max(likely.values(), default=0.0)
     known = {*without, *(hit.memory.id for hit in hits)}

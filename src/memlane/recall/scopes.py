@@ -15,6 +15,7 @@ from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
 from memlane.gate import shown
 from memlane.index.peek import Peek
+from memlane.recall import under
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -51,6 +52,12 @@ def seen(bank: Bank, scopes: str | Sequence[str] | None, wait: float | None = No
     return Seen(names, tuple(lane for lane in PLACES if any((lane, name) in known for name in names)))
 
 
+def one(bank: Bank, scope: str | None) -> tuple[Bank, str | None]:
+    """The bank that a scope asks about, and the scope as it is written there. Raises InvalidInput."""
+    at, rest = under.asked(bank, scope)
+    return at, spelt(at, scope) if rest == scope else None
+
+
 def spelt(bank: Bank, scope: str | None, lane: str | None = None) -> str | None:
     """A scope as it is written in memories (of a lane): the case need not be right. Raises InvalidInput for one that
     there is not.
@@ -61,6 +68,12 @@ def spelt(bank: Bank, scope: str | None, lane: str | None = None) -> str | None:
     return _spelt(bank, name, {pair for pair in _known(bank) if lane in (None, pair[0])}, lane)
 
 
+def is_used(bank: Bank, scope: str) -> bool:
+    """Whether a memory of this bank has the scope."""
+    with Peek(bank.index_file, bank.present()) as peek:
+        return any(name == scope for _, name in peek.scopes())
+
+
 def _names(scopes: Any) -> tuple[str, ...]:
     names = (scopes,) if isinstance(scopes, str) else scopes
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
@@ -69,9 +82,12 @@ def _names(scopes: Any) -> tuple[str, ...]:
 
 
 def _known(bank: Bank, wait: float | None = None) -> set[tuple[str, str]]:
-    """(lane, scope) of all memories."""
-    with Peek(bank.index_file, bank.present(), wait) as peek:
-        return peek.scopes()
+    """(lane, scope) of all memories, the user's as well."""
+    known = set()
+    for one in filter(None, (bank, bank.under)):
+        with Peek(one.index_file, one.present(), wait) as peek:
+            known |= peek.scopes()
+    return known
 
 
 def _spelt(bank: Bank, name: str, known: set[tuple[str, str]], lane: str | None = None) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -53,6 +53,21 @@ EXTRA = 15  # hits beyond the limit, which may overtake those whose code has cha
 SUPERSEDED = 0.3  # factor for a memory that another one took the place of
 Replaced = Mapping[str, Sequence[str]]  # what took the place of each, the earlier first
 Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # factors for the scores of some of these memories, by id
+
+
+class Counts(NamedTuple):
+    """How many chunks and memories an index has, and of those how many have each term of a query.
+
+    The rarity of a word decides what it counts. Two banks that are searched together must agree on it, or else any
+    word would count for much in the one that is small: each is ranked with what the other one has `beside` it.
+    """
+
+    chunks: int = 0
+    memories: int = 0
+    having: Mapping[str, tuple[int, int]] = MappingProxyType({})
+
+
+ALONE = Counts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,7 @@ def search(
     recency: tuple[int, float] = (7, 1.2),
     weigh: Weigh | None = None,
     replaced: Replaced = MappingProxyType({}),
+    beside: Counts = ALONE,
     now: datetime,
 ) -> list[Hit]:
     """The best memories for a query, one hit each. Filters apply before the cut; results are deterministic.
@@ -107,7 +123,8 @@ def search(
     if parsed.phrases and query.rstrip().endswith("?"):
         # a question that quotes something: better an answer without the exact words than none
         attempts.append(replace(parsed, phrases=()))
-    hits = (_search(index, attempt, limit, filters or {}, recency, weigh, replaced, now) for attempt in attempts)
+    rest = (filters or {}, recency, weigh, replaced, beside, now)
+    hits = (_search(index, attempt, limit, *rest) for attempt in attempts)
     return next(filter(None, hits), [])
 
 
@@ -119,6 +136,7 @@ def _search(
     recency: tuple[int, float],
     weigh: Weigh | None,
     replaced: Replaced,
+    beside: Counts,
     now: datetime,
 ) -> list[Hit]:
     columns = index.columns()
@@ -133,7 +151,7 @@ def _search(
             allowed &= phrase.candidates
     if not allowed.any():
         return []
-    parts = _score_parts(index, layout, query, now)
+    parts = _score_parts(index, layout, query, beside, now)
     may_be_found = allowed
     if not required:  # else the phrases are reason enough
         allowed = allowed & ((parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE))
@@ -207,9 +225,9 @@ class _ScoreParts:
         }
 
 
-def _score_parts(index: Index, layout: _Layout, query: Query, now: datetime) -> _ScoreParts:
+def _score_parts(index: Index, layout: _Layout, query: Query, beside: Counts, now: datetime) -> _ScoreParts:
     encoder = index.encoder
-    words = _word_scores(index, layout, query.terms)
+    words = _word_scores(index, layout, query.terms, beside)
     chunk_cosines = _cosines(encoder, layout.columns, query.text, words.chunks)
     cosine = np.maximum(layout.best(chunk_cosines), 0)
     share = 0.0
@@ -412,8 +430,28 @@ class _WordScores:
     evidence: Array
 
 
-def _word_scores(index: Index, layout: _Layout, terms: Sequence[str]) -> _WordScores:
-    chunks, memories = layout.total
+def counted(index: Index, query: str) -> Counts:
+    """What another index has to know of this one, to be searched for the same query."""
+    columns = index.columns()
+    if not columns.used:
+        return ALONE
+    layout = _layout(index, columns)
+    having = {}
+    for term in parse(query).terms:
+        numbers, _ = _alive_postings(index, layout, term)
+        having[term] = len(numbers), len(np.unique(layout.row[numbers]))
+    return Counts(*layout.total, having)
+
+
+def _alive_postings(index: Index, layout: _Layout, term: str) -> tuple[Array, Array]:
+    numbers, weights = index.postings(term)
+    kept = numbers < len(layout.row)
+    kept[kept] = layout.alive[numbers[kept]]
+    return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])
+
+
+def _word_scores(index: Index, layout: _Layout, terms: Sequence[str], beside: Counts) -> _WordScores:
+    chunks, memories = layout.total[0] + beside.chunks, layout.total[1] + beside.memories
     scores = np.zeros(len(layout.row), np.float32)
     has = np.zeros(len(layout.row), np.float32)
     single = len(layout.start) == len(layout.row)
@@ -421,23 +459,21 @@ def _word_scores(index: Index, layout: _Layout, terms: Sequence[str]) -> _WordSc
     most = 0.0  # the most that a chunk could score, apart from K1 + 1
     total = 0.0  # the same including words that no chunk has
     for term in terms:
-        numbers, weights = index.postings(term)
-        kept = numbers < len(scores)
-        kept[kept] = layout.alive[numbers[kept]]
-        if not kept.all():
-            numbers, weights = numbers[kept], weights[kept]
-        counts = np.float32(importance(term) * _rarity(chunks, len(numbers)))
+        numbers, weights = _alive_postings(index, layout, term)
+        other_chunks, other_memories = beside.having.get(term, (0, 0))
+        counts = np.float32(importance(term) * _rarity(chunks, len(numbers) + other_chunks))
         total += float(counts)
+        if len(numbers) or other_chunks:
+            most += float(counts)
         if not len(numbers):
             continue
-        most += float(counts)
         scores[numbers] += counts * weights / (weights + layout.norm[numbers])
         has[numbers] += counts
         if not single:
             rows = layout.row[numbers]
             at = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
             rows, weights = rows[at], np.add.reduceat(weights, at)
-            counts = np.float32(importance(term) * _rarity(memories, len(rows)))
+            counts = np.float32(importance(term) * _rarity(memories, len(rows) + other_memories))
             whole[rows] += counts * weights / (weights + layout.whole_norm[rows])
     covered = layout.best(has) / np.float32(total or 1.0)
     evidence = layout.best(scores) / np.float32(math.log(1 + max(chunks, 2)))

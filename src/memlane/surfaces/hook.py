@@ -91,9 +91,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
         with _deadline() as set_deadline, redirect_stderr(io.StringIO()):  # clients would show or log stderr
             client, event, payload = _request(arguments, sys.stdin.buffer.read(MAX_INPUT + 1))
             settings = config.load(_folder(client, payload))
-            if settings.distrust and settings["memory.enabled"]:
-                note = _untrusted(event, settings)
-            elif settings["memory.enabled"] and settings["hook.enabled"]:
+            note = _untrusted(event, settings)
+            if settings["memory.enabled"] and settings["hook.enabled"] and _may_answer(event, settings):
                 set_deadline(settings["hook.deadline"])
                 locks.patience.set(settings["hook.deadline"] / 4)
                 answer = _answer(event, payload, settings)
@@ -170,11 +169,23 @@ def _answer(event: str, payload: Payload, settings: config.Config) -> str:
         return _capture(bank, payload)
 
 
+def _may_answer(event: str, settings: config.Config) -> bool:
+    """Whether there is something to do. In a project that is not trusted, the user's own memory is read, if there is
+    any, and nothing else.
+    """
+    return not settings.distrust or (event in _REPLY_NAMES and not isinstance(config.under(settings), str))
+
+
 def _session_start(bank: Bank, payload: Payload) -> str:
     """The snapshot with the newest memories. The session begins afresh, so any memory may be shown again."""
+    from memlane.recall.under import SCOPE
+
     settings = bank.config
     block = bank.snapshot(
-        budget=settings["hook.session_budget"], recent=settings["hook.recent"], wait=settings["hook.deadline"] / 4
+        SCOPE if settings.distrust else None,
+        budget=settings["hook.session_budget"],
+        recent=settings["hook.recent"],
+        wait=settings["hook.deadline"] / 4,
     )
     _save_shown(payload, [memory.id for memory in block.memories])
     return block
@@ -219,18 +230,19 @@ def _shown_texts(bank: Bank, payload: Payload) -> Iterator[str]:
 
 
 def _untrusted(event: str, settings: config.Config) -> str:
-    """What the user is told when a session starts in a project that is not trusted; hooks do nothing else there."""
-    if event != "session-start" or (error := config.distrusted(settings)) is None:
+    """What the user is told when a session starts in a project that is not trusted."""
+    error = config.distrusted(settings) if settings["memory.enabled"] and event == "session-start" else None
+    if error is None:
         return ""
     from memlane.core.invisible import escaped
 
-    return escaped(" ".join(f"memlane: {error} Hooks do nothing here. {error.hint}".split()))  # of a folder's name, too
+    done = "Hooks show only your own memory here." if _may_answer(event, settings) else "Hooks do nothing here."
+    return escaped(" ".join(f"memlane: {error} {done} {error.hint}".split()))  # of a folder's name, too
 
 
 def _reply(client: str, event: str, answer: str, note: str = "") -> str:
     """What the client reads on stdout. The note is for the user alone, where the client has a field for that."""
-    if note and client in ("claude-code", "codex", "gemini"):
-        return json.dumps({"systemMessage": note}) + "\n"
+    told = {"systemMessage": note} if note and client in ("claude-code", "codex", "gemini") else {}
     name = _REPLY_NAMES.get(event)
     if client == "cursor":
         return json.dumps({"additional_context": str(answer)} if answer and event == "session-start" else {}) + "\n"
@@ -238,7 +250,9 @@ def _reply(client: str, event: str, answer: str, note: str = "") -> str:
         name = "BeforeAgent"
     if answer and name:
         context = {"hookEventName": name, "additionalContext": str(answer)}
-        return json.dumps({"hookSpecificOutput": context}) + "\n"  # ASCII, which fits any encoding of stdout
+        return json.dumps({**told, "hookSpecificOutput": context}) + "\n"  # ASCII, which fits any encoding of stdout
+    if told:
+        return json.dumps(told) + "\n"
     return "{}\n" if client in ("gemini", "opencode") else ""
 
 

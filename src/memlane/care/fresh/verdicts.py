@@ -34,6 +34,7 @@ from memlane.core.model import Memory, Problem
 from memlane.disk import anchors as sidecar
 from memlane.disk import derived, files
 from memlane.disk.anchors import Anchor, Anchors
+from memlane.recall import address
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -225,7 +226,8 @@ class Watch:
         known = self.anchors()
         if self._damaged:
             remarks.append(f"{self._damaged} damaged lines of {sidecar.NAME} are passed over")
-        named = _named(bank) if ids is None else {memory.id: mentions(memory) for memory in map(bank.get, ids)}
+        asked = [address.get(bank, id) for id in ids or ()]
+        named = _named(bank) if ids is None else {memory.id: mentions(memory) for memory in asked}
         anchored, new = self._anchored(named, known)
         if first and new:
             remarks.append(f"there was no {sidecar.NAME}: memories are compared with the code as it is now")
@@ -235,7 +237,7 @@ class Watch:
             remarks.append(f"nothing could be anchored: {error}")
         verdicts = self._verdicts(anchored)
         if bank.tombstones.any():
-            verdicts = [v for v in verdicts if v.verdict == FRESH or not bank.tombstones.held(bank.get(v.id))]
+            verdicts = [v for v in verdicts if v.verdict == FRESH or not bank.tombstones.held(address.get(bank, v.id))]
         unanchored = len(named) - len(verdicts)
         with suppress(MemlaneError, OSError):  # this only saves time and room
             if ids is None:
@@ -475,7 +477,7 @@ def accept(bank: Bank, ids: Sequence[str] | None) -> Report:
     before = report(bank, ids)
     naming_code = {verdict.id for verdict in before.verdicts}
     for id in ids or ():
-        if bank.get(id).id not in naming_code:
+        if address.get(bank, id).id not in naming_code:
             raise NotFound(
                 f"{gate.shown(id)} speaks of no code of this project.",
                 hint="`memlane review --only drifted --all` lists what does.",

@@ -33,6 +33,7 @@ from memlane.core.text import first_line
 from memlane.gate import redacted, shown
 from memlane.history.undo import recording
 from memlane.lanes import NAMES
+from memlane.recall import address
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -151,7 +152,7 @@ def sides(bank: Bank, item: Item) -> list[Memory]:
     found = []
     for id in (item.id, *item.others):
         try:
-            found.append(bank.get(id))
+            found.append(address.get(bank, id))
         except (NotFound, InvalidInput):
             continue
     return found

@@ -133,9 +133,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 @click.group(cls=App, invoke_without_command=True, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="memlane", message="%(prog)s %(version)s")
 @click.option("--bank", "folder", metavar="DIR", help="Use the bank of this folder instead of the current one's.")
+@click.option("--user", is_flag=True, help="Use your own bank instead of the current folder's.")
 @click.option("--set", "flags", metavar="KEY=VALUE", multiple=True, help="Override a setting for this call.")
 @click.pass_context
-def app(ctx: click.Context, folder: str | None, flags: tuple[str, ...]) -> None:
+def app(ctx: click.Context, folder: str | None, user: bool, flags: tuple[str, ...]) -> None:
     """Durable memory for AI agents, kept as plain files in your project.
 
     \b
@@ -143,6 +144,12 @@ def app(ctx: click.Context, folder: str | None, flags: tuple[str, ...]) -> None:
     $ memlane add "Deploys go out on Tuesdays" --tag release
     $ memlane search "when do we deploy"
     """
+    if user:
+        from memlane.config import own_folder
+
+        if folder:
+            raise click.UsageError("Give --bank or --user, not both.")
+        folder = own_folder()
     ctx.obj = (folder, _flags(flags))
     if ctx.invoked_subcommand is None:
         from memlane.surfaces.cli.init import welcome

@@ -10,7 +10,7 @@ from memlane.bank import Bank
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
 from memlane.lanes import NAMES
-from memlane.surfaces.cli.options import Command, id_argument, tag_option, text_argument, with_bank
+from memlane.surfaces.cli.options import Command, id_argument, tag_option, text_argument, user_option, with_bank
 from memlane.surfaces.cli.output import line_ended, print_written, take_text
 
 _OPTIONS = frozenset(
@@ -41,6 +41,7 @@ def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
 @tag_option
 @click.option("--type", help="journal, plan, fact, observation or reflection; a vault record's category.")
 @click.option("--scope", help="What it applies to: a vault scope, file:PATH, area:NAME.")
+@user_option
 @click.option("--thread", help="The conversation or session it belongs to.")
 @click.option("--created-at", metavar="WHEN", help="When it was so, if not now: 2025-01-15T10:30:00Z.")
 @click.option("--replaces", metavar="ID", help="A memory that this takes the place of; it stays readable.")
@@ -59,10 +60,12 @@ def add(
 ) -> None:
     """Remember TEXT (or what is piped in).
 
-    A text that is there already is not written again; what is much like it is named.
+    A text that is there already is not written again; what is much like it is named. It is stored for this project;
+    with --user, for you in every project.
 
     \b
     $ memlane add "Deploys go out on Tuesdays" --tag release
+    $ memlane add --user "I prefer short answers"
     $ memlane add "Deploys go out on Wednesdays" --replaces notes:deploys-go-out-on-tuesdays
     $ git log -1 --format=%B | memlane add - --type journal
     """

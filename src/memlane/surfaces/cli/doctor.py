@@ -25,6 +25,7 @@ from memlane.surfaces.cli.output import (
     print_result,
     progress,
     say,
+    say_under,
 )
 
 if TYPE_CHECKING:
@@ -206,6 +207,8 @@ def _print(report: Report) -> None:
         if count > SHOWN:
             say(f"and {count - SHOWN} more of [{check}]: --json shows all")
     say(_summary(report))
+    if bank := report.inventory.opened:
+        say_under(bank)
 
 
 def _near(where: str) -> str:

@@ -16,9 +16,11 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.errors import Conflict, InvalidInput, MemlaneError, Refused
+from memlane.core.model import Memory
 from memlane.disk import files
 from memlane.exchange import editing as edits
 from memlane.gate import redacted
+from memlane.recall import address, under
 from memlane.surfaces.cli.add import appended, change_options, changed
 from memlane.surfaces.cli.options import id_argument, text_argument, with_bank
 from memlane.surfaces.cli.output import complain, print_json, print_written, say
@@ -58,7 +60,12 @@ def edit(bank: Bank, id: str, text: str | None, appending: bool, as_json: bool, 
 
 def _in_editor(bank: Bank, id: str, as_json: bool) -> None:
     """Let the user edit a memory, again and again if it is refused, and store it."""
-    opened = edits.opened(bank, id)
+    at, id = under.home(bank, id)
+    opened = edits.opened(at, id)
+
+    def named(memory: Memory) -> Memory:
+        return memory if at is bank else under.as_users(memory)
+
     before = given = opened.text if opened.text.endswith("\n") else opened.text + "\n"
     while True:
         try:
@@ -66,11 +73,11 @@ def _in_editor(bank: Bank, id: str, as_json: bool) -> None:
             if text == before:
                 say("nothing changed")
                 if as_json:
-                    print_json(bank.get(opened.id))
+                    print_json(named(address.get(at, opened.id)))
                 return
             given = text
             by_person = sys.stdin.isatty() and sys.stderr.isatty()
-            print_written(edits.save(bank, opened, text, by_person=by_person), as_json, "updated")
+            print_written(named(edits.save(at, opened, text, by_person=by_person)), as_json, "updated")
             return
         except Conflict:
             if as_json:

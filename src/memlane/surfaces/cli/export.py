@@ -77,7 +77,8 @@ def _chosen(bank: Bank, filters: dict[str, Any]) -> list[Memory]:
     """The memories that the filters let pass, in the order of the lanes and their files."""
     if not any(value is not None and value != () for value in filters.values()):
         return _without_secrets(bank, bank.memories())
-    ids = {memory.id for memory in bank.list(**filters, archived=True, brief=True)}
+    with bank.alone() as alone:
+        ids = {memory.id for memory in alone.list(**filters, archived=True, brief=True)}
     return _without_secrets(bank, (memory for memory in bank.memories(filters["lane"]) if memory.id in ids))
 
 

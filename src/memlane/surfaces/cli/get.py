@@ -11,8 +11,8 @@ import click
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.disk import files
-from memlane.recall import address
-from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, with_bank
+from memlane.recall import under
+from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, user_option, with_bank
 from memlane.surfaces.cli.output import (
     one_line,
     print_bytes,
@@ -21,6 +21,7 @@ from memlane.surfaces.cli.output import (
     print_rows,
     print_text,
     say,
+    say_under,
     titled,
 )
 
@@ -44,7 +45,8 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     if raw and not as_json:
         print_bytes(files.read_bytes(memory.file, files.MAX_LOG_BYTES), as_it_is=for_person)
         return
-    is_whole = memory == (stored := address.get(bank, id))
+    at, stored = under.found_in(bank, id)
+    is_whole = memory == (stored if at is bank else under.as_users(stored))
     if for_person:
         memory = replace(memory, text=stored.text)
     where = "" if as_json else bank.origins([memory]).get(memory.id)
@@ -53,7 +55,9 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
         print_json(memory)
         return
     archived = "archived" if memory.status == "archived" else ""
-    facts = [memory.title, (iso(memory.created_at) or "")[:10], archived, ", ".join(memory.tags), str(memory.path)]
+    whose = "your own" if memory.owner else ""
+    day = (iso(memory.created_at) or "")[:10]
+    facts = [memory.title, whose, day, archived, ", ".join(memory.tags), str(memory.path)]
     say(" · ".join(one_line(fact) for fact in facts if fact))
     if why := bank.held(memory):
         say(f"note: {why}")
@@ -75,6 +79,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
 @click.command("list")
 @limit_option(help="At most this many.")
 @filters
+@user_option
 @click.option("--thread")
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
 @as_of
@@ -95,7 +100,7 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
 @click.command()
 @with_bank
 def stats(bank: Bank, as_json: bool) -> None:
-    """Count what the bank holds.
+    """Count what the bank holds; your own bank, which is read with it, is not counted.
 
     \b
     $ memlane stats
@@ -110,3 +115,4 @@ def stats(bank: Bank, as_json: bool) -> None:
     numbers = zip((counts["archived"], counts["problems"], counts["removed"]), apart, strict=True)
     say(f"{counts['root']}: {counts['count']} memories, {', '.join(f'{number} {what}' for number, what in numbers)}")
     print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())
+    say_under(bank)

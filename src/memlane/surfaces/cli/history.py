@@ -7,6 +7,7 @@ import click
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.history import versions as histories
+from memlane.recall import under
 from memlane.recall.address import find_any
 from memlane.surfaces.cli.options import complete_id, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_text, say
@@ -38,6 +39,7 @@ def history(bank: Bank, id: str | None, version: str | None, limit: int | None, 
             raise click.UsageError("--show needs the ID of a memory.")
         _print_commits(bank, limit or COMMITS, as_json)
         return
+    bank, id = under.home(bank, id)
     if version is not None:
         shown = histories.show(bank, id, version)
         if as_json:

@@ -28,14 +28,14 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
         click.echo("There is no memory bank here yet.\n")
         steps = [
             ("memlane init", "make this folder a bank"),
-            ("memlane init --user", "make one for all projects that have none"),
+            ("memlane init --user", "make one of your own, for all projects"),
             ("memlane --help", "see all commands"),
         ]
     else:
-        counts = [f"{count:,} {noun}{'s'[: count != 1]}" for noun, count in _counts(bank).items() if count]
-        print_line(f"Bank {bank.root}: {', '.join(counts) or 'nothing remembered yet'}.")
+        print_line(f"Bank {bank.root}: {_counted(bank)}.")
         if said := worktrees.described(bank.config):
             print_line(f"{said[0].upper()}{said[1:]}.")
+        print_line(_read_as_well(bank))
         click.echo()
         steps = [
             ('memlane add "…" --tag x', "remember something"),
@@ -44,6 +44,21 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
         ]
     for command, what in steps:
         click.echo(f"  {command:<26} {what}")
+
+
+def _read_as_well(bank: Bank) -> str:
+    """Whether the user's own bank is read together with this one, and why not."""
+    found = config.under(bank.config)
+    if isinstance(found, str):
+        own = config.is_user_bank(bank.config)
+        return "It is your own, for all projects." if own else f"Your own bank is not read here: {found}."
+    with Bank(found) as below:
+        return f"Your own bank is read as well: {below.root}: {_counted(below)}."
+
+
+def _counted(bank: Bank) -> str:
+    counts = [f"{count:,} {noun}{'s'[: count != 1]}" for noun, count in _counts(bank).items() if count]
+    return ", ".join(counts) or "nothing remembered yet"
 
 
 def _counts(bank: Bank) -> dict[str, int]:
@@ -60,7 +75,7 @@ def _counts(bank: Bank) -> dict[str, int]:
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
-@click.option("--user", is_flag=True, help="Make your own bank instead, for all projects that have none.")
+@click.option("--user", is_flag=True, help="Make your own bank instead, which is read in all projects.")
 @click.option("--git", is_flag=True, help="Also teach the git repository here to merge memory.")
 @click.pass_context
 @as_json

@@ -57,6 +57,9 @@ def limit_option(default: int | None = None, help: str | None = None) -> Decorat
 
 _DATES = (click.option("--until", metavar="DATE"), click.option("--since", metavar="DATE"))
 scope_option = click.option("--scope", help="For whom or what: user:alice, area:database; a topic, a layer.")
+user_option = click.option(
+    "--user", "scope", flag_value="user", help="Your own memory, which is read in every project. As --scope user."
+)
 any_tag_option = click.option(
     "--tag", "-t", "tags", multiple=True, shell_complete=complete_tag, help="A tag; any of several."
 )

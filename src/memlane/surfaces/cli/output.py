@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import zip_longest
-from typing import Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
@@ -29,6 +29,9 @@ from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.invisible import escaped
 from memlane.core.model import Memory, Plan, Problem
 from memlane.gate import DEFAULT, Guard
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
 
 T = TypeVar("T")
 _guard: ContextVar[Guard] = ContextVar("guard", default=DEFAULT)  # of the bank that a command opened
@@ -170,6 +173,12 @@ def say(text: str) -> None:
 
 def _line(text: str) -> str:
     return text.replace("\n", "\\u000a")
+
+
+def say_under(bank: Bank) -> None:
+    """Say that the user's own bank is read as well, where a command speaks of one bank alone."""
+    if below := bank.under:
+        say(f"your own bank, {below.root}, is read here as well; `memlane --user` and this command looks at it")
 
 
 def say_notes(notes: Iterable[str]) -> None:

@@ -13,7 +13,16 @@ from memlane.core.dates import iso
 from memlane.core.model import Plan
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import complete_id, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_text, progress, say, say_notes
+from memlane.surfaces.cli.output import (
+    print_json,
+    print_result,
+    print_rows,
+    print_text,
+    progress,
+    say,
+    say_notes,
+    say_under,
+)
 
 _NOTES = 5  # how many of a plan's notes are shown
 _SIMILAR = {"threshold": 0.85, "limit": 5, "type": None}
@@ -124,6 +133,7 @@ def _print_plan(bank: Bank, asked: _Asked, as_json: bool) -> None:
                 say(f"and {len(plan.remarks) - _NOTES:,} more notes: --json shows all")
             print_rows(_rows(plan, numbered=not asked.items))
             _say_next(len(plan.steps), undecided, asked.applied)
+            say_under(bank)
     if asked.check and plan.steps:
         ctx.exit(6)
 

@@ -6,6 +6,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
+from memlane.recall import under
 from memlane.surfaces.cli.options import complete_id, ids_argument, with_bank
 from memlane.surfaces.cli.output import print_json, print_line, print_result, print_written, say
 
@@ -43,7 +44,7 @@ def restore(bank: Bank, id: str | None, as_json: bool) -> None:
     $ memlane restore notes:deploy-day
     """
     if id is None:
-        removed = bank.removed()
+        removed = under.removed_by(bank)
         print_result(removed, as_json, ((item.id, iso(item.removed_at) or "", str(item.path)) for item in removed))
     else:
         print_written(bank.restore(id), as_json, "restored to")

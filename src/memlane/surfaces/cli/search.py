@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.options import as_of, filters, limit_option, with_bank
+from memlane.surfaces.cli.options import as_of, filters, limit_option, user_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
 
 
@@ -16,6 +16,7 @@ from memlane.surfaces.cli.output import print_json, print_result, print_rows, sa
 @click.argument("query")
 @limit_option(5)
 @filters
+@user_option
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
 @click.option(
     "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."

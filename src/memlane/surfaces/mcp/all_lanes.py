@@ -17,8 +17,9 @@ from typing_extensions import TypedDict
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput
-from memlane.core.model import Memory
+from memlane.core.model import USERS, Memory
 from memlane.lanes.notes.store import TYPES
+from memlane.recall import under
 from memlane.surfaces.mcp import lines
 from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Words, tool
 
@@ -69,8 +70,9 @@ def refuse_unknown(bank: Bank, argument: str, type: str | None) -> None:
     """Raise InvalidInput for a type that no memory has. Reads every memory."""
     if type is None:
         return
-    memories = bank.index.ask(lambda: [memory for _, memory in bank.index.every_memory()])
-    known = {*TYPES, *(memory.type for memory in memories)}
+    known: set[str | None] = {*TYPES}
+    for one in filter(None, (bank, bank.under)):
+        known |= set(one.index.ask(lambda: [memory.type for _, memory in one.index.every_memory()]))  # noqa: B023
     if type not in known:
         names = sorted(filter(None, known))
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -105,10 +107,10 @@ def list_memories(
     """List memories of all kinds, the newest first: ids, dates, titles."""
     at, last = _position(cursor)
     if deleted:
-        removed = [one for one in bank.removed() if lane in (None, one.id.partition(":")[0])]
+        removed = [(one, one.id.removeprefix(USERS).partition(":")[0]) for one in under.removed_by(bank)]
         gone: list[Listed] = [
-            {"memory_id": memory_id(one.id), "lane": one.id.partition(":")[0], "deleted_at": iso(one.removed_at)}
-            for one in removed[at : at + limit + 1]
+            {"memory_id": memory_id(one.id), "lane": its_lane, "deleted_at": iso(one.removed_at)}
+            for one, its_lane in [pair for pair in removed if lane in (None, pair[1])][at : at + limit + 1]
         ]
         return _page(gone, at, limit, "Nothing is deleted.")
     filters: dict[str, Any] = {"since": since, "until": until, "tags": tag or (), "type": type, "lane": lane}

@@ -43,7 +43,10 @@ def remember(
     type: Annotated[str | None, Field(description="A note's type, a vault category")] = None,
     tags: Words | None = None,
     scope: Annotated[
-        str | None, Field(description="A vault scope, file:PATH, area:NAME; private: kept out of git")
+        str | None,
+        Field(
+            description="user: for all projects of this user. private: not in git. A vault scope, file:PATH, area:NAME"
+        ),
     ] = None,
     tier: Literal["canon", "register"] | None = None,
     topic_id: Annotated[str | None, Field(description="Stable key, such as current_projects")] = None,

@@ -39,7 +39,8 @@ newest.
 Store as you go what is worth knowing next week: decisions and why, causes of bugs and their fixes, conventions, \
 preferences, plans and their state. One memory per thing, understandable by itself, with dates in full and files as \
 [[src/auth.py]]. `remember` takes any text. State that is to replace its former self: give a stable topic_id. Lasting \
-truths: tier canon. Longer Markdown: `create_memory`. Correct with `edit_memory` rather than store the same thing twice.
+truths: tier canon. What holds for this user in every project, such as a preference: scope user; ids of such memories \
+begin with user/. Longer Markdown: `create_memory`. Correct with `edit_memory` rather than store the same thing twice.
 
 Never store passwords, tokens, keys or personal data (they are refused: store where the secret lives), what the code \
 or git already says, guesses, or progress chatter.

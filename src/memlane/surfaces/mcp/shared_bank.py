@@ -134,7 +134,12 @@ class SharedBank:
         # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
         outdated, self._outdated = self._outdated, False  # before we look: a write may end meanwhile
         try:
-            bank.index.refresh(force=outdated, wait=wait, progress=lambda done, total: progress.append((done, total)))
+            for one in filter(None, (bank, bank.under)):
+                one.index.refresh(
+                    force=outdated, wait=wait, progress=lambda done, total: progress.append((done, total))
+                )
+                if progress[-1][0] != progress[-1][1]:
+                    break
         except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError):  # the next search repairs it
             self._outdated = True
             return 0, 0

@@ -1,0 +1,283 @@
+"""The user's own bank below a project's: read together in every answer, and each memory says whose it is.
+
+`bank.under` is the user's bank, or None. A memory of it has an id of its own in the project, `user/notes:tabs`, which
+names it wherever an id does; writing and deleting by such an id happens in the user's bank, with its gate, its trash
+and its tombstones. The scope `user` is that bank: what is added to it is the user's, and what is looked for in it is
+only the user's. Anything else is written to the project.
+
+The project wins where both speak of the same thing (`hidden`): then the user's memory stays out of the answer.
+
+    notes            the same name, or the same title in one answer
+    vault            a register of the same topic and scope
+    topics, layers   the same id
+    any lane         the same text, in one answer
+
+A memory that somebody else wrote and nobody here has reviewed wins over nothing, so neither does a project that the
+user does not trust: then both are shown. What is written out of a project (exports, git, the graph, doctor) never has
+the user's memories: those rooms ask for `bank.memories()`, or `bank.alone()`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from memlane import config
+from memlane.core.errors import InvalidInput, MemlaneError, NotEnabled, NotFound
+from memlane.core.model import USERS, Hit, Memory, Removed
+from memlane.lanes import NAMES
+from memlane.recall import address
+from memlane.recall.leaving import shown
+from memlane.recall.superseded import marked, there
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+SCOPE = USERS.removesuffix("/")  # the scope that means the user's bank
+_ID = re.compile(rf"(?<![\w/:.-])({'|'.join(NAMES)}):(?=[^\s,;])")
+V = TypeVar("V", bound=Callable[..., Any])
+T = TypeVar("T")
+Scopes = str | Sequence[str] | None
+
+
+# -- whose a memory is
+
+
+def home(bank: Bank, text: str) -> tuple[Bank, str]:
+    """The bank that a name is of, and the name there: `user/notes:tabs` is `notes:tabs` in the user's.
+
+    Raises NotEnabled where the user's bank is not read.
+    """
+    plain = address.unwrapped(text)
+    own = plain.removeprefix(USERS)
+    if own == plain or own.partition(":")[0] not in (*NAMES, "memory"):
+        return bank, text
+    return users(bank), own
+
+
+def users(bank: Bank) -> Bank:
+    """The user's bank: the one below this one, or this one. Raises NotEnabled."""
+    if found := bank.under:
+        return found
+    if config.is_user_bank(bank.config):
+        return bank
+    why = config.under(bank.config)
+    hint = "Leave scope out to keep it with this project."
+    raise NotEnabled(f"The user's own memory is not to be had here: {why}.", hint=hint)
+
+
+def as_users(memory: Memory) -> Memory:
+    """A memory of the user's bank as the project above it names it."""
+    return replace(
+        memory,
+        id=USERS + memory.id,
+        superseded_by=USERS + memory.superseded_by if memory.superseded_by else None,
+        replaces=tuple(USERS + id for id in memory.replaces),
+        similar=tuple(like._replace(id=USERS + like.id) for like in memory.similar),
+        remarks=tuple(map(_told, memory.remarks)),
+    )
+
+
+def of_hit(hit: Hit) -> Hit:
+    return replace(hit, memory=as_users(hit.memory))
+
+
+def removed_by(bank: Bank) -> list[Removed]:
+    """What `restore` can bring back, the project's and the user's, the latest first."""
+    below = bank.under
+    theirs = [replace(gone, id=USERS + gone.id) for gone in below.removed()] if below else []
+    return sorted([*bank.removed(), *theirs], key=lambda gone: gone.removed_at, reverse=True)
+
+
+def _told(text: str) -> str:
+    """A sentence of the user's bank, with the ids that the project has for its memories."""
+    return _ID.sub(rf"{USERS}\1:", text)
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Let errors of the user's bank name its memories as the project does."""
+    try:
+        yield
+    except MemlaneError as error:
+        error.message, error.hint = _told(error.message), _told(error.hint)
+        if isinstance(error, NotFound):
+            error.near = tuple(USERS + id for id in error.near)
+        raise
+
+
+# -- the verbs of a bank
+
+
+def get(bank: Bank, text: str) -> Memory:
+    """As `Bank.get`: what the project does not have may be the user's. Raises as `address.get`."""
+    at, memory = found_in(bank, text)
+    [memory] = shown(at, [memory])
+    return memory if at is bank else as_users(memory)
+
+
+def found_in(bank: Bank, text: str) -> tuple[Bank, Memory]:
+    """The bank that has what a text names, and the memory as it is called there. Raises as `address.get`."""
+    at, name = home(bank, text)
+    if at is not bank:
+        with telling():
+            return at, _marked(at, name)
+    try:
+        return bank, _marked(bank, name)
+    except NotFound as error:
+        below = bank.under
+        try:
+            if below is None:
+                raise
+            return below, _marked(below, name)
+        except (NotFound, InvalidInput):
+            raise error from None
+
+
+def to_change(bank: Bank, text: str) -> tuple[Bank, Memory]:
+    """As `found_in`, for a memory that is to be changed: one of the user's must be named as the user's."""
+    at, name = home(bank, text)
+    if at is not bank:
+        with telling():
+            return at, address.get(at, name)
+    try:
+        return bank, address.get(bank, name)
+    except NotFound as error:
+        raise _nearer(bank, [name], error) from None
+
+
+def _marked(bank: Bank, text: str) -> Memory:
+    return marked(bank, [address.get(bank, text)])[0]
+
+
+def by_id(verb: V) -> V:
+    """Let a verb of the bank that takes an id take one of the user's as well."""
+
+    @wraps(verb)
+    def routed(bank: Bank, id: str, *rest: Any, **more: Any) -> Any:
+        return _at_home(bank, [id], lambda at, names: verb(at, *names, *rest, **more))
+
+    return cast("V", routed)
+
+
+def by_ids(verb: V) -> V:
+    """The same for a verb that takes nothing but ids. Raises InvalidInput for some of the project's and some of the
+    user's, which no call can change as one.
+    """
+
+    @wraps(verb)
+    def routed(bank: Bank, *ids: str, **more: Any) -> Any:
+        return _at_home(bank, ids, lambda at, names: verb(at, *names, **more))
+
+    return cast("V", routed)
+
+
+def _at_home(bank: Bank, ids: Sequence[str], work: Callable[[Bank, Sequence[str]], Any]) -> Any:
+    homes = [home(bank, id) for id in ids]
+    at = homes[0][0] if homes else bank
+    if any(other is not at for other, _ in homes):
+        raise InvalidInput("Some of these are the project's, and some the user's.", hint="Name them in two calls.")
+    names = [name for _, name in homes]
+    if at is not bank:
+        with telling():
+            return _as_users(work(at, names))
+    try:
+        return work(bank, names)
+    except NotFound as error:
+        raise _nearer(bank, names, error) from None
+
+
+def _nearer(bank: Bank, names: Sequence[str], error: NotFound) -> NotFound:
+    """The error, with the user's memory of that name: it is not changed unless it is named as the user's."""
+    below = bank.under
+    for name in names if below else ():
+        try:
+            near = USERS + address.get(cast("Bank", below), name).id
+        except (NotFound, InvalidInput):
+            continue
+        return NotFound(error.message, hint=error.hint, near=(near,))
+    return error
+
+
+def _as_users(value: Any) -> Any:
+    if isinstance(value, Memory):
+        return as_users(value)
+    if isinstance(value, Removed):
+        return replace(value, id=USERS + value.id)
+    return replace(value, ids=tuple(USERS + id for id in value.ids))  # what was forgotten
+
+
+def adding(add: V) -> V:
+    """Let `Bank.add` write to the user's bank: with the scope `user`, or in the place of a memory of the user's."""
+
+    @wraps(add)
+    def routed(bank: Bank, text: str, **labels: Any) -> Any:
+        at, replaces = home(bank, labels["replaces"]) if labels.get("replaces") else (bank, None)
+        if labels.get("scope") == SCOPE:
+            at, labels = users(bank), {**labels, "scope": None}
+        if at is bank:
+            return add(bank, text, **labels)
+        with telling():
+            return as_users(add(at, text, **{**labels, "replaces": replaces}))
+
+    return cast("V", routed)
+
+
+# -- both in one answer
+
+
+def asked(bank: Bank, scopes: Scopes) -> tuple[Bank, Scopes]:
+    """The bank that scopes ask about, and those that are left to look in: `user` is the user's bank.
+
+    A scope of that name that memories of the project have, as they could before, is one like any other; but not that
+    of a project that the user does not trust, which would get in by it.
+    """
+    names = (scopes,) if isinstance(scopes, str) else scopes
+    if not names or not isinstance(names, Sequence) or SCOPE not in names:
+        return bank, scopes
+    from memlane.recall.scopes import is_used
+
+    if not bank.config.distrust and is_used(bank, SCOPE):
+        return bank, scopes
+    return users(bank), tuple(name for name in names if name != SCOPE) or None
+
+
+def hidden(bank: Bank, beside: Sequence[Memory]) -> Callable[[Memory], bool]:
+    """Whether a memory of the user's stays out of an answer with these of the project's beside it: see above."""
+    texts = {_folded(memory.text): memory for memory in beside if memory.text.strip()}
+    titles = {_folded(memory.title): memory for memory in beside if memory.lane == "notes"}
+    present = {lane.name for lane in bank.present()}
+
+    def rival(memory: Memory) -> Memory | None:
+        if same := texts.get(_folded(memory.text)):
+            return same
+        if memory.lane not in present or memory.lane == "records":
+            return None
+        if memory.lane == "vault":
+            return _register(bank, memory)
+        named = titles.get(_folded(memory.title)) if memory.lane == "notes" else None
+        return named or there(bank, memory.id)
+
+    def stays_out(memory: Memory) -> bool:
+        other = rival(memory)
+        return other is not None and other.status != "archived" and not bank.origins([other])
+
+    return stays_out
+
+
+def _register(bank: Bank, memory: Memory) -> Memory | None:
+    topic = memory.fields.get("topic_id")
+    same = (
+        other
+        for other in (bank.memories("vault") if topic else ())
+        if other.fields.get("topic_id") == topic and other.scope == memory.scope
+    )
+    return next(same, None)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
