@@ -233,6 +233,15 @@ def test_without_a_bank_of_the_users_the_scope_says_what_to_do(project: Bank) ->
     assert list(project.memories()) == []
 
 
+def test_a_folder_of_that_name_is_the_projects(own: Bank, project: Bank) -> None:
+    own.add(TABS, title="Notes")
+    project.notes.create_memory("user/notes.md", "About users.", [])
+    for name in ("user/notes", "user/notes.md", "notes:user/notes", ".memories/user/notes.md"):
+        assert project.get(name).id == "notes:user/notes"
+    for name in ("user/notes:notes", "user/memory:notes", "[[user/notes:notes]]", "memory://memory/user/notes:notes"):
+        assert project.get(name).id == "user/notes:notes"
+
+
 def test_in_the_users_own_bank_both_names_are_the_same(own: Bank) -> None:
     stored = own.add(TABS, title="Tabs", scope="user")
     assert (stored.id, stored.scope, own.get("user/notes:tabs").id) == ("notes:tabs", None, "notes:tabs")

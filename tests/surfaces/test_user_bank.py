@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,7 +14,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from commands import Run
+from commands import MEMLANE, Run
 from memlane import Bank
 from memlane.surfaces import hook
 from memlane.surfaces.mcp.server import build_server
@@ -124,6 +126,12 @@ def test_an_export_has_only_the_projects(own: Bank, projects: list[Path], run: R
     assert "tabs" not in (projects[0] / "CLAUDE.md").read_text()
 
 
+def test_tab_completes_the_users_ids(own: Bank, projects: list[Path]) -> None:
+    environment = {**os.environ, "_MEMLANE_COMPLETE": "bash_complete", "COMP_LINE": "memlane get user/no"}
+    done = subprocess.run([MEMLANE], cwd=projects[0], env=environment, capture_output=True, text=True)
+    assert done.stdout == "plain,user/notes:tabs\n"
+
+
 # -- hooks
 
 
@@ -147,7 +155,7 @@ def test_a_preference_is_in_the_sessions_of_every_project(
         assert (TABS in start, f"The {folder.name} deploys" in start) == (True, True)
         asked = {"cwd": str(folder), "prompt": "Should I use tabs or spaces in this language?"}
         prompt = added(hooked(capsys, monkeypatch, "prompt", session_id=f"b{folder.name}", **asked))
-        assert ("[user/notes:tabs]" in prompt, TABS in prompt) == (True, True)
+        assert f" {TABS} (the user's own)\n" in prompt
         assert hooked(capsys, monkeypatch, "prompt", session_id=f"b{folder.name}", **asked) == {}  # shown already
     monkeypatch.setenv("MEMLANE_USER_BANK", "false")
     start = added(hooked(capsys, monkeypatch, "session-start", cwd=str(projects[0]), session_id="off"))

@@ -38,7 +38,7 @@ class Bank(Opened):
     def init(cls, folder: str | Path = ".", *, user: bool = False, git: bool = False) -> Self:
         """Make a folder a bank and open it: writes memlane.toml and `.memories/`, adopts stores already there.
 
-        Safe to repeat. With `user`, makes the user's own bank instead, for all projects without one. With `git`, also
+        Safe to repeat. With `user`, makes the user's own bank instead, which is read in all projects. With `git`, also
         teaches the repository around it to merge memory; captured records are kept out of git in any case: `sharing`.
         """
         from memlane.exchange import adopt, sharing
@@ -71,14 +71,6 @@ class Bank(Opened):
         bank._copy, bank.left_out = copy, copy.problems
         bank.tombstones.private = self.tombstones.private
         return bank
-
-    def alone(self) -> Bank:
-        """This bank without the user's own below it: for what is written out of a project. To be closed."""
-        return Bank(self.config.without_user_bank())
-
-    def original(self, memory: Memory) -> Memory:
-        """A memory of a bank of the past with the path that it has in the project; any other as it is."""
-        return self._copy.original(memory) if self._copy else memory
 
     def log(self, id: str | None = None, limit: int | None = None) -> builtins.list[Change]:
         """The commits that changed memories, or this one, the newest first. Raises MemlaneError outside of git, and
@@ -143,10 +135,7 @@ class Bank(Opened):
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
     def get(self, id: str) -> Memory:
-        """One memory by its id, path, file name or title; secrets are blanked (`recall.leaving`). Raises NotFound.
-
-        One that this bank does not have may be of the user's own: see `memlane.recall.under`.
-        """
+        """One memory by its id, path, file name or title, the user's as well; secrets are blanked. Raises NotFound."""
         return under.get(self, id)
 
     def list(
@@ -304,12 +293,6 @@ class Bank(Opened):
         """
         with suppress(MemlaneError):
             self._anchored(address.get(self, id))
-
-    def origins(self, memories: Sequence[Memory]) -> dict[str, str]:
-        """Where those of these memories came from, by id, that somebody else wrote and nobody here has reviewed."""
-        from memlane.history import origin
-
-        return origin.origins(self, [memory for memory in memories if not memory.owner])
 
     def linked(self, target: str, query: str = "", limit: int = 5) -> builtins.list[Link]:
         """Memories that link to a file (`src/auth.py`) or a memory by any of its names, ranked by the query."""

@@ -103,6 +103,14 @@ class Opened:
                 self._under = cast("Bank", type(self)(found))
             return self._under
 
+    def alone(self) -> Bank:
+        """This bank without the user's own below it: for what is written out of a project. To be closed."""
+        return cast("Bank", type(self)(self.config.without_user_bank()))
+
+    def original(self, memory: Memory) -> Memory:
+        """A memory of a bank of the past with the path that it has in the project; any other as it is."""
+        return self._copy.original(memory) if self._copy else memory
+
     # -- lanes
 
     notes: _LaneNamed[NoteLane] = _LaneNamed()
@@ -237,6 +245,12 @@ class Opened:
         own = [memory for memory in memories if not memory.owner]
         found = watch.look(own) if (watch := self.watching()) else {}
         return {id: f"{verdict.verdict}: {verdict.why}" for id, verdict in found.items()}
+
+    def origins(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """Where those of these memories came from, by id, that somebody else wrote and nobody here has reviewed."""
+        from memlane.history import origin
+
+        return origin.origins(cast("Bank", self), [memory for memory in memories if not memory.owner])
 
     def outdated(self, memory: Memory) -> str:
         """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""

@@ -46,6 +46,7 @@ from memlane.lanes.topics import base
 PROJECT_FILE = "memlane.toml"
 SEED_FILE = "config.toml"  # seed 003's name for it; read where it has a [memory] table
 FOLDER = ".memories"
+BRINGS_IN = ("memory.user_bank", True)  # what a project's configuration may not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +191,8 @@ class Config:
 
     def without_user_bank(self) -> Config:
         """The same settings, with no other bank to be read."""
-        said = {**self.sources, "memory.user_bank": "for what is written out of the project"}
-        return replace(self, values={**self.values, "memory.user_bank": False}, sources=said)
+        sources = {**self.sources, "memory.user_bank": "for what leaves the project"}
+        return replace(self, values={**self.values, "memory.user_bank": False}, sources=sources)
 
     @property
     def profile(self) -> Profile:
@@ -250,14 +251,11 @@ def _loaded(file: Path | None, flags: Mapping[str, Any]) -> Config:
 
 
 def load_user() -> Config:
-    """The configuration of the user's own bank, whichever project asks. Raises ConfigError.
-
-    Where lanes are is not part of it: what the user's configuration puts elsewhere is a lane of every bank already.
-    """
+    """The configuration of the user's own bank. Raises ConfigError. Lanes that it puts elsewhere are every bank's."""
     own = [*_from_environment(), *_from_user()]
     places = ("lanes.", "memory_configuration.", "directory_structure.")
-    kept = [{key: value for key, value in source.values.items() if not key.startswith(places)} for source in own]
-    return _config(None, [source._replace(values=values) for source, values in zip(own, kept, strict=True)])
+    kept = ({key: value for key, value in one.values.items() if not key.startswith(places)} for one in own)
+    return _config(None, [one._replace(values=values) for one, values in zip(own, kept, strict=True)])
 
 
 def _config(file: Path | None, sources: Sequence[_Source], distrust: str = "") -> Config:
@@ -297,9 +295,8 @@ def _sources(flags: Mapping[str, Any], file: Path | None, data: bytes, *, truste
     yield from _from_environment()
     if file is not None and trusted:
         project = _from_file(file, data)
-        brings_in = project.values.get("memory.user_bank") is True
-        values = {key: value for key, value in project.values.items() if key != "memory.user_bank" or not brings_in}
-        yield project._replace(values=values)
+        said = {key: value for key, value in project.values.items() if (key, value) != BRINGS_IN}
+        yield project._replace(values=said)
     elif file is not None:
         yield _Source(str(file), {"memory.enabled": _claims_memory(file, data)})
         yield _Source("default", {"memory.storage_strategy": "project"})

@@ -56,8 +56,8 @@ def _has_topics(root: Path) -> bool:
 def init(folder: Path, *, user: bool = False) -> Path:
     """Write (or complete) the configuration that makes this folder a bank; return the file. Safe to repeat.
 
-    With `user`, the user's own config.toml is written and the bank is shared by all projects that have none; its
-    folder is closed to other users of the machine.
+    With `user`, the user's own config.toml is written and the bank is read in all projects; its folder is closed to
+    other users of the machine.
     The project is trusted from then on. A configuration that is already there and is not trusted must hold nothing that
     weakens the gate or leads elsewhere: that is for `memlane trust` to show. Raises NotTrusted.
     A seed-003 config.toml is completed where it is. Other keys and comments of an existing file stay as they are.

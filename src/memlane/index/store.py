@@ -136,15 +136,17 @@ class Index:
             finally:
                 self._db.execute("ROLLBACK")  # nothing was written
 
-    def ask(self, question: Callable[[], T], *, wait: float | None = None, force: bool = False) -> T:
+    def ask(self, question: Callable[[], T], *, wait: float | None = None, force: bool = False, look: bool = True) -> T:
         """Bring the index up to date and ask it something. A file that turns out to be damaged is replaced, once.
 
+        Without `look`, it is asked as it is: for one that was asked a moment ago.
         Raises StorageError when the index cannot be used for another reason: a lock, a full disk.
         """
         for attempt in range(2):
             try:
                 try:
-                    self.refresh(wait=wait, force=force)
+                    if look or attempt:
+                        self.refresh(wait=wait, force=force)
                 except sqlite3.OperationalError as error:
                     if not database.is_busy(error):
                         raise

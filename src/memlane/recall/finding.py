@@ -50,10 +50,9 @@ def found(
     theirs = below.index.ask(lambda: counted(below.index, query), wait=left())
     own, counts = _found(bank, query, limit, {**options, "beside": theirs}, left())
     stays_out = under.hidden(bank, [hit.memory for hit in own])
-    users, _ = _found(below, query, limit, {**options, "beside": counts}, left(), stays_out)
-    return sorted([*own, *map(under.of_hit, without_secrets(below, users))], key=lambda hit: -hit.score)[
-        : max(limit, 0)
-    ]
+    users, _ = _found(below, query, limit, {**options, "beside": counts}, None, stays_out)
+    both = [*own, *map(under.of_hit, without_secrets(below, users))]
+    return sorted(both, key=lambda hit: -hit.score)[: max(limit, 0)]
 
 
 def _found(
@@ -62,9 +61,12 @@ def _found(
     limit: int,
     options: Mapping[str, Any],
     wait: float | None,
-    stays_out: Callable[[Memory], bool] = lambda _: False,
+    stays_out: Callable[[Memory], bool] | None = None,
 ) -> tuple[list[Hit], Counts]:
-    """The hits of one bank, and what another one has to know of it."""
+    """The hits of one bank, and what another one beside it has to know of it.
+
+    With `stays_out`, of the user's bank below another, whose index was asked just now.
+    """
     watch = bank.watching()
     more: dict[str, Any] = {"weigh": watch.weights if watch else None, "replaced": bank.replaced.all_successors()}
     held = bank.tombstones.held if bank.tombstones.any() else lambda _: None
@@ -72,11 +74,11 @@ def _found(
     while True:  # what is held back leaves its place to others
 
         def asked() -> tuple[list[Hit], Counts]:
-            counts = counted(bank.index, query) if "beside" in options else ALONE
+            counts = counted(bank.index, query) if "beside" in options and not stays_out else ALONE
             return search(bank.index, query, limit=fetched, **options, **more), counts  # noqa: B023
 
-        hits, counts = bank.index.ask(asked, wait=wait)
-        shown = [hit for hit in hits if not held(hit.memory) and not stays_out(hit.memory)]
+        hits, counts = bank.index.ask(asked, wait=wait, look=stays_out is None)
+        shown = [hit for hit in hits if not held(hit.memory) and not (stays_out and stays_out(hit.memory))]
         if len(shown) >= limit or len(hits) < fetched:
             return marked_hits(bank, shown[: max(limit, 0)]), counts
         fetched *= 2

@@ -54,7 +54,8 @@ def home(bank: Bank, text: str) -> tuple[Bank, str]:
     """
     plain = address.unwrapped(text)
     own = plain.removeprefix(USERS)
-    if own == plain or own.partition(":")[0] not in (*NAMES, "memory"):
+    lane, colon, _ = own.partition(":")
+    if own == plain or not colon or lane not in (*NAMES, "memory"):
         return bank, text
     return users(bank), own
 

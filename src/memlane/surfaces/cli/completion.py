@@ -19,7 +19,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 from memlane import config, lanes
 from memlane.bank import Bank
 from memlane.core.errors import MemlaneError, StorageError
-from memlane.core.model import Memory
+from memlane.core.model import USERS, Memory
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json
 
@@ -73,8 +73,11 @@ def ids(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
     group = ctx.parent.info_name if ctx.parent else None
     lane = group if group in lanes.NAMES else _LANE_OF.get(ctx.info_name or "", "")
     matches: Iterable[str] = ()
+    lead = ""
     with suppress(MemlaneError, OSError):
         bank = _bank(ctx)
+        if incomplete.startswith(USERS) and bank.under:
+            bank, lead, incomplete = bank.under, USERS, incomplete.removeprefix(USERS)
         if ctx.info_name == "restore":
             gone = [*(removed.id for removed in bank.removed()), *(one.id for one in bank.list(status="archived"))]
             matches = [id for id in gone if _begins(id, incomplete)]
@@ -82,7 +85,7 @@ def ids(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
             matches = known
         else:
             matches = [id for id in _file_ids(bank, [lane] if lane else lanes.NAMES) if _begins(id, incomplete)]
-    return _items(islice(matches, MOST))
+    return _items(lead + id for id in islice(matches, MOST))
 
 
 def tags(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
@@ -124,7 +127,8 @@ def _begins(id: str, text: str) -> bool:
 
 
 def _bank(ctx: click.Context) -> Bank:
-    return Bank(config.load(ctx.find_root().params.get("folder")))
+    given = ctx.find_root().params
+    return Bank(config.load(config.own_folder() if given.get("user") else given.get("folder")))
 
 
 def _query(bank: Bank, query: str, text: str, lane: str = "") -> list[str] | None:

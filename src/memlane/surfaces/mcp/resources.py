@@ -20,7 +20,7 @@ from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.gate.outgoing import cleaned
 from memlane.lanes import NAMES
-from memlane.recall import address
+from memlane.recall import under
 from memlane.recall.leaving import shown
 
 INDEX = "memory://index"
@@ -78,12 +78,12 @@ def read(bank: Bank, uri: str) -> TextResourceContents:
     if not uri.startswith(MEMORY):
         raise NotFound("There is no such resource.", hint="resources/list names them.")
     try:
-        memory = address.get(bank, unquote(uri.removeprefix(MEMORY)))
+        at, memory = under.found_in(bank, unquote(uri.removeprefix(MEMORY)))
     except InvalidInput:  # no memory can have such an id
         raise NotFound("There is no such memory.", hint="resources/list names them.") from None
-    if bank.tombstones.forgotten(memory.text, memory.id, memory.title):
+    if at.tombstones.forgotten(memory.text, memory.id, memory.title):
         raise NotFound("There is no such memory.", hint="resources/list names them.")
-    return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_page(shown(bank, [memory])[0]))
+    return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=_page(shown(at, [memory])[0]))
 
 
 def _resource(memory: Memory) -> Resource:
