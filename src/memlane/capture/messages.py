@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from memlane import gate
 from memlane.capture import transcript_file, transcripts
 from memlane.capture.collector import Collector, Kept
 from memlane.capture.progress import Progress, place_of
@@ -134,10 +133,7 @@ def capture_into(
         else:
             complete = _take_lines(file, collector, kind, deadline, advance)
         if before is None and collector.lines and not collector.recognised:
-            raise InvalidInput(
-                f"{gate.shown(os.path.basename(path))} is not a transcript that memlane can read.",
-                hint=f"It reads: {', '.join(KINDS)}; --from names one.",
-            )
+            raise transcript_file.unknown(path)
         if place:
             collector.progress.save(place, file)
     return _result(collector, complete)

@@ -24,15 +24,16 @@ def scope_of(text: str, changed: Sequence[str] = ()) -> str:
     one component, module, service, subsystem or layer; else `global`."""
     if len(changed) == 1:
         return f"file:{changed[0]}"
-    named = {name for name, suffix in _FILE.findall(text) if not _is_brand(name, suffix)}
+    named = {name for name, _ in _FILE.findall(text) if not is_brand(name)}
     if not changed and len(named) == 1:
         return f"file:{named.pop()}"
     areas = {area.lower() for area in _AREA.findall(text)} - _VAGUE
     return f"area:{areas.pop()}" if len(areas) == 1 else "global"
 
 
-def _is_brand(name: str, suffix: str) -> bool:
-    """`example.com` and `Node.js` look like files."""
+def is_brand(name: str) -> bool:
+    """Whether a name only looks like a file: `example.com`, `Node.js`."""
+    suffix = name.rsplit(".", 1)[-1]
     return "/" not in name and (suffix.lower() in _DOMAINS or (suffix == "js" and name[0].isupper()))
 
 

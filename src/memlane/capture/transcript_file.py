@@ -1,4 +1,5 @@
-"""A transcript as a file: opened without waiting, read as a stream of JSON lines or as one JSON document."""
+"""A transcript as a file: found in a folder, opened without waiting, read as a stream of JSON lines or as one JSON
+document."""
 
 from __future__ import annotations
 
@@ -30,6 +31,31 @@ class Line(NamedTuple):
         """The JSON object on the line; None when there is none."""
         value = _parsed(self.data) if self.data and self.data.lstrip(_BLANK)[:1] == b"{" else None
         return value if isinstance(value, dict) else None
+
+
+def within(path: str) -> list[str]:
+    """The file itself, or every file of a folder that may be a transcript, in the order of their names. Raises
+    InvalidInput when a folder has none."""
+    if not os.path.isdir(path):
+        return [path]
+    found = [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(path)
+        for name in names
+        if name.endswith((".jsonl", ".json"))
+    ]
+    if not found:
+        why = f"There are no transcripts in {gate.shown(os.path.basename(os.path.abspath(path)))}."
+        raise InvalidInput(why, hint="A transcript is a file that ends in .jsonl or .json.")
+    return sorted(found)
+
+
+def unknown(path: str) -> InvalidInput:
+    """The error for a file in which no format knows anything."""
+    from memlane.capture.transcripts import KINDS
+
+    why = f"{gate.shown(os.path.basename(path))} is not a transcript that memlane can read."
+    return InvalidInput(why, hint=f"It reads: {', '.join(KINDS)}; --from names one.", code="no_transcript")
 
 
 @contextmanager

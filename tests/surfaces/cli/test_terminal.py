@@ -34,6 +34,7 @@ CALLS = (  # in the order that leaves something to show for each
     ["export"], ["export", "--format", "markdown"], ["export", "--to", "CLAUDE.md"], ["export", "-o", f"{NAME}.jsonl"],
     ["import", f"{NAME}.jsonl"], ["import", f"{NAME}.jsonl", "--json"], ["import", f"in{IN_A_NAME}", "--dry-run"],
     ["import", f"no{IN_A_NAME}"], ["capture", f"said{IN_A_NAME}", "--dry-run"], ["capture", f"no{IN_A_NAME}"],
+    ["distil", f"said{IN_A_NAME}", "--explain"], ["distil", f"said{IN_A_NAME}", "--json"], ["distil", f"no{IN_A_NAME}"],
     ["vault", "list"], ["vault", "search", "zebra"], ["vault", "snapshot"], ["vault", "stats"], ["vault", "candidates"],
     ["vault", "proposals"], ["vault", "history", "aaaaaaaaaaaa"], ["vault", "history", TEXT], ["vault", "add", TEXT],
     ["vault", "update", "aaaaaaaaaaaa", "zebra two"], ["vault", "promote", "aaaaaaaaaaaa"],

@@ -1,9 +1,10 @@
 """The formats of transcripts: one small module per client, and all of them turn a line into an `Entry`.
 
-Each module has `knows(line)`, whether a JSON object is a line of this format, and `read(line)`. Each line is read by
-itself, so a file needs no header and reading can start anywhere. Does not open files and does not choose what is kept.
+Each module has `knows(line)`, whether a JSON object is a line of this format, `read(line)`, and `parts(line)`, which
+tells it as a conversation: who said what, and what tools were told and answered. Each line is read by itself, so a file
+needs no header and reading can start anywhere. Does not open files and does not choose what is kept.
 
-To add a format, write a module with these two functions and add its name to KINDS.
+To add a format, write a module with these three functions and add its name to KINDS.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry
+from memlane.capture.transcripts.entry import Entry, Part
 
 KINDS = ("claude-code", "codex", "gemini", "plain")
 _LISTS = ("transcript", "messages")
@@ -25,10 +26,21 @@ def entries(value: Any, kind: str | None = None) -> Iterator[tuple[dict[str, Any
     `kind` names the format; without it, the first format that knows an object reads it. An object that no format
     knows has no entry.
     """
-    for line in _unfolded(value):
-        readers = map(_reader, (kind,) if kind else KINDS)  # imported one by one: a hook has no time to waste
-        reader = next((reader for reader in readers if reader.knows(line)), None)
+    for line in objects(value):
+        reader = _reader_of(line, kind)
         yield line, reader.read(line) if reader else None
+
+
+def conversation(value: Any, kind: str | None = None) -> Iterator[tuple[dict[str, Any], Entry, list[Part]]]:
+    """As `entries`, for the objects that a format knows, each with what it says as a conversation."""
+    for line in objects(value):
+        if reader := _reader_of(line, kind):
+            yield line, reader.read(line), list(reader.parts(line))
+
+
+def _reader_of(line: dict[str, Any], kind: str | None) -> Any:
+    readers = map(_reader, (kind,) if kind else KINDS)  # imported one by one: a hook has no time to waste
+    return next((reader for reader in readers if reader.knows(line)), None)
 
 
 @cache
@@ -36,7 +48,7 @@ def _reader(kind: str) -> Any:
     return import_module(f"memlane.capture.transcripts.{kind.replace('-', '_')}")
 
 
-def _unfolded(value: Any) -> Iterator[dict[str, Any]]:
+def objects(value: Any) -> Iterator[dict[str, Any]]:
     """The single objects of a document: its own keys first, as a header, then the messages it lists.
 
     An object with a type is one line, whatever it lists: the log of a request repeats all that was said before.
@@ -50,6 +62,6 @@ def _unfolded(value: Any) -> Iterator[dict[str, Any]]:
         for name in _LISTS:
             if isinstance(inner, dict) and isinstance(inner.get(name), list):
                 yield {key: item for key, item in inner.items() if key != name}
-                yield from _unfolded(inner[name])
+                yield from objects(inner[name])
                 return
         yield inner if isinstance(inner, dict) else value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, listed, texts, word, words
+from memlane.capture.transcripts.entry import Entry, Part, listed, texts, word, words
 
 _WRITES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 
@@ -51,3 +51,24 @@ def _files(content: Any) -> Iterator[Any]:
             arguments = block.get("input")
             if isinstance(arguments, dict):
                 yield arguments.get("file_path") or arguments.get("notebook_path")
+
+
+def parts(line: dict[str, Any]) -> Iterator[Part]:
+    """What the line says, in order. Not what the program itself says (`isMeta`, a synthetic model)."""
+    message = line.get("message")
+    if line["type"] not in ("user", "assistant") or not isinstance(message, dict) or line.get("isMeta"):
+        return
+    if _skip(line, message) == "error":
+        return
+    aside = bool(line.get("isSidechain"))
+    content = message.get("content")
+    role = "summary" if line.get("isCompactSummary") else "user" if message.get("role") == "user" else "assistant"
+    for block in [{"type": "text", "text": content}] if isinstance(content, str) else listed(content):
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "text":
+            yield Part(role, word(block.get("text")), aside=aside)
+        elif kind == "tool_use":
+            yield Part("call", "", word(block.get("id")), word(block.get("name")), block.get("input"), aside=aside)
+        elif kind == "tool_result":
+            text, failed = texts(block.get("content"), "text"), block.get("is_error") is True
+            yield Part("result", text, word(block.get("tool_use_id")), failed=failed, aside=aside)

@@ -5,12 +5,14 @@ What was said is in `response_item` messages; `event_msg` lines repeat it for th
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, strings, texts, word, words
+from memlane.capture.transcripts.entry import Entry, Part, parsed, strings, texts, word, words
 
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_FAILED = re.compile(r"\b(?:[Ee]xit(?:ed with)? code:? [1-9]|failed in sandbox)")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 
 
@@ -37,17 +39,35 @@ def read(line: dict[str, Any]) -> Entry:
         if payload.get("role") == "assistant":
             text = texts(payload.get("content"), "output_text", "text")
             return Entry(text, word(payload.get("id")), line.get("timestamp"))
-    elif payload.get("type") in ("function_call", "custom_tool_call", "local_shell_call"):
+    elif payload.get("type") in _CALLS:
         return Entry(files=words(_patched(payload)))
     return Entry()
 
 
 def _patched(payload: dict[str, Any]) -> list[str]:
     """The files that a call of apply_patch names, whether as a tool of its own or as a command of the shell."""
-    arguments: Any = payload.get("input") or payload.get("arguments") or payload.get("action")
-    if isinstance(arguments, str) and arguments.lstrip().startswith(("{", "[")):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return []
-    return [file for text in strings(arguments) if "*** Begin Patch" in text for file in _PATCHED.findall(text)]
+    patches = (text for text in strings(_arguments(payload)) if "*** Begin Patch" in text)
+    return [file for patch in patches for file in _PATCHED.findall(patch)]
+
+
+def _arguments(payload: dict[str, Any]) -> Any:
+    return parsed(payload.get("input") or payload.get("arguments") or payload.get("action"))
+
+
+def parts(line: dict[str, Any]) -> Iterator[Part]:
+    """What the line says: a message, a call of a tool, its output, or the summary of a compaction."""
+    payload, kind = line["payload"], line["payload"].get("type")
+    if line["type"] == "compacted":
+        yield Part("summary", word(payload.get("message")))
+    elif line["type"] != "response_item":
+        return
+    elif kind == "message" and payload.get("role") in ("user", "assistant"):
+        yield Part(payload["role"], texts(payload.get("content"), "input_text", "output_text", "text"))
+    elif kind in _CALLS:
+        name = word(payload.get("name")) or "shell"
+        yield Part("call", "", word(payload.get("call_id")), name, _arguments(payload))
+    elif isinstance(kind, str) and kind.endswith("_output"):
+        output = parsed(payload.get("output"))
+        text = output.get("output") if isinstance(output, dict) and "output" in output else output
+        text = text if isinstance(text, str) else "\n".join(strings(text))
+        yield Part("result", text, word(payload.get("call_id")), failed=bool(_FAILED.search(text[:400])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,6 +21,22 @@ class Entry(NamedTuple):
     aside: bool = False  # the whole transcript is that of a subagent
 
 
+class Part(NamedTuple):
+    """One thing that a line says, whoever says it: a transcript as a conversation.
+
+    `role` is one of user, assistant, summary (of what went before, by the client), call (of a tool) and result. `id`
+    ties a result to its call; `name` is the tool's, and `arguments` is what it was told.
+    """
+
+    role: str
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    arguments: Any = None
+    failed: bool = False
+    aside: bool = False  # said by or to a subagent
+
+
 def texts(content: Any, *types: str) -> str:
     """The text of a message: a string, or its blocks of these types (and blocks that have no type) joined by \\n."""
     if isinstance(content, str):
@@ -32,6 +49,16 @@ def texts(content: Any, *types: str) -> str:
 def word(value: Any) -> str:
     """The value if it is text, else ""."""
     return value if isinstance(value, str) else ""
+
+
+def parsed(value: Any) -> Any:
+    """The value, or what it says if it is JSON as text."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 def words(values: Iterable[Any]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, listed, texts, word, words
+from memlane.capture.transcripts.entry import Entry, Part, listed, strings, texts, word, words
 
 _TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
 _WRITES = frozenset({"write_file", "replace", "edit"})
@@ -36,3 +36,16 @@ def _files(calls: Any) -> Iterator[Any]:
     for call in listed(calls):
         if isinstance(call, dict) and call.get("name") in _WRITES and isinstance(call.get("args"), dict):
             yield call["args"].get("file_path") or call["args"].get("absolute_path")
+
+
+def parts(line: dict[str, Any]) -> Iterator[Part]:
+    """What the line says: the user's or the model's words, and the tools it called with what they answered."""
+    role = {"user": "user", "gemini": "assistant"}.get(word(line.get("type")))
+    if role is None:
+        return
+    yield Part(role, texts(line.get("content"), "text"))
+    for call in listed(line.get("toolCalls")):
+        if isinstance(call, dict):
+            id, name = word(call.get("id")), word(call.get("name"))
+            yield Part("call", "", id, name, call.get("args"))
+            yield Part("result", "\n".join(strings(call.get("result"))), id, failed=call.get("status") == "error")

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, texts, word
+from memlane.capture.transcripts.entry import Entry, Part, texts, word
 
 _TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "ts")
 _HEADER = frozenset({"session_id", "sessionId", "working_directory", "cwd"})
@@ -31,3 +32,12 @@ def read(line: dict[str, Any]) -> Entry:
         key=word(line.get("id")),
         at=next((line[name] for name in _TIMES if line.get(name)), None),
     )
+
+
+def parts(line: dict[str, Any]) -> Iterator[Part]:
+    """The words of the message."""
+    role = {"user": "user", "assistant": "assistant", "model": "assistant"}.get(
+        word(line.get("role") or line.get("type"))
+    )
+    if role is not None:
+        yield Part(role, texts(line.get("content"), "text", "input_text", "output_text"))

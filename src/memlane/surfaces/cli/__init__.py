@@ -53,8 +53,8 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
 }
 MORE = (  # rarer, or for programs: named in one line below the others
-    "share", "backup", "restore-backup", "move", "update", "append", "links", "merge", "capture", "stats", "gate",
-    "check-config", "mcp", "hook", "completion", "merge-driver", "help",
+    "share", "backup", "restore-backup", "move", "update", "append", "links", "merge", "capture", "distil", "stats",
+    "gate", "check-config", "mcp", "hook", "completion", "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import click
 
 from memlane.bank import Bank
+from memlane.capture import transcript_file
 from memlane.capture.messages import Captured
 from memlane.capture.messages import capture as capture_one
 from memlane.capture.transcripts import KINDS
@@ -28,25 +29,41 @@ _LONG = 20_000_000  # bytes; a transcript of this size gets a progress bar
 def capture(bank: Bank, transcripts: tuple[str, ...], kind: str | None, dry_run: bool, as_json: bool) -> None:
     """Store the assistant's messages of a TRANSCRIPT as records: those with two lines or more, whole, each once.
 
+    A folder stands for every .jsonl and .json file in it.
+
     \b
+    $ memlane capture ~/.claude/projects/-home-me-app
     $ memlane capture ~/.claude/projects/-home-me-app/*.jsonl --dry-run
     $ memlane capture rollout.jsonl --from codex
     """
     total = Captured()
     first_error: MemlaneError | None = None
-    for transcript in transcripts:
+    for transcript, alone in each(transcripts):
         with _progress(transcript) as advance:
             try:
                 total += capture_one(bank, transcript, kind=kind, dry_run=dry_run, advance=advance)
             except MemlaneError as error:
-                if len(transcripts) == 1:
-                    raise
-                say(f"error: {error}")
-                first_error = first_error or error
+                first_error = passed_over(error, alone) or first_error
     rows = ((record.id, record.occurred_at, record.applies_to, record.subject) for record in total.records)
     print_result(total, as_json, rows, _summary(total, dry_run))
     if first_error:
         click.get_current_context().exit(first_error.exit_code)
+
+
+def each(transcripts: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Every transcript that is named, those of a folder one by one; and whether it was named alone."""
+    for named in transcripts:
+        for found in transcript_file.within(named):
+            yield found, len(transcripts) == 1 and found == named
+
+
+def passed_over(error: MemlaneError, alone: bool) -> MemlaneError | None:
+    """Tell of a file that could not be read while others can; None when it is merely no transcript. Raises the error
+    of a file that was named alone."""
+    if alone:
+        raise error
+    say(f"error: {error}" if error.code != "no_transcript" else f"note: {error}")
+    return error if error.code != "no_transcript" else None
 
 
 def _summary(total: Captured, dry_run: bool) -> str:

@@ -1,0 +1,155 @@
+"""What tells a passage worth keeping from talk: signs in its words, where it stood, and what went before. Each sign is
+a number with a name, so that a choice can be explained. Pure text → data.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+from memlane.capture.distil.passages import Passage
+from memlane.capture.distil.patterns import any_of, begins_with
+from memlane.capture.distil.session import Said
+
+_CUES = {
+    "cause": any_of(
+        r"""because, since, due to, reason, caused? by, root cause, turns? out, that's why, which
+        (?:means|is why), as a result, the (?:real |actual |underlying |core |main
+        )?(?:problem|issue|bug|cause|culprit|fix|key|trick) (?:is|was|here)"""
+    ),
+    "limit": any_of(
+        r"""cannot, can't, (?:do|does|did|is|are|was|has|have|will|would)(?:n't| not), won't, unsupported,
+        not (?:possible|supported|allowed|available), no way, only works?, never, unable, fails?,
+        refuses?, ignor(?:es?|ed), silently"""
+    ),
+    "must": any_of(
+        r"""must, needs?, requires?d?, has to, have to, should(?:n't)?, always, only, make sure, ensure,
+        expects?"""
+    ),
+    "contrast": any_of(
+        r"""instead(?: of)?, rather than, but, however, actually, wrong(?:ly)?, mistake\w*, unlike, whereas,
+        although, except, otherwise, not just, mismatch\w*, discrepanc\w+, differs?, different, assum\w+"""
+    ),
+    "choice": any_of(
+        r"""decided, decision, chose, choose, going with, go with, option, approach, prefer\w*, better,
+        let's, we want, we don't, agreed, in favou?r, trade-?offs?"""
+    ),
+    "being": any_of(
+        r"""is, are, uses?, has, lives?, stored, called, calls, returns?, defaults?, means, contains?,
+        comes, belongs?, works, handles?, runs, treats?, reads, writes, takes, accepts, gets, depends,
+        supports?"""
+    ),
+    "order": any_of(
+        r"""always, never, don't, do not, make sure, please, let's, we (?:want|need|should|don), prefer,
+        instead, remember, from now on, stop, avoid, want you, i want, discuss, before you, should"""
+    ),
+    "trouble": any_of(
+        r"""errors?, bugs?, fail\w*, broken?, break\w*, crash\w*, missing, wrong, issue, problem, leak\w*,
+        race, stale, conflict\w*, duplicate\w*, hang\w*, mismatch, regress\w*, deprecat\w*, flak\w+,
+        corrupt\w*"""
+    ),
+    "plan": any_of(
+        r"""let me, i'll, i will, going to, i need to, i should, we could, would, could, might, next, now"""
+    ),
+    "done": any_of(
+        r"""added, updated, created, removed, implemented, fixed, completed?, successfully, changed,
+        renamed, moved, wrote, refactored, committed, pushed, passing, passed, verified"""
+    ),
+    "doubt": any_of(r"""maybe, perhaps, probably, might, seems?, looks? like, i think, not sure, apparently, wonder"""),
+    "you": any_of(r"""you, your, you're"""),
+    "i": any_of(r"""i, i've, i'm, my, me"""),
+    "we": any_of(r"""we, our, us"""),
+    "thing": any_of(
+        r"""file, function, method, class, module, package, command, flag, option, table, column, field,
+        config\w*, version, server, client, api, endpoint, test, tests, hook, path, directory, folder,
+        dependency, library, schema, query, default, type"""
+    ),
+    "quantity": re.compile(r"\b\d+(?:\.\d+)*\b"),
+}
+_CODE = re.compile(r"`[^`]+`")
+_NAME = re.compile(
+    r"\b\w+(?:\.\w+)+\b|\b[a-z]+[A-Z]\w*|\b\w+_\w+\b|\b[A-Z]{2,}\w*\b|(?<!\w)--?[a-z][\w-]+|\w+\(\)|\S+/\S+"
+)
+_PAST = begins_with(
+    r"""added, updated, created, removed, implemented, fixed, changed, renamed, moved, wrote, extracted, deleted,
+    replaced, refactored, verified, tested, ran, used, built, made, reverted, applied""",
+    after=r"(?:\W|\d)*",
+)
+_WORDS = re.compile(r"\w+(?:['’-]\w+)*")
+_CORRECTION = begins_with(
+    r"""no, nope, not, actually, wait, hmm+, stop, why (?:did|do|are|is), you (?:should|shouldn|can|forgot),
+    that'?s (?:not|wrong), don'?t, i (?:don|said|meant|told|think), uh+, but, we (?:don|should)"""
+)
+_LASTING = any_of(
+    r"""always, never, from now on, in (?:the )?future, every time, whenever, as a rule, in general, going forward,
+    remember, by default, convention, policy, prefer"""
+)
+_VAGUE = begins_with("this, that, it, these, those, they, he, both, same, here, there, which, and, so", after="")
+_TASK = begins_with(
+    """please, can you, could you, would you, update, add, fix, implement, create, run, write, commit, look, read,
+    check, do, make, review, show, explain, give, find, help, test""",
+    after=r"\W*(?:(?:ok|okay|now|thanks|great|please|and|then|also|so)\W+)*",
+)
+_ORDINARY = begins_with(
+    "yes, ok, okay, yup, sure, thanks, great, do it, go ahead, continue, proceed, commit, push, run"
+)
+# of the heading that a passage stood under
+_REPORT = any_of(
+    r"""summary, verif\w+, what (?:i|was|we|changed), changes?, changed, accomplish\w*, complet\w+, implement\w+, pros,
+    cons, next steps?, files?, usage, features?, created, updated?, added, tests?, status, results?, options?"""
+)
+_FINDING = any_of(
+    r"""problem, cause, why, differen\w+, discrepanc\w+, diagnos\w+, decisions?, lessons?, notes?, gotchas?, caveats?,
+    limit\w*, issue, bug, finding, warning, important, happening, key"""
+)
+
+
+class Place(NamedTuple):
+    """Where a passage stood: in what was said, and in which section of a summary."""
+
+    said: Said
+    section: str
+    size: int  # characters of all that was said
+
+
+def features(passage: Passage, place: Place) -> dict[str, float]:
+    """The signs of a passage, by name; what is absent is 0 and left out."""
+    text, said = passage.text, place.said
+    low = text.lower().replace("’", "'")  # the patterns are in lower case: that is twice as fast as to ignore it
+    heading = passage.heading.lower()
+    words = max(1, len(_WORDS.findall(text)))
+    role = "aside" if said.aside and said.role == "assistant" else said.role
+    found = {
+        f"from:{role}": 1.0,
+        f"section:{place.section}": float(bool(place.section)),
+        "length": min(math.log(words / 12), 2.0),
+        "brief": float(words < 8),
+        "long message": max(0.0, math.log(max(place.size, 1) / 400)),
+        "code": min(len(_CODE.findall(text)), 6) / 3,
+        "names": min(len(set(_NAME.findall(text))), 8) / 4,
+        "question": float(text.rstrip().endswith("?")),
+        "lead only": float(text.rstrip().endswith(":")),
+        "list": float(passage.listed),
+        "whole": float(passage.whole),
+        "begins vaguely": float(bool(_VAGUE.match(low))),
+        "begins with what was done": float(bool(_PAST.match(low))),
+        "lasting": float(bool(_LASTING.search(low))),
+        "first": float(passage.start == 0),
+        "under a report": float(bool(_REPORT.search(heading))),
+        "under a finding": float(bool(_FINDING.search(heading))),
+    }
+    for mark in said.around:
+        found[f"{mark}:{role}"] = 1.0
+    kind = "user" if role in ("user", "answer") else "other"
+    for name, cue in _CUES.items():
+        hits = len(cue.findall(low))
+        if hits:
+            found[f"{name}:{kind}"] = 1.0 + math.log(hits)
+            found[f"{name} share"] = min(1.0, 10 * hits / words)
+    if kind == "user":
+        found["correction"] = float(bool(_CORRECTION.match(low)))
+        found["task"] = float(bool(_TASK.match(low)))
+        found["whole:user"] = float(passage.whole)
+        found["go-ahead"] = float(bool(_ORDINARY.match(low)))
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,60 @@
+"""What kind of memory a passage makes: lesson, decision, preference, rule, fact, command or open. Pure text → data."""
+
+from __future__ import annotations
+
+import re
+
+from memlane.capture.distil.patterns import any_of
+
+KINDS = ("lesson", "decision", "preference", "rule", "fact", "command", "open")
+
+_RULE = any_of(
+    "always, never, from now on, must(?: not|n't)?, every time, in general, as a rule, make sure (?:you|to|that)"
+)
+_WISH = any_of(
+    r"""prefer, i (?:want|like|don't (?:want|like)|would (?:like|rather)), i'd (?:like|rather), discuss, ask me,
+    before (?:you|doing), let me (?:review|know), for me to, you (?:should|do the|need), please,
+    don't (?:fix|change|commit|push|add|use)"""
+)
+_CHOICE = any_of(
+    r"""let'?s, we (?:should|want|need|don't|will|are going|decided), decided, decision, option, go(?:ing)? with,
+    instead, rather, better, should (?:not|be|put|go|use), chose, agreed, disallow, no on, approach"""
+)
+_TROUBLE = any_of(
+    r"""because, turns? out, root cause, caused, the (?:\w+ )?(?:issue|bug|problem|cause|fix) (?:is|was), error,
+    fail\w*, crash\w*, broke\w*, bug, wrong, mistake, cannot, can't, doesn't, does not, not support\w*,
+    silently, ignor\w+, fixed, workaround, mismatch, instead of"""
+)
+_OPEN = any_of(
+    r"""todo, unresolved, not yet, still (?:fail|need|open|broken|to)\w*, remaining, pending, next step, left to do,
+    follow.?up, needs? (?:investigation|fixing)"""
+)
+_COMMAND = re.compile(
+    r"^(?:(?:run|use|to \w+)\b.{0,60})?`(?:[\w./-]+ )+[^`]*`\W*$|\b(?:run|start|build|test)s? (?:with|by) `"
+)
+
+
+def kind_of(text: str, role: str, section: str) -> str:
+    """The kind of a passage that `role` said; `section` is that of the summary it stood in."""
+    text = text.lower().replace("’", "'")
+    if role == "answer":
+        return "preference" if _WISH.search(text) else "decision"
+    if role == "user" or section == "users":
+        if _RULE.search(text):
+            return "rule"
+        if _WISH.search(text):
+            return "preference"
+        return "decision" if _CHOICE.search(text) else "lesson" if _TROUBLE.search(text) else "fact"
+    if section == "pending":
+        return "open"
+    if section == "decisions":
+        return "decision"
+    if section in ("errors", "problems"):
+        return "lesson"
+    if _COMMAND.search(text):
+        return "command"
+    if _OPEN.search(text) and not _TROUBLE.search(text):
+        return "open"
+    if _TROUBLE.search(text):
+        return "lesson"
+    return "decision" if _CHOICE.search(text) else "fact"

@@ -1,0 +1,185 @@
+"""A transcript as what was said in it, in order: by the user, by the assistant, by the client in a summary, and by the
+user in answers that stand inside the results of tools. One pass, whatever the size of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from memlane.capture.transcripts.entry import Entry, Part, listed, strings, word
+
+_OPEN_CALLS = 500  # calls of tools that wait for their result
+_LONGEST = 40_000  # characters of a message that are looked at
+_HEAD = 1500  # characters of a tool's result that are looked at
+_CONTINUED = "This session is being continued from a previous conversation"
+_ASKS = re.compile(r"ask_?user|question|user_?input", re.IGNORECASE)
+_ANSWERED = re.compile(r'"([^"]{3,600}?)"="(.*?)"(?=[.,]\s|[.,]?$| user notes| selected)', re.DOTALL)
+_ANSWER = re.compile(r"(?i)\banswer(?:s|ed)?\W+(\S.{1,400})", re.DOTALL)
+_REFUSED = re.compile(
+    r"(?:reason for the rejection:|how to proceed, the user said:|user said:|feedback:)\s*(\S.*)", re.DOTALL
+)
+_REJECTED = "doesn't want to proceed"
+_FAILED = re.compile(r"(?m)^\s*(?:`{3}\w*\s*)?(?:<tool_use_error>|Exit code [1-9]|Traceback |[Ee]rror:)")
+_INTERRUPTED = "[Request interrupted"
+# What clients put around or instead of the user's own words.
+_WRAPPED = re.compile(
+    r"<(system-reminder|local-command-\w+|command-(?:name|message|contents)|bash-(?:input|stdout|stderr)|task-notification"
+    r"|ide_\w+|environment_context|user_instructions|INSTRUCTIONS|hook_context|memlane-\w+|user-prompt-submit-hook"
+    r"|teammate-message|cross-session-message)\b[^>]*>.*?(?:</\1>|\Z)",
+    re.DOTALL,
+)
+_TAG = re.compile(r"</?(?:command-args|user_query|user_message|[a-z_-]+)(?: [^>]*)?>")
+_MARK = re.compile(r"\[(?:Image|Request interrupted|Pasted text)[^\]]*\]")
+_NOT_SAID = (
+    "# AGENTS.md",
+    "Caveat: ",
+    "Base directory for this skill",
+    "<INSTRUCTIONS>",
+    "API Error",
+    "No response requ",
+)
+_SHELLS = frozenset({"Bash", "shell", "exec_command", "shell_command", "run_shell_command", "local_shell"})
+
+
+class Said(NamedTuple):
+    """Something that was said. `role` is user, assistant, summary or answer; `around` is what went before or comes
+    next: failed (a tool), interrupted (by the user), asked (the user spoke just before), last (of the turn)."""
+
+    role: str
+    text: str
+    lines: tuple[int, ...]
+    uuids: tuple[str, ...]
+    aside: bool = False
+    around: frozenset[str] = frozenset()
+
+
+class Run(NamedTuple):
+    """A command of the shell that has come to an end."""
+
+    command: str
+    why: str  # what it is for, as the assistant said
+    failed: bool
+    output: str
+    lines: tuple[int, ...]
+    uuids: tuple[str, ...]
+
+
+class _Call(NamedTuple):
+    name: str
+    arguments: Any
+    line: int
+    uuid: str
+
+
+@dataclass
+class Session:
+    """One pass over a transcript: `take` yields what was said; the fields count what selection asks about."""
+
+    id: str = ""
+    cwd: str = ""
+    date: str = ""
+    prompts: int = 0
+    messages: int = 0
+    summaries: int = 0
+    _calls: dict[str, _Call] = field(default_factory=dict)
+    _around: set[str] = field(default_factory=set)
+    _held: Said | None = None
+
+    def take(self, line: dict[str, Any], entry: Entry, parts: Iterable[Part], number: int) -> Iterator[Said | Run]:
+        """What an object says. `number` is its line; a document counts its messages instead."""
+        self.id = self.id or entry.thread
+        self.cwd = entry.cwd or self.cwd
+        if isinstance(entry.at, str):
+            self.date = entry.at[:10]
+        uuid = word(line.get("uuid")) or word(line.get("id"))
+        for part in parts:
+            yield from self._part(part, number, uuid)
+
+    def finish(self) -> Iterator[Said | Run]:
+        """What was held back, as nothing more comes."""
+        if self._held:
+            yield self._held._replace(around=self._held.around | {"last"})
+            self._held = None
+
+    def _part(self, part: Part, line: int, uuid: str) -> Iterator[Said | Run]:
+        if part.role == "call":
+            self._calls[part.id] = _Call(part.name, part.arguments, line, uuid)
+            if len(self._calls) > _OPEN_CALLS:
+                del self._calls[next(iter(self._calls))]
+        elif part.role == "result":
+            yield from self._result(part, line, uuid)
+        elif part.role == "assistant":
+            if part.text.strip():
+                yield from self._hold(None)
+                self.messages += 1
+                self._held = self._said("assistant", part.text, line, uuid, part.aside)
+        elif part.role == "summary" or part.text.startswith(_CONTINUED):
+            yield from self._hold(None)
+            self.summaries += 1
+            yield self._said("summary", part.text, line, uuid, part.aside)
+        elif not part.aside:  # what a subagent is told is the assistant's word
+            if _INTERRUPTED in part.text[:200]:
+                self._around.add("interrupted")
+            if text := users_own(part.text):
+                yield from self._hold("last")
+                self.prompts += 1
+                yield self._said("user", text, line, uuid)
+                self._around = {"asked"}
+
+    def _hold(self, mark: str | None) -> Iterator[Said]:
+        """Let go of the assistant's last words, which are now known to be the turn's last or not."""
+        if self._held:
+            yield self._held._replace(around=self._held.around | ({mark} if mark else set()))
+        self._held = None
+
+    def _said(self, role: str, text: str, line: int, uuid: str, aside: bool = False) -> Said:
+        said = Said(role, text[:_LONGEST], (line,), (uuid,) if uuid else (), aside, frozenset(self._around))
+        self._around.clear()
+        return said
+
+    def _result(self, part: Part, line: int, uuid: str) -> Iterator[Said | Run]:
+        call = self._calls.pop(part.id, None)
+        text = part.text[:_HEAD]
+        failed = part.failed or bool(_FAILED.search(text[:600]))
+        if failed:
+            self._around.add("failed")
+        lines = (call.line, line) if call else (line,)
+        uuids = tuple(filter(None, (call.uuid if call else "", uuid)))
+        if call and _ASKS.search(call.name):
+            for answer in _answers(call, part.text[:_LONGEST]):
+                yield Said("answer", answer, lines, uuids, part.aside)
+        elif failed and _REJECTED in text and (reason := _REFUSED.search(text)):
+            if own := users_own(reason[1].split("\n\nNote: ")[0]):
+                yield Said("user", own, (line,), uuids[-1:], part.aside, frozenset({"interrupted"}))
+        elif call and call.name in _SHELLS and not part.aside:
+            arguments = call.arguments if isinstance(call.arguments, dict) else {}
+            command = arguments.get("command") or arguments.get("cmd")
+            command = " ".join(strings([command])) if isinstance(command, list) else word(command)
+            if command:
+                yield Run(command, word(arguments.get("description")), failed, text, lines, uuids)
+
+
+def users_own(text: str) -> str:
+    """The user's own words in what a client sent as the user's message; "" when there are none."""
+    if text.startswith(_NOT_SAID):
+        return ""
+    text = _MARK.sub(" ", _WRAPPED.sub(" ", text[:_LONGEST]))
+    return _TAG.sub(" ", text).strip()
+
+
+def _answers(call: _Call, text: str) -> Iterator[str]:
+    """Each question that the user was asked, with the answer and what the question said of it."""
+    told = call.arguments if isinstance(call.arguments, dict) else {}
+    questions = [asked for asked in listed(told.get("questions")) or [told] if isinstance(asked, dict)]
+    pairs = _ANSWERED.findall(text)
+    if not pairs and (found := _ANSWER.search(text)):
+        pairs = [(word(questions[0].get("question")) if questions else "", " ".join(found[1].split()))]
+    options = [option for asked in questions for option in listed(asked.get("options")) if isinstance(option, dict)]
+    meant = {word(option.get("label")): word(option.get("description")) for option in options}
+    for question, answer in pairs:
+        meaning = meant.get(answer.strip(), "")
+        if answer.strip():
+            yield f"{question.strip()} Answer: {answer.strip()}" + (f" ({meaning.rstrip('.')})" if meaning else "")

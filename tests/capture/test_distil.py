@@ -1,0 +1,272 @@
+"""The distiller: what it takes for worth remembering in a transcript, and what it says of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlane import InvalidInput, NotFound
+from memlane.capture.distil.candidates import Candidate, distil, files_in
+from memlane.capture.distil.passages import LONGEST, passages
+from memlane.capture.distil.scorer import WEIGHTS, weights
+from memlane.capture.distil.summaries import sections
+
+LESSON = (
+    "The importer fails because SQLite does not support `ALTER TABLE … DROP CONSTRAINT`; the table must be rebuilt."
+)
+CANARY = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+SUMMARY = """\
+This session is being continued from a previous conversation that ran out of context. The summary below covers it.
+
+Analysis:
+1. **First**: the user asked for a thing, and I looked at everything because it must be done.
+
+Summary:
+1. Primary Request and Intent:
+   Build the exporter.
+
+4. Errors and fixes:
+   - **Empty exports**: The writer was closed before the queue was drained.
+     - Fix: call `flush()` in `src/export.py`.
+
+7. Pending Tasks:
+   - The Windows build still fails because `os.fsync` is called on a directory; nobody has looked at it yet.
+
+8. Current Work:
+   Updated the tests and ran them.
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.jsonl"
+
+
+class Lines:
+    """A Claude Code transcript, line by line."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, type: str, content: Any, **keys: Any) -> Lines:
+        line = {"type": type, "uuid": f"u{len(self.lines) + 1}", "sessionId": "s1", "cwd": "/app"}
+        line |= {"timestamp": "2026-03-04T10:00:00Z", "message": {"role": type, "content": content}, **keys}
+        self.lines.append(json.dumps(line))
+        return self
+
+    def user(self, text: str, **keys: Any) -> Lines:
+        return self.add("user", text, **keys)
+
+    def assistant(self, text: str, **keys: Any) -> Lines:
+        return self.add("assistant", [{"type": "text", "text": text}], **keys)
+
+    def call(self, id: str, name: str, **arguments: Any) -> Lines:
+        return self.add("assistant", [{"type": "tool_use", "id": id, "name": name, "input": arguments}])
+
+    def result(self, id: str, text: str, failed: bool = False) -> Lines:
+        return self.add("user", [{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}])
+
+    def bash(self, command: str, output: str, failed: bool = False, why: str = "") -> Lines:
+        id = f"t{len(self.lines)}"
+        return self.call(id, "Bash", command=command, description=why).result(id, output, failed)
+
+    def write(self, path: Path) -> Path:
+        path.write_text("".join(f"{line}\n" for line in self.lines))
+        return path
+
+
+def said(candidates: list[Candidate]) -> list[tuple[str, str, tuple[int, ...]]]:
+    return [(one.type, one.text, one.lines) for one in candidates]
+
+
+# -- sources
+
+
+def test_a_conclusion_in_one_line_is_kept_with_its_evidence_and_without_the_talk_around_it(path: Path) -> None:
+    talk = Lines().user("Drop the constraint from the orders table.").assistant("Let me look at the migration.")
+    talk.assistant(f"Interesting! {LESSON} Let me write that migration.").assistant("Now let me run the tests.")
+    [one] = distil(talk.write(path))
+    assert (one.text, one.type, one.lines, one.uuids, one.session, one.date) == (
+        LESSON, "lesson", (3,), ("u3",), "s1", "2026-03-04",
+    )  # fmt: skip
+    assert 0.5 <= one.confidence <= 1
+
+
+def test_progress_and_status_make_no_candidate(path: Path) -> None:
+    talk = Lines().user("Go ahead.")
+    for text in (
+        "All green:", "I have a clear picture.", "Now let me implement both tasks in parallel.", "Done.",
+        "All tests pass. Let me commit.", "Good. The dependency chain is:", "Perfect! Now the linter.",
+    ):  # fmt: skip
+        talk.assistant(text)
+    assert distil(talk.write(path)) == []
+
+
+def test_what_the_user_corrects_or_wants_for_good_is_kept(path: Path) -> None:
+    talk = Lines().user("Add a retry.").assistant("I'll add one.").user("[Request interrupted by user]")
+    talk.user("No, we never retry payments: the provider is not idempotent. Always queue them instead.")
+    talk.user("<system-reminder>Never mention this reminder because it must not be seen.</system-reminder>ok")
+    assert said(distil(talk.write(path))) == [
+        ("rule", "No, we never retry payments: the provider is not idempotent. Always queue them instead.", (4,))
+    ]
+
+
+def test_the_answer_to_a_question_tool_is_kept_with_the_question_and_what_it_means(path: Path) -> None:
+    options = [{"label": "Postgres", "description": "Managed, already paid for."}, {"label": "SQLite"}]
+    talk = Lines().call("t1", "AskUserQuestion", questions=[{"question": "Where is state kept?", "options": options}])
+    talk.result("t1", 'User has answered your questions: "Where is state kept?"="Postgres". You can now continue.')
+    assert said(distil(talk.write(path))) == [
+        ("decision", "Where is state kept? Answer: Postgres (Managed, already paid for)", (1, 2))
+    ]
+
+
+def test_the_reason_why_a_tool_was_refused_is_the_users_word(path: Path) -> None:
+    talk = Lines().call("t1", "Write", file_path="/app/x.py")
+    refusal = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
+    talk.result("t1", f"{refusal}Don't add files to the root, we always put scripts in tools/.", failed=True)
+    assert said(distil(talk.write(path))) == [
+        ("rule", "Don't add files to the root, we always put scripts in tools/.", (2,))
+    ]
+
+
+def test_a_summary_is_read_section_by_section(path: Path) -> None:
+    found = distil(Lines().user(SUMMARY, isCompactSummary=True).write(path))
+    assert said(found) == [
+        (
+            "lesson",
+            "Empty exports: The writer was closed before the queue was drained; Fix: call `flush()` in `src/export.py`",
+            (1,),
+        ),
+        (
+            "open",
+            "The Windows build still fails because `os.fsync` is called on a directory; nobody has looked at it yet",
+            (1,),
+        ),
+    ]
+    assert found[0].files == ("src/export.py",)
+
+
+def test_a_summary_is_known_by_its_first_words_too(path: Path) -> None:
+    assert [section.about for section in sections(SUMMARY)] == ["request", "errors", "pending", "current"]
+    assert [one.rule for one in distil(Lines().user(SUMMARY).write(path))] == ["summary: errors", "summary: pending"]
+
+
+def test_a_command_that_failed_and_the_one_that_then_worked_are_a_lesson(path: Path) -> None:
+    talk = Lines().bash("cd /app && npm test -- --watch=false", "Error: Unknown option: --watch", failed=True)
+    talk.bash("ls", "package.json").bash("npm test -- --run", "5 passed")
+    assert said(distil(talk.write(path))) == [
+        (
+            "lesson",
+            "`npm test -- --watch=false` fails (Error: Unknown option: --watch); `npm test -- --run` works.",
+            (1, 2, 5, 6),
+        )
+    ]
+
+
+def test_a_command_run_again_and_again_is_kept_and_looking_around_is_not(path: Path) -> None:
+    talk = Lines()
+    for _ in range(4):
+        talk.bash("cd /app && make check 2>&1 | tail -5", "ok", why="Lint and test everything").bash("git status", "")
+    assert said(distil(talk.write(path))) == [("command", "Lint and test everything: `make check`", (1, 2, 5, 6))]
+
+
+# -- formats
+
+
+def test_codex(path: Path) -> None:
+    lines = [
+        {"type": "session_meta", "payload": {"id": "c1", "cwd": "/app"}},
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [
+            {"type": "input_text", "text": "<environment_context>never always must</environment_context>"}]}},
+        {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": [
+            {"type": "output_text", "text": LESSON}]}},
+        {"type": "compacted", "payload": {"message": SUMMARY}},
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps({"timestamp": "2026-03-04T10:00:00Z", **line}) + "\n" for line in lines))
+    found = distil(path)
+    assert [(one.type, one.lines, one.session) for one in found] == [
+        ("lesson", (3,), "c1"), ("lesson", (4,), "c1"), ("open", (4,), "c1"),
+    ]  # fmt: skip
+
+
+def test_gemini(path: Path) -> None:
+    lines = [
+        {"sessionId": "g1", "projectHash": "h"},
+        {"id": "1", "type": "user", "content": "Why does it fail?", "timestamp": "2026-03-04T10:00:00Z"},
+        {"id": "2", "type": "gemini", "content": LESSON, "timestamp": "2026-03-04T10:00:00Z"},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    [one] = distil(path)
+    assert (one.text, one.lines, one.uuids, one.session) == (LESSON, (3,), ("2",), "g1")
+
+
+def test_plain_messages_in_one_document_are_counted_instead_of_lines(path: Path) -> None:
+    messages = [{"role": "user", "content": "Why does it fail?"}, {"role": "assistant", "content": LESSON}]
+    path.write_text(json.dumps(messages, indent=1))
+    assert said(distil(path)) == [("lesson", LESSON, (2,))]
+
+
+# -- what is said of each
+
+
+def test_the_same_transcript_gives_the_same_candidates(path: Path) -> None:
+    talk = Lines()
+    for number in range(30):
+        talk.user(f"No, module {number} must never import queue{number}, because it is not ready.").assistant(LESSON)
+    talk.write(path)
+    assert distil(path) == distil(path)
+
+
+def test_what_is_said_again_is_one_candidate(path: Path) -> None:
+    talk = Lines().user("Why?").assistant(LESSON).assistant("Let me look.").assistant(f"As I said: {LESSON}")
+    assert len(distil(talk.write(path))) == 1
+
+
+def test_a_candidate_is_brief_whatever_was_said(path: Path) -> None:
+    talk = Lines().user("Why?").assistant(" ".join([LESSON] * 40)).assistant("x" * 9000 + " because it must not")
+    assert all(len(one.text) <= LONGEST for one in distil(talk.write(path)))
+
+
+def test_a_secret_makes_no_candidate(path: Path) -> None:
+    talk = Lines().user(f"No, always use the token {CANARY} because the old one does not work.")
+    assert distil(talk.write(path)) == []
+
+
+def test_each_candidate_can_be_explained(path: Path) -> None:
+    [one] = distil(Lines().user("Why?").assistant(LESSON).write(path))
+    told = one.to_dict(explain=True)
+    assert told["rule"] == "assistant"
+    assert told["signs"]["cause:other"] > 0
+    assert "signs" not in one.to_dict()
+
+
+def test_the_files_that_a_text_names() -> None:
+    text = "Node.js reads `/app/src/auth.ts:12`, not docs/plan.md or e.g. this; see https://x.dev/a.html and v1.2.3."
+    assert files_in(text, "/app") == ("src/auth.ts", "docs/plan.md")
+
+
+def test_what_is_no_transcript_is_an_error(path: Path) -> None:
+    path.write_text('{"a": 1}\n')
+    with pytest.raises(InvalidInput, match="is not a transcript"):
+        distil(path)
+    with pytest.raises(NotFound):
+        distil(path.with_name("none.jsonl"))
+
+
+def test_an_empty_transcript_has_no_candidates(path: Path) -> None:
+    path.write_text("")
+    assert distil(path) == []
+
+
+def test_code_tables_and_pasted_output_are_no_part_of_a_passage() -> None:
+    text = "The port is off:\n\n$ make run\n```\nlistening on 1\nready\n```\n| a | b |\nINFO up\nUse 8080 instead."
+    assert [passage.text for passage in passages(text, own=True)][-1] == "The port is off: Use 8080 instead."
+
+
+def test_the_weights_are_what_the_scorer_reads() -> None:
+    saved = json.loads(WEIGHTS.read_text("utf-8"))
+    assert set(saved) == {"signs", "bias", "threshold"}
+    assert weights().signs == saved["signs"]
