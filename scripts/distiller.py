@@ -32,22 +32,22 @@ from distil import says
 
 HOLD = 300.0  # how strongly a weight is held to its prior
 POSITIVE = 3.0  # how much an example of what to keep counts
-THRESHOLD = 0.5
+THRESHOLD = 0.45
 PRIOR = {
     # who speaks, and where
     "from:user": 0.5, "from:answer": 1.5, "from:aside": -0.5, "interrupted:user": 0.5, "whole:user": 0.3,
     "failed:assistant": 0.4, "last:assistant": 0.2, "asked:assistant": 0.2, "long message": -0.2,
     "under a report": -0.5, "under a finding": 0.4, "list": -0.2,
     "section:errors": 1.2, "section:problems": 1.0, "section:decisions": 1.0, "section:users": 0.3,
-    "section:concepts": 0.1, "section:files": -0.8, "section:pending": -0.3, "section:current": -1.0,
-    "section:request": -0.3,
+    "section:concepts": 0.1, "section:files": -0.8, "section:pending": -0.3, "section:current": -1.6,
+    "section:request": -0.8,
     # what the user says
     "correction": 0.4, "lasting": 0.8, "order:user": 0.3, "choice:user": 0.3, "cause:user": 0.3, "contrast:user": 0.2,
-    "limit:user": 0.2, "we:user": 0.2, "go-ahead": -1.0, "task": -0.6, "question": -0.6,
+    "limit:user": 0.2, "we:user": 0.2, "go-ahead": -1.0, "task": -1.0, "question": -0.6,
     # what others say
     "cause:other": 0.5, "limit:other": 0.5, "contrast:other": 0.4, "must:other": 0.3, "trouble:other": 0.2,
     "choice:other": 0.2, "being:other": 0.2, "done:other": -0.3, "plan:other": -0.4, "doubt:other": -0.2,
-    "i:other": -0.3, "you:other": -0.2,
+    "i:other": -0.3, "you:other": -0.2, "thinks aloud": -0.6, "review note": -0.7, "line numbers": -0.4,
     # how
     "begins with what was done": -0.6, "begins vaguely": -0.2, "brief": -0.8, "lead only": -1.0, "names": 0.3,
     "code": 0.2, "length": 0.2,

@@ -23,7 +23,7 @@ from memlane.capture.scope import is_brand, relative
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput
 
-_PER_MESSAGE = 3  # candidates of one thing that was said
+_PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
 _HELD = 300  # passages kept in mind while a transcript is read
 _ALIKE = 0.6  # share of the shorter text's words that a better candidate has, too
 _WORD = re.compile(r"\w+")
@@ -117,15 +117,15 @@ def best_of(scored: Sequence[Scored]) -> list[Scored]:
         _, one, _ = each
         beside = [other for _, other, _ in kept if other.part == one.part]
         apart = (one.passage.end <= o.passage.start or one.passage.start >= o.passage.end for o in beside)
-        if len(beside) < _PER_MESSAGE and all(apart):
+        if len(beside) < (_PER_SECTION if one.section else _PER_MESSAGE) and all(apart):
             kept.append(each)
     return kept
 
 
 def room(session: Session) -> int:
     """How many candidates a session may have: a longer talk tells more, but not in proportion."""
-    talk = 0.5 * min(session.prompts, 40) + 0.02 * min(session.messages, 400)
-    return round(2.5 + talk + 5 * min(session.summaries, 6))
+    talk = 0.5 * min(session.prompts, 40) + 0.03 * min(session.messages, 400)
+    return round(1 + talk + 5 * min(session.summaries, 6))
 
 
 def _alike(words: frozenset[str], other: frozenset[str]) -> bool:

@@ -27,10 +27,12 @@ _PREFIX = re.compile(r"^(?:cd \S+ (?:&&|;) |(?:[A-Z_]+=\S+ )+)+")
 _SUFFIX = re.compile(
     r"(?:\s*(?:2>&1|2>/dev/null|\|\s*(?:head|tail|grep|tee|cat|wc|sort)\b[^|]*|(?:&&|;)\s*echo\b.*|\|\|\s*true))+\s*$"
 )
+# An error that is about how the command was called, not about what it found.
 _ERROR = re.compile(
-    r"(?im)^.*?((?:\w*error|fatal|failed|cannot|can't|not found|unknown|unrecognized|no such|invalid|denied)\b.{0,140})"
+    r"(?im)^.*?(\S*(?:\b(?:error|fatal): |unknown |unrecognized |invalid |no such |cannot |can't |not found|denied)"
+    r".{0,140})"
 )
-_UNTELLING = any_of(r"tool_use_error, sibling tool, doesn't want to proceed, timed out, \d+ (?:failed|failures)")
+_UNTELLING = any_of(r"tool_use_error, sibling tool, doesn't want to proceed, timed out, tests?, assert\w*, expected")
 
 
 class Found(NamedTuple):
@@ -72,7 +74,9 @@ class Commands:
             return
         before = self._counts.pop(command, _Count(0, "", date, (), ()))
         lines, uuids = (*before.lines, *run.lines)[:4], (*before.uuids, *run.uuids)[:4]
-        self._counts[command] = _Count(before.runs + 1, before.why or run.why, date, lines, uuids)
+        self._counts[command] = _Count(
+            before.runs + 1, before.why or run.why.strip().rstrip(".")[:120], date, lines, uuids
+        )
         if len(self._counts) > _SEEN:
             del self._counts[next(iter(self._counts))]
         self._pair(command, run, date)
@@ -91,18 +95,11 @@ class Commands:
         """What the commands teach, at most two of each kind."""
         often = sorted(self._counts.items(), key=lambda item: (-item[1].runs, item[1].lines))
         repeated = [
-            Found(
-                _told(command, count), "command", 0.5, f"run {count.runs} times", count.date, count.lines, count.uuids
-            )
+            Found(f"{count.why}: `{command}`", "command", 0.5, f"run {count.runs} times", *count[2:])
             for command, count in often
-            if count.runs >= _OFTEN
+            if count.runs >= _OFTEN and count.why
         ]
         return self._pairs[-_MOST:] + repeated[:_MOST]
-
-
-def _told(command: str, count: _Count) -> str:
-    why = count.why.strip().rstrip(".")
-    return f"{why}: `{command}`" if why and len(why) < 120 else f"`{command}` was run {count.runs} times."
 
 
 def _bare(command: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import islice
 from typing import NamedTuple
 
 from memlane.capture.distil.passages import Passage
@@ -73,10 +74,17 @@ _NAME = re.compile(
 )
 _PAST = begins_with(
     r"""added, updated, created, removed, implemented, fixed, changed, renamed, moved, wrote, extracted, deleted,
-    replaced, refactored, verified, tested, ran, used, built, made, reverted, applied""",
-    after=r"(?:\W|\d)*",
+    replaced, refactored, verified, tested, ran, used, built, made, reverted, applied, written, completed?, done,
+    i(?:'ve| have)? (?:read|wrote|created|placed|put|ran|added|updated|removed|made|fixed)""",
+    after=r"(?:[^:]{3,90}: )?(?:\W|\d)*",
 )
-_WORDS = re.compile(r"\w+(?:['’-]\w+)*")
+_THINKING = re.compile(
+    r"^(?:but )?(?:wait|hmm+|actually|now,|let's see)\b|\bthe (?:key |real )?question is\b|\blet me think\b|\bi wonder\b"
+)
+_REVIEW = re.compile(
+    r"(?:^|[;:.] )(?:\(\d+\) ?)?(?:good|nice|minor|nit|note|clean|correct)\b ?[-—:]|^lines? \d+|^\(?\d+[).] "
+)
+_LINES = re.compile(r"\blines? \d+|\bl\d+\b|\.\w+:\d+")
 _CORRECTION = begins_with(
     r"""no, nope, not, actually, wait, hmm+, stop, why (?:did|do|are|is), you (?:should|shouldn|can|forgot),
     that'?s (?:not|wrong), don'?t, i (?:don|said|meant|told|think), uh+, but, we (?:don|should)"""
@@ -87,8 +95,10 @@ _LASTING = any_of(
 )
 _VAGUE = begins_with("this, that, it, these, those, they, he, both, same, here, there, which, and, so", after="")
 _TASK = begins_with(
-    """please, can you, could you, would you, update, add, fix, implement, create, run, write, commit, look, read,
-    check, do, make, review, show, explain, give, find, help, test""",
+    """please, can you, could you, would you, start, begin, finish, show me, tell me, let me, update, add, fix,
+    implement, create, run, write, commit, look, read, check, do, make, review, show, explain, give, find, help,
+    test, evaluate, merge, consider, investigate, analy[sz]e, list, generate, build, deploy, revert, search, summari[sz]e, think, open,
+    compare, audit, prepare, draft, let's (?:consider|look|see|start|try|move|think|talk|continue)""",
     after=r"\W*(?:(?:ok|okay|now|thanks|great|please|and|then|also|so)\W+)*",
 )
 _ORDINARY = begins_with(
@@ -117,8 +127,8 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
     """The signs of a passage, by name; what is absent is 0 and left out."""
     text, said = passage.text, place.said
     low = text.lower().replace("’", "'")  # the patterns are in lower case: that is twice as fast as to ignore it
-    heading = passage.heading.lower()
-    words = max(1, len(_WORDS.findall(text)))
+    heading = f"{passage.heading} {low[: low.find(':')] if ':' in low[:60] else ''}".lower()
+    words = text.count(" ") + 1
     role = "aside" if said.aside and said.role == "assistant" else said.role
     found = {
         f"from:{role}": 1.0,
@@ -126,14 +136,17 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         "length": min(math.log(words / 12), 2.0),
         "brief": float(words < 8),
         "long message": max(0.0, math.log(max(place.size, 1) / 400)),
-        "code": min(len(_CODE.findall(text)), 6) / 3,
-        "names": min(len(set(_NAME.findall(text))), 8) / 4,
+        "code": _up_to(3, _CODE, text),
+        "names": _up_to(4, _NAME, text),
         "question": float(text.rstrip().endswith("?")),
         "lead only": float(text.rstrip().endswith(":")),
         "list": float(passage.listed),
         "whole": float(passage.whole),
         "begins vaguely": float(bool(_VAGUE.match(low))),
         "begins with what was done": float(bool(_PAST.match(low))),
+        "thinks aloud": float(bool(_THINKING.search(low))),
+        "review note": float(bool(_REVIEW.search(low))),
+        "line numbers": _up_to(3, _LINES, low),
         "lasting": float(bool(_LASTING.search(low))),
         "first": float(passage.start == 0),
         "under a report": float(bool(_REPORT.search(heading))),
@@ -143,13 +156,16 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         found[f"{mark}:{role}"] = 1.0
     kind = "user" if role in ("user", "answer") else "other"
     for name, cue in _CUES.items():
-        hits = len(cue.findall(low))
-        if hits:
-            found[f"{name}:{kind}"] = 1.0 + math.log(hits)
-            found[f"{name} share"] = min(1.0, 10 * hits / words)
+        if cue.search(low):
+            found[f"{name}:{kind}"] = 1.0
     if kind == "user":
         found["correction"] = float(bool(_CORRECTION.match(low)))
         found["task"] = float(bool(_TASK.match(low)))
         found["whole:user"] = float(passage.whole)
         found["go-ahead"] = float(bool(_ORDINARY.match(low)))
     return {name: value for name, value in found.items() if value}
+
+
+def _up_to(most: int, pattern: re.Pattern[str], text: str) -> float:
+    """How often a text has something, as 0…1: so many times are enough."""
+    return sum(1 for _ in islice(pattern.finditer(text), most)) / most

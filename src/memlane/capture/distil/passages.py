@@ -59,9 +59,10 @@ _OPENER = re.compile(
 )
 _PASTED = re.compile(
     r"^\s*(?:\[\d\d/\d\d/\d\d .*?\]|[$>%❯#] \S|\w+@[\w.-]+[:~]|\S+\.\w{1,5}:\d+(?::\d+)?:?\s|\d{4}-\d\d-\d\d[T ]\d\d:|"
-    r"at \S+ ?\(|File \"|\s{4,}\S|[│┃╭╰├└]|\d+→|go: |npm (?:ERR|WARN)|error(?:\[\w+\])?: |ERROR|WARN|INFO|DEBUG)"
+    r"[\u2190-\u2bff\U0001f000-\U0001faff]|at \S+ ?\(|File \"|\s{4,}\S|\d+→|go: |npm (?:ERR|WARN)|"
+    r"error(?:\[\w+\])?: |ERROR|WARN|INFO|DEBUG)"
 )
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_THREE_WORDS = re.compile(r"(?:[^\W\d_]{2,}\W.*?){2}[^\W\d_]{2,}")
 
 
 class Passage(NamedTuple):
@@ -104,7 +105,7 @@ def passages(text: str, own: bool = False) -> list[Passage]:
     whole = " ".join(sentence for sentences in pieces for sentence in sentences)
     if own and len(whole) <= LONGEST and all(block.kind == "paragraph" for block in blocks):
         found.append(Passage(whole, 0, len(blocks), "", True))
-    return [passage for passage in found if len(_WORD.findall(passage.text)) >= 3]
+    return [passage for passage in found if _THREE_WORDS.search(passage.text)]
 
 
 def _group(blocks: list[_Block], pieces: list[list[str]], start: int, end: int, heading: str) -> Iterator[Passage]:
