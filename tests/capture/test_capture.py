@@ -584,6 +584,27 @@ def test_an_answer_that_only_mentions_what_was_remembered_is_kept(bank: Bank, pa
     assert capture(bank, path).captured == 1
 
 
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (
+            "Backups are kept for 1 day.\nThey lie in the bucket.",
+            "Backups are kept for 2 days.\nThey lie in the bucket.",
+        ),
+        ("Deploys go out on Tuesdays.\nStaging is reset.", "Deploys go out on Thursdays.\nStaging is reset."),
+        ("The cache lives on db1 for one hour.", "The cache lives on db2\nfor one hour."),
+        ("The old API is stable.\nUse it.", "The old API is not stable.\nUse it."),
+        ("We do not retry payments.\nThey are queued.", "We do retry payments.\nThey are queued."),
+    ],
+)
+def test_a_corrected_answer_is_kept_though_it_shares_most_words_with_what_was_shown(
+    bank: Bank, path: Path, shown: str, said: str
+) -> None:
+    block = f"<memlane-context>\n{shown}\n</memlane-context>"
+    write(path, [hook(block), asks(), says(said, 1), says(f"As I know:\n{shown}", 2)])
+    assert (capture(bank, path).captured, contents(bank)) == (1, [said])
+
+
 # -- other transcripts
 
 

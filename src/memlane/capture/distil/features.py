@@ -79,7 +79,7 @@ _PAST = begins_with(
     after=r"(?:[^:]{3,90}: )?(?:\W|\d)*",
 )
 _THINKING = re.compile(
-    r"^(?:but )?(?:wait|hmm+|actually|now,|let's see)\b|\bthe (?:key |real )?question is\b|\blet me think\b|\bi wonder\b"
+    r"^(?:but )?(?:wait|hmm+|actually|now,|let's see)\b|\b(?:the (?:key |real )?question is|let me think|i wonder)\b"
 )
 _REVIEW = re.compile(
     r"(?:^|[;:.] )(?:\(\d+\) ?)?(?:good|nice|minor|nit|note|clean|correct)\b ?[-—:]|^lines? \d+|^\(?\d+[).] "
@@ -95,10 +95,10 @@ _LASTING = any_of(
 )
 _VAGUE = begins_with("this, that, it, these, those, they, he, both, same, here, there, which, and, so", after="")
 _TASK = begins_with(
-    """please, can you, could you, would you, start, begin, finish, show me, tell me, let me, update, add, fix,
-    implement, create, run, write, commit, look, read, check, do, make, review, show, explain, give, find, help,
-    test, evaluate, merge, consider, investigate, analy[sz]e, list, generate, build, deploy, revert, search, summari[sz]e, think, open,
-    compare, audit, prepare, draft, let's (?:consider|look|see|start|try|move|think|talk|continue)""",
+    """please, can you, could you, would you, start, begin, finish, show me, tell me, let me, update, add, fix, create,
+    implement, run, write, commit, look, read, check, do, make, review, show, explain, give, find, help, test, think,
+    evaluate, merge, consider, investigate, analy[sz]e, list, generate, build, deploy, revert, search, summari[sz]e,
+    open, compare, audit, prepare, draft, let's (?:consider|look|see|start|try|move|think|talk|continue)""",
     after=r"\W*(?:(?:ok|okay|now|thanks|great|please|and|then|also|so)\W+)*",
 )
 _ORDINARY = begins_with(
