@@ -32,7 +32,7 @@ from distil import says
 
 HOLD = 300.0  # how strongly a weight is held to its prior
 POSITIVE = 3.0  # how much an example of what to keep counts
-THRESHOLD = 0.45
+THRESHOLD = 0.42
 PRIOR = {
     # who speaks, and where
     "from:user": 0.5, "from:answer": 1.5, "from:aside": -0.5, "interrupted:user": 0.5, "whole:user": 0.3,
@@ -47,7 +47,8 @@ PRIOR = {
     # what others say
     "cause:other": 0.5, "limit:other": 0.5, "contrast:other": 0.4, "must:other": 0.3, "trouble:other": 0.2,
     "choice:other": 0.2, "being:other": 0.2, "done:other": -0.3, "plan:other": -0.4, "doubt:other": -0.2,
-    "i:other": -0.3, "you:other": -0.2, "thinks aloud": -0.6, "review note": -0.7, "line numbers": -0.4,
+    "i:other": -0.3, "you:other": -0.2, "thinks aloud": -0.6, "review note": -0.7, "reports a change": -0.5,
+    "line numbers": -0.4,
     # how
     "begins with what was done": -0.6, "begins vaguely": -0.2, "brief": -0.8, "lead only": -1.0, "names": 0.3,
     "code": 0.2, "length": 0.2,

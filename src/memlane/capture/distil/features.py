@@ -78,6 +78,10 @@ _PAST = begins_with(
     i(?:'ve| have)? (?:read|wrote|created|placed|put|ran|added|updated|removed|made|fixed)""",
     after=r"(?:[^:]{3,90}: )?(?:\W|\d)*",
 )
+_REPORTED = any_of(
+    r"""(?:has|have) been \w+ed, (?:has|have) been (?:made|set|built|written), successfully, comprehensive(?:ly)?,
+    (?:is|are) now, now (?:correctly|properly|shows?|works?), as requested, as expected, (?:is|are) expected"""
+)
 _THINKING = re.compile(
     r"^(?:but )?(?:wait|hmm+|actually|now,|let's see)\b|\b(?:the (?:key |real )?question is|let me think|i wonder)\b"
 )
@@ -144,6 +148,7 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         "whole": float(passage.whole),
         "begins vaguely": float(bool(_VAGUE.match(low))),
         "begins with what was done": float(bool(_PAST.match(low))),
+        "reports a change": float(bool(_REPORTED.search(low))),
         "thinks aloud": float(bool(_THINKING.search(low))),
         "review note": float(bool(_REVIEW.search(low))),
         "line numbers": _up_to(3, _LINES, low),

@@ -37,6 +37,11 @@ _PROGRESS = re.compile(
     r"(?:do|would|should|shall|can|could) (?:you|i|we)\b.*\?$|want me to|ready (?:to|for)|same (?:for|with|in))",
     re.IGNORECASE,
 )
+_SEEN = re.compile(
+    r"^(?:(?:ah+|so|now|ok(?:ay)?),? )?(?:i (?:think )?(?:i )?(?:can |now )?(?:see|found|understand|know|traced)|"
+    r"i['’]ve found|there['’]s|here['’]s|that['’]s|this is)(?: now)? (?:the|it|what)\b[^.:;,—]{0,40}[.!:]$",
+    re.IGNORECASE,
+)
 _DOING = re.compile(r"\w+ing\b")
 _TELLING = re.compile(
     r"\b(?:instead|rather than|because|since|so that|otherwise|not\b|n['’]t\b|without|must|never|always|only)\b",
@@ -240,7 +245,7 @@ def _pieces(block: _Block, own: bool) -> list[str]:
         sentence = _OPENER.sub("", sentence)
         progress = _PROGRESS.match(sentence) and not (kept and _TELLING.search(sentence))
         progress = progress or (_DOING.match(sentence) and sentence.endswith(":"))
-        if sentence and not progress and not _STATUS.match(sentence):
+        if sentence and not progress and not _STATUS.match(sentence) and not _SEEN.match(sentence):
             kept.append(sentence[0].upper() + sentence[1:])
     return kept
 
