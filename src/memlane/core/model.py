@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from memlane.core.dates import iso
 
 USERS = "user/"  # what the id of a memory begins with that is the user's own, read below a project's
+UNCONFIRMED = "unconfirmed"  # the tag of what was distilled from a session, and nobody has looked at
 
 
 class Similar(NamedTuple):
@@ -62,6 +63,11 @@ class Memory:
     def owner(self) -> str:
         """`user` for a memory of the user's own bank that is read below a project's; else "": it is the bank's."""
         return "user" if self.id.startswith(USERS) else ""
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether it was distilled from a session, and nobody has confirmed it."""
+        return UNCONFIRMED in self.tags
 
     @property
     def suspicious(self) -> tuple[str, ...]:

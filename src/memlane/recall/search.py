@@ -51,6 +51,7 @@ TIES = 1_000  # of memories with equal score and time, only so many are sorted b
 SCANNED = 5_000  # memories that are searched for a phrase without any indexed term, the best first
 EXTRA = 15  # hits beyond the limit, which may overtake those whose code has changed
 SUPERSEDED = 0.3  # factor for a memory that another one took the place of
+UNCONFIRMED = 0.8  # factor for one that was distilled from a session, and nobody has confirmed
 Replaced = Mapping[str, Sequence[str]]  # what took the place of each, the earlier first
 Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # factors for the scores of some of these memories, by id
 
@@ -166,18 +167,18 @@ def _search(
             scores[new] = max(scores[new], scores[old])
             relevance[new] = max(relevance[new], relevance[old])
         scores[old] *= SUPERSEDED
-    candidates = max(limit + EXTRA if weigh else limit, renewal.LOOKED_AT)
+    candidates = max(limit + EXTRA, renewal.LOOKED_AT)
     best = _best_rows(index, layout, np.flatnonzero(allowed), scores, candidates, required, excluded)
     freshness = weigh([memory for _, memory in best]) if weigh else {}
+    unconfirmed = {row for row, memory in best if memory.unconfirmed}
     for row, memory in best:
-        scores[row] *= freshness.get(memory.id, 1.0)
-    renewed = list(_renewals(index, layout, best[: renewal.LOOKED_AT]))
-    for old, new in renewed:
-        if scores[old] > scores[new] >= renewal.LEAST_SCORE * scores[old]:
+        scores[row] *= freshness.get(memory.id, 1.0) * (UNCONFIRMED if row in unconfirmed else 1.0)
+    for old, new in _renewals(index, layout, best[: renewal.LOOKED_AT]):
+        may_renew = new not in unconfirmed or old in unconfirmed
+        if may_renew and scores[old] > scores[new] >= renewal.LEAST_SCORE * scores[old]:
             scores[new] = np.nextafter(scores[old], np.float32(1))
             relevance[new] = max(relevance[new], relevance[old])
-    if freshness or renewed:
-        best.sort(key=lambda entry: -scores[entry[0]])
+    best.sort(key=lambda entry: -scores[entry[0]])
     hits = []
     for row, memory in best[:limit]:
         pieces = slice(int(layout.start[row]), int(layout.end[row]))
@@ -186,6 +187,7 @@ def _search(
             **parts.explained(row),
             "recency": float(factor) if recent[row] else 1.0,
             "freshness": freshness.get(memory.id, 1.0),
+            **({"confirmed": UNCONFIRMED} if memory.unconfirmed else {}),
             "relevance": float(relevance[row]),
         }
         why = {name: round(value, 4) for name, value in why.items()}

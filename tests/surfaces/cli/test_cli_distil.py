@@ -32,7 +32,7 @@ def test_candidates_are_printed_with_where_they_were_said_and_nothing_is_stored(
     kind, confidence, where, text = result.out.rstrip("\n").split("\t")
     assert (kind, where, text) == ("lesson", "talk.jsonl:2", LESSON)
     assert 0.5 <= float(confidence) <= 1
-    assert result.err == "1 candidates; nothing was stored\n"
+    assert result.err == "1 candidate; nothing was stored\n"
     assert tree(tmp_path) == before
 
 
@@ -70,7 +70,7 @@ def test_a_folder_stands_for_its_transcripts_and_other_files_in_it_are_passed_ov
     result = run("distil", "all")
     assert (result.code, result.out.count("\n")) == (0, 1)
     assert result.err == (
-        "note: settings.json is not a transcript that memlane can read.\n1 candidates; nothing was stored\n"
+        "note: settings.json is not a transcript that memlane can read.\n1 candidate; nothing was stored\n"
     )
     (tmp_path / "none").mkdir()
     result = run("distil", "none")

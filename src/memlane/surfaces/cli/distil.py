@@ -2,44 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
 
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import MemlaneError
 from memlane.surfaces.cli.capture import each, passed_over
-from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import print_line, print_rows, say, to_json
+from memlane.surfaces.cli.options import as_json, open_bank
+from memlane.surfaces.cli.output import print_line, print_result, print_rows, say, to_json
+
+if TYPE_CHECKING:
+    from memlane.capture.distil.candidates import Candidate
+    from memlane.care.distilled import Stored
 
 
 @click.command()
 @click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True)
 @click.option("--from", "kind", type=click.Choice(KINDS), help="The transcript's format, when it is not recognised.")
+@click.option("--store", "stores", is_flag=True, help="Remember them, as notes that nobody has confirmed yet.")
 @click.option("--explain", is_flag=True, help="Say of each candidate where it comes from, and what spoke for it.")
 @as_json
-def distil(transcripts: tuple[str, ...], kind: str | None, explain: bool, as_json: bool) -> None:
+def distil(transcripts: tuple[str, ...], kind: str | None, stores: bool, explain: bool, as_json: bool) -> None:
     """Print what is worth remembering of a TRANSCRIPT: lessons, decisions, preferences, rules, facts, commands and open
-    work. Stores nothing.
+    work. Stores nothing without --store.
 
     Reads what you said, answers to questions, summaries, the assistant's conclusions, and commands that failed and then
     worked. With --json, prints one candidate a line. A folder stands for every .jsonl and .json file in it.
+
+    --store writes notes to `distilled/` in the bank, which git does not take, with the tag `unconfirmed`. They rank
+    below what was written on purpose. `memlane update ID --tag lesson` confirms one, `memlane rm ID` rejects it for
+    good.
 
     \b
     $ memlane distil session.jsonl
     $ memlane distil ~/.claude/projects/-home-me-app --json
     $ memlane distil session.jsonl --explain
+    $ memlane distil session.jsonl --store
     """
     from memlane.capture.distil.candidates import distil as candidates_of
 
-    first_error: MemlaneError | None = None
+    errors: list[MemlaneError] = []
+
+    def found() -> Iterator[tuple[str, list[Candidate]]]:
+        for transcript, alone in each(transcripts):
+            try:
+                yield transcript, candidates_of(transcript, kind=kind)
+            except MemlaneError as error:
+                errors.extend(filter(None, [passed_over(error, alone)]))
+
+    if stores:
+        _print_stored(_stored(found()), as_json)
+    else:
+        _print(found(), explain, as_json)
+    if errors:
+        click.get_current_context().exit(errors[0].exit_code)
+
+
+def _print(found: Iterator[tuple[str, list[Candidate]]], explain: bool, as_json: bool) -> None:
     count = 0
-    for transcript, alone in each(transcripts):
-        try:
-            found = candidates_of(transcript, kind=kind)
-        except MemlaneError as error:
-            first_error = passed_over(error, alone) or first_error
-            continue
-        count += len(found)
-        for one in found:
+    for transcript, candidates in found:
+        for one in candidates:
+            count += 1
             if as_json:
                 print_line(to_json({"transcript": transcript, **one.to_dict(explain)}))
                 continue
@@ -49,6 +74,27 @@ def distil(transcripts: tuple[str, ...], kind: str | None, explain: bool, as_jso
                 signs = ", ".join(f"{name} {value:+.2f}" for name, value in list(one.signs.items())[:8])
                 print_rows([("", "", one.rule, signs)])
     if not as_json:
-        say(f"{count} candidates; nothing was stored")
-    if first_error:
-        click.get_current_context().exit(first_error.exit_code)
+        say(f"{_counted(count)}; nothing was stored")
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} candidate{'' if count == 1 else 's'}"
+
+
+def _stored(found: Iterator[tuple[str, list[Candidate]]]) -> Stored:
+    from memlane.care.distilled import Stored, store
+
+    total = Stored()
+    with open_bank(click.get_current_context()) as bank:
+        for _, candidates in found:
+            total += store(bank, candidates)
+    return total
+
+
+def _print_stored(total: Stored, as_json: bool) -> None:
+    parts = [f"{len(total.memories)} stored, to be confirmed"]
+    parts += [f"{total.known} known"] if total.known else []
+    parts += [f"{total.deleted} deleted before"] if total.deleted else []
+    parts += [f"{total.refused} refused by the gate"] if total.refused else []
+    rows = ((memory.id, memory.tags[0], memory.title) for memory in total.memories)
+    print_result(total, as_json, rows, "; ".join(parts))
