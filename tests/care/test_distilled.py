@@ -13,6 +13,7 @@ from memlane import Bank
 from memlane.capture.distil.candidates import Candidate
 from memlane.care.distilled import Stored, store
 
+NEXT = "`memlane review --only unconfirmed` goes through them"
 TEXT = "Backups of the orders table are kept for 1 day, because the disk of the old server is small."
 
 
@@ -92,8 +93,8 @@ def test_the_command_stores_and_says_what_became_of_them(bank: Bank, tmp_path: P
     (tmp_path / "talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in talk))
     result = run("distil", "talk.jsonl", "--store")
     id, kind, title = result.out.rstrip("\n").split("\t")
-    assert (kind, title, result.err) == ("lesson", bank.get(id).title, "1 stored, to be confirmed\n")
-    assert run("distil", "talk.jsonl", "--store").err == "0 stored, to be confirmed; 1 known\n"
+    assert (kind, title, result.err) == ("lesson", bank.get(id).title, f"1 stored; {NEXT}\n")
+    assert run("distil", "talk.jsonl", "--store").err == f"0 stored; {NEXT}; 1 known\n"
     run("rm", id)
     assert run("distil", "talk.jsonl", "--store", "--json").json == {
         "stored": [], "known": 0, "deleted": 1, "refused": 0,

@@ -21,6 +21,7 @@ from memlane.core.text import first_line, slug
 from memlane.disk import files
 from memlane.gate.changes import what_is_new
 from memlane.gate.likeness import ratio
+from memlane.recall.blocks import PINNED
 from memlane.recall.similar import look
 
 if TYPE_CHECKING:
@@ -73,6 +74,33 @@ def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
         else:
             done += Stored(known=1) if memory is None or memory.duplicate else Stored((memory,))
     return done
+
+
+def unconfirmed(bank: Bank) -> list[Memory]:
+    """What nobody has confirmed yet, the surest first."""
+    found = bank.list(tags=[UNCONFIRMED])
+    return sorted(found, key=lambda memory: (-float(memory.fields.get("confidence") or 0), memory.id))
+
+
+def confirm(bank: Bank, id: str, *, rule: bool = False) -> Memory:
+    """Confirm a memory; as a rule, it also goes into every snapshot. Raises NotFound, StorageError."""
+    memory = bank.get(id)
+    kept = [tag for tag in memory.tags if tag != UNCONFIRMED]
+    return bank.update(memory.id, tags=list(dict.fromkeys(["rule", PINNED, *kept])) if rule else kept)
+
+
+def alike(bank: Bank, memory: Memory) -> Memory | None:
+    """The memory that one is most like, to be merged with; None when there is none."""
+    likes = (like.memory for like in look(bank, memory.text))
+    return next((other for other in likes if other.id != memory.id and other.lane != "records"), None)
+
+
+def merge(bank: Bank, id: str, into: str) -> Memory:
+    """Add the text of one memory to the end of another, and delete the first. Raises NotFound, Refused."""
+    memory = bank.get(id)
+    merged = bank.append(into, memory.text)
+    bank.delete(memory.id)
+    return merged
 
 
 def _there(bank: Bank, candidate: Candidate) -> tuple[str | None, bool]:

@@ -28,6 +28,7 @@ CALLS = (  # in the order that leaves something to show for each
     ["history", "evil", "--show"], ["history"], ["history", "evil"], ["doctor", "--only", "format"],
     ["doctor", "--only", "damage"], ["doctor", "--only", "damage", "--json"],
     ["doctor"], ["doctor", "--json"], ["doctor", "--fix"], ["review"], ["review", "--show"], ["review", "--json"],
+    ["review", "--only", "unconfirmed", "--json"],
     ["review", "--only", "prune"], ["review", "--only", "stale", "--all"], ["review", "--only", "similar"],
     ["review", "--only", "drifted", "--all"], ["doctor", "--only", "secrets"],
     ["doctor", "--only", "secrets", "--history"],

@@ -32,8 +32,7 @@ def distil(transcripts: tuple[str, ...], kind: str | None, stores: bool, explain
     worked. With --json, prints one candidate a line. A folder stands for every .jsonl and .json file in it.
 
     --store writes notes to `distilled/` in the bank, which git does not take, with the tag `unconfirmed`. They rank
-    below what was written on purpose. `memlane update ID --tag lesson` confirms one, `memlane rm ID` rejects it for
-    good.
+    below what was written on purpose. `memlane review --only unconfirmed` goes through them.
 
     \b
     $ memlane distil session.jsonl
@@ -92,7 +91,7 @@ def _stored(found: Iterator[tuple[str, list[Candidate]]]) -> Stored:
 
 
 def _print_stored(total: Stored, as_json: bool) -> None:
-    parts = [f"{len(total.memories)} stored, to be confirmed"]
+    parts = [f"{len(total.memories)} stored; `memlane review --only unconfirmed` goes through them"]
     parts += [f"{total.known} known"] if total.known else []
     parts += [f"{total.deleted} deleted before"] if total.deleted else []
     parts += [f"{total.refused} refused by the gate"] if total.refused else []

@@ -55,10 +55,10 @@ def edit(bank: Bank, id: str, text: str | None, appending: bool, as_json: bool, 
     elif given or text is not None:
         print_written(changed(bank, id, text, **changes), as_json, "updated")
     else:
-        _in_editor(bank, id, as_json)
+        in_editor(bank, id, as_json)
 
 
-def _in_editor(bank: Bank, id: str, as_json: bool) -> None:
+def in_editor(bank: Bank, id: str, as_json: bool) -> None:
     """Let the user edit a memory, again and again if it is refused, and store it."""
     at, id = under.home(bank, id)
     opened = edits.opened(at, id)

@@ -52,6 +52,8 @@ def review(bank: Bank, as_json: bool, **options: Any) -> None:
     drifted, is moved to another file, or orphaned: gone. Only --accept, or writing the memory anew, makes the memory
     fresh again. What was never compared, such as memories that came by git, is compared from now on.
 
+    --only unconfirmed goes through what was distilled from sessions, one by one, each decided by a single key.
+
     --only stale --all lists how old everything is that a lane's rules let age; --only similar lists groups of memories
     that say much the same.
 
@@ -60,6 +62,7 @@ def review(bank: Bank, as_json: bool, **options: Any) -> None:
     $ memlane review --only duplicate --show
     $ memlane review --apply
     $ memlane review --accept notes:auth-plan
+    $ memlane review --only unconfirmed
     """
     similar = {name: value for name in _SIMILAR if (value := options.pop(name)) is not None}
     asked = _Asked(**options, similar=similar)
@@ -68,6 +71,10 @@ def review(bank: Bank, as_json: bool, **options: Any) -> None:
         _print_code(bank, asked.items, asked.accept, asked.everything, asked.check, as_json)
     elif asked.kinds == ("stale",) and asked.everything:
         _print_ages(bank, asked.lanes, as_json)
+    elif asked.kinds == ("unconfirmed",):
+        from memlane.surfaces.cli.confirm import go_through
+
+        go_through(bank, asked.items, as_json)
     elif asked.kinds == ("similar",):
         clusters = bank.suggest_merges(**{**_SIMILAR, **similar})
         rows = ((f"{cluster.score:.2f}", " ".join(memory.id for memory in cluster.memories)) for cluster in clusters)
@@ -104,6 +111,8 @@ class _Asked:
             raise click.UsageError("--only stale --all takes --lane, and nothing else.")
         if self.kinds == ("drifted",) and (self.show or self.everything) and (self.lanes or self.applied):
             raise click.UsageError("--only drifted --show takes ids, --all and --check, and nothing else.")
+        if "unconfirmed" in self.kinds and (self.kinds[1:] or self.lanes or self.applied or self.show or self.check):
+            raise click.UsageError("--only unconfirmed takes ids, and nothing else.")
         if "similar" in self.kinds:
             if self.kinds != ("similar",) or self.items or self.lanes or self.applied or self.show or self.check:
                 raise click.UsageError("--only similar takes --threshold, --limit and --type, and nothing else.")

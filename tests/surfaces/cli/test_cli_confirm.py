@@ -1,0 +1,83 @@
+"""`memlane review --only unconfirmed`: what was distilled is decided on, one by one, by single keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commands import Run
+from memlane import Bank
+from memlane.capture.distil.candidates import Candidate
+from memlane.care.distilled import store
+from terminals import on_terminal
+
+TEXTS = (
+    "The importer fails because SQLite does not support DROP CONSTRAINT.",
+    "Payments must never be retried, since the provider is not idempotent.",
+    "Staging is reset on Monday nights by a job of the build server.",
+)
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    bank = Bank.init(tmp_path)
+    made = (
+        Candidate(text, "lesson", 0.9 - number / 10, "s1", "2026-03-04", (3,), (), (), "assistant", {})
+        for number, text in enumerate(TEXTS)
+    )
+    store(bank, made)
+    return bank
+
+
+def left(bank: Bank) -> dict[str, tuple[str, ...]]:
+    return {memory.text.strip(): memory.tags for memory in bank.list()}
+
+
+def test_each_key_does_what_it_says(bank: Bank, tmp_path: Path) -> None:
+    shown = on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"krx")
+    assert left(bank) == {TEXTS[0]: ("lesson",), TEXTS[1]: ("rule", "pinned", "lesson")}
+    assert "1/3" in shown
+    assert "confidence 0.9, session s1" in shown
+    assert shown.rstrip().endswith("1 kept, 1 made a rule, 1 rejected")
+
+
+def test_quit_and_skip_leave_the_rest_as_it_is(bank: Bank, tmp_path: Path) -> None:
+    shown = on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"?sq")
+    assert left(bank) == dict.fromkeys(TEXTS, ("lesson", "unconfirmed"))
+    assert shown.rstrip().endswith("1 skipped")
+
+
+def test_edit_opens_the_editor_and_confirms(bank: Bank, tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nsed -i "s/importer/loader/" "$1"\n')
+    editor.chmod(0o755)
+    on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"eq", env={"EDITOR": str(editor)})
+    assert left(bank)[TEXTS[0].replace("importer", "loader")] == ("lesson",)
+
+
+def test_merge_adds_the_text_to_the_memory_that_is_most_like_it(bank: Bank, tmp_path: Path) -> None:
+    note = bank.add("The importer of the shop fails because SQLite does not support DROP CONSTRAINT at all.")
+    on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"myq")
+    assert TEXTS[0] not in left(bank)
+    assert bank.get(note.id).text.strip().endswith(TEXTS[0])
+
+
+def test_where_nothing_is_alike_another_key_is_asked_for(bank: Bank, tmp_path: Path) -> None:
+    shown = on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"mkq")
+    assert "nothing is much like it" in shown
+    assert left(bank)[TEXTS[0]] == ("lesson",)
+
+
+def test_programs_get_a_list(bank: Bank, run: Run) -> None:
+    result = run("review", "--only", "unconfirmed")
+    assert [line.split("\t")[1:] for line in result.out.splitlines()] == [["lesson", text] for text in TEXTS]
+    assert result.err == "to be confirmed: 3; in a terminal, a key decides on each\n"
+    told = run("review", "--only", "unconfirmed", "--json").json
+    assert [(one["text"].strip(), one["fields"]["confidence"]) for one in told] == list(
+        zip(TEXTS, (0.9, 0.8, 0.7), strict=True)
+    )
+
+
+def test_it_stands_alone(bank: Bank, run: Run) -> None:
+    assert run("review", "--only", "unconfirmed", "--apply").code == 2
