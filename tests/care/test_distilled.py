@@ -37,7 +37,7 @@ def test_a_candidate_becomes_an_unconfirmed_note_with_its_evidence(bank: Bank) -
     )  # fmt: skip
     assert str(memory.created_at)[:10] == "2026-03-04"
     assert memory.fields == {"confidence": 0.8, "session": "s1", "lines": [3], "uuids": ["u3"]}
-    assert memory.id.startswith("notes:distilled/backups-of-the-orders")
+    assert memory.id.startswith("notes:private/distilled/backups-of-the-orders")
 
 
 def test_git_does_not_take_what_was_distilled(bank: Bank, tmp_path: Path) -> None:

@@ -1,24 +1,22 @@
-"""What was distilled from sessions, as notes in `distilled/` with the tag `unconfirmed`, until somebody confirms them.
+"""What was distilled from sessions, as private notes with the tag `unconfirmed`, until somebody confirms them.
 
-    .memories/distilled/.gitignore                 they are the user's own words and work: git does not take them
-    .memories/distilled/importer-fails-because.md
+    .memories/private/distilled/importer-fails-because.md
 
+They are the user's own words and work, so they lie where git is told to leave notes out.
 What is there already is not stored again, a text that was deleted never comes back, and one that says something else
 than an older candidate in the same words takes its place. What somebody wrote on purpose is never replaced by this.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.errors import AlreadyExists, InvalidInput, Refused
 from memlane.core.model import UNCONFIRMED, Memory
 from memlane.core.text import first_line, slug
-from memlane.disk import files
+from memlane.disk.names import PRIVATE
 from memlane.gate.changes import what_is_new
 from memlane.gate.likeness import ratio
 from memlane.recall.blocks import PINNED
@@ -119,7 +117,6 @@ def _there(bank: Bank, candidate: Candidate) -> tuple[str | None, bool]:
 
 def _added(bank: Bank, candidate: Candidate, old: str | None) -> Memory | None:
     """The note of a candidate; None when there is one that says the same, which the look before may have missed."""
-    _keep_out_of_git(bank)
     evidence = {"session": candidate.session, "lines": list(candidate.lines), "uuids": list(candidate.uuids)}
     begun = f"{FOLDER}/{slug(first_line(candidate.text, 60)) or 'candidate'}"
     for name in (begun, *(f"{begun}-{number}" for number in range(2, _NAMES))):
@@ -132,16 +129,10 @@ def _added(bank: Bank, candidate: Candidate, old: str | None) -> Memory | None:
                 created_at=candidate.date or None,
                 replaces=old,
                 filename=name,
+                private=True,
                 extra={"confidence": candidate.confidence, **{key: value for key, value in evidence.items() if value}},
             )
         except AlreadyExists:
-            if bank.get(f"notes:{name}").text.strip() == candidate.text:
+            if bank.get(f"notes:{PRIVATE}/{name}").text.strip() == candidate.text:
                 return None
     raise InvalidInput("There are too many notes of this name.", hint="Rename or delete some.")
-
-
-def _keep_out_of_git(bank: Bank) -> None:
-    folder = os.path.join(bank.notes.root, FOLDER)
-    with suppress(AlreadyExists):
-        files.make_folder(folder)
-        files.create(os.path.join(folder, ".gitignore"), b"*\n")

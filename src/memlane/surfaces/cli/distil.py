@@ -31,8 +31,8 @@ def distil(transcripts: tuple[str, ...], kind: str | None, stores: bool, explain
     Reads what you said, answers to questions, summaries, the assistant's conclusions, and commands that failed and then
     worked. With --json, prints one candidate a line. A folder stands for every .jsonl and .json file in it.
 
-    --store writes notes to `distilled/` in the bank, which git does not take, with the tag `unconfirmed`. They rank
-    below what was written on purpose. `memlane review --only unconfirmed` goes through them.
+    --store writes private notes, which git does not take, with the tag `unconfirmed`. They rank below what was written
+    on purpose. `memlane review --only unconfirmed` goes through them.
 
     \b
     $ memlane distil session.jsonl
