@@ -110,7 +110,7 @@ def _index(text: str) -> None:
 def _query(text: str) -> None:
     from memlane.index import query_dates, words
     from memlane.lanes.topics import search
-    from memlane.recall.search import parse
+    from memlane.recall.query import parse
 
     parse(text), query_dates.spans(text, NOW), search.parse(text), words.query_terms(text), words.plain_parts(text)
 

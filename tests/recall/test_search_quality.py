@@ -15,7 +15,8 @@ from memlane.core.dates import moment
 from memlane.core.model import Draft
 from memlane.index.query_dates import spans
 from memlane.index.words import importance, query_terms
-from memlane.recall.search import parse, search
+from memlane.recall.query import parse
+from memlane.recall.search import search
 from samples import words
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

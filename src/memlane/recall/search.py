@@ -33,8 +33,9 @@ from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder
 from memlane.index.query_dates import spans
 from memlane.index.store import Index
-from memlane.index.words import fold, importance, plain_parts, query_terms, shortened
+from memlane.index.words import fold, importance, plain_parts
 from memlane.recall import renewal
+from memlane.recall.query import Query, parse
 from memlane.recall.relevance import probabilities
 
 K1, B = 0.9, 0.4  # BM25's
@@ -69,33 +70,6 @@ class Counts(NamedTuple):
 
 
 ALONE = Counts()
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A parsed query: its terms, "quoted phrases" that must occur, and -words and -"phrases" that must not."""
-
-    text: str
-    terms: tuple[str, ...]
-    phrases: tuple[str, ...]
-    without: tuple[str, ...]
-
-
-_NOT_PHRASE = re.compile(r'(?:^|(?<=\s))-"([^"]*)"')
-_PHRASE = re.compile(r'"([^"]*)"')
-_NOT_WORD = re.compile(r"(?:^|(?<=\s))-(\w[\w./+#@:'’-]*)")
-
-
-def parse(query: str) -> Query:
-    rest = shortened(query)
-    without = _NOT_PHRASE.findall(rest)
-    rest = _NOT_PHRASE.sub(" ", rest)
-    phrases = [phrase.strip() for phrase in _PHRASE.findall(rest) if phrase.strip()]
-    rest = _PHRASE.sub(" ", rest)
-    without += (word.rstrip("./@:'’-") for word in _NOT_WORD.findall(rest))
-    rest = _NOT_WORD.sub(" ", rest)
-    text = " ".join((*phrases, rest)).strip()
-    return Query(text, tuple(query_terms(text)), tuple(phrases), tuple(word for word in without if word.strip()))
 
 
 def search(

@@ -1,0 +1,35 @@
+"""What a query says: its terms, "quoted phrases" that must occur, and -words and -"phrases" that must not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memlane.index.words import query_terms, shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query: its terms, "quoted phrases" that must occur, and -words and -"phrases" that must not."""
+
+    text: str
+    terms: tuple[str, ...]
+    phrases: tuple[str, ...]
+    without: tuple[str, ...]
+
+
+_NOT_PHRASE = re.compile(r'(?:^|(?<=\s))-"([^"]*)"')
+_PHRASE = re.compile(r'"([^"]*)"')
+_NOT_WORD = re.compile(r"(?:^|(?<=\s))-(\w[\w./+#@:'’-]*)")
+
+
+def parse(query: str) -> Query:
+    rest = shortened(query)
+    without = _NOT_PHRASE.findall(rest)
+    rest = _NOT_PHRASE.sub(" ", rest)
+    phrases = [phrase.strip() for phrase in _PHRASE.findall(rest) if phrase.strip()]
+    rest = _PHRASE.sub(" ", rest)
+    without += (word.rstrip("./@:'’-") for word in _NOT_WORD.findall(rest))
+    rest = _NOT_WORD.sub(" ", rest)
+    text = " ".join((*phrases, rest)).strip()
+    return Query(text, tuple(query_terms(text)), tuple(phrases), tuple(word for word in without if word.strip()))
