@@ -8,11 +8,14 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import unicodedata
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +27,18 @@ from memlane import Bank, InvalidInput, NotFound, config
 from memlane.capture.messages import capture
 from memlane.care.forget import Forgotten, Left, Piece, forget, plan
 from memlane.disk import files
+from memlane.disk import journal as journals
 from memlane.exchange.export import write_block
-from memlane.history.undo import recording
 from memlane.lanes import NAMES
 from repositories import git, save
 from samples import transcript, words
+
+
+def _texts(path: Path) -> Iterator[bytes]:
+    """Every content that a journal keeps."""
+    with closing(sqlite3.connect(path)) as db:
+        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'texts'").fetchone():
+            yield from (zlib.decompress(data) for (data,) in db.execute("SELECT data FROM texts"))
 
 
 class Canary:
@@ -48,6 +58,7 @@ class Canary:
                 for name in (*names, *rest):
                     path = Path(place, name)
                     data = os.fsencode(name) + b"\n" + (path.read_bytes() if path.is_file() else b"")
+                    data += b"\n".join(_texts(path)) if path.suffix == ".db" else b""
                     found += [f"{path}: {word}" for word in self.words if self._is_in(word, data.lower())]
         return found
 
@@ -96,9 +107,9 @@ def lived(bank: Bank, lane: str, canary: Canary, folder: Path) -> list[str]:
         bank.search(word)
     write_block(bank, folder / "AGENTS.md")
     live = [memory.id for memory in bank.list() if memory.id in ids]
-    with recording(bank, "review") as journal:
+    with journals.change("review") as journal:
         for id in live:
-            journal.step(id, "delete")
+            journal.begin(id, "delete")
             bank.delete(id)
     bank.restore(live[0])
     bank.index.refresh(force=True)
@@ -251,7 +262,7 @@ def test_a_damaged_file_can_be_forgotten(open_bank: Bank, folder: Path) -> None:
 
 def test_what_is_only_in_the_trash_can_be_forgotten(open_bank: Bank, folder: Path) -> None:
     open_bank.delete("notes:deploys")
-    assert [piece.what for piece in forget(open_bank, ["deploys"]).removed] == ["trash"]
+    assert [piece.what for piece in forget(open_bank, ["deploys"]).removed] == ["journal", "trash"]
     assert open_bank.removed() == []
 
 
@@ -361,7 +372,7 @@ def test_the_command_prints_what_it_removed_and_what_is_left(run: Run, bank: Ban
     id = run("add", "Deploys go out on Tuesdays.", "--title", "Deploys").out.strip()
     file = str(tmp_path / ".memories/deploys.md")
     shown = run("forget", id, "--dry-run")
-    assert (shown.code, shown.out.splitlines()[0]) == (0, f"would remove\tfile\t{file}")
+    assert (shown.code, shown.out.splitlines()[1]) == (0, f"would remove\tfile\t{file}")
     assert Path(file).exists()
     done = run("forget", id, "--yes", "--json")
     assert (done.code, done.json["applied"], done.json["ids"]) == (0, True, [id])

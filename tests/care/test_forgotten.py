@@ -16,11 +16,12 @@ from conftest import trusted
 from memlane import Bank, Memory, config
 from memlane.capture.messages import capture
 from memlane.care.forget import forget, plan
+from memlane.disk import journal as journals
 from memlane.disk import tombstones
 from memlane.disk.forgotten import ForgottenTexts, Gone
 from memlane.exchange import export
 from memlane.exchange.imports import import_from
-from memlane.history.undo import recording, undo
+from memlane.history.undo import undo
 from memlane.lanes import NAMES
 from repositories import git, save
 from samples import transcript, words
@@ -196,8 +197,8 @@ def test_what_lies_in_the_trash_and_is_like_it_comes_back_held(kept: Bank) -> No
 
 def test_undo_brings_it_back_held(kept: Bank) -> None:
     twin = kept.add(CHANGED, title="Twin")
-    with recording(kept, "review") as journal:
-        journal.step(twin.id, "delete")
+    with journals.change("review") as journal:
+        journal.begin(twin.id, "delete")
         kept.delete(twin.id)
     forget(kept, [add(kept, "vault").id])
     undo(kept)

@@ -12,11 +12,11 @@ from memlane import Bank, NotFound
 from memlane.care.doctor import examine
 from memlane.care.validate import validate
 from memlane.core.model import Plan, Step
+from memlane.disk import journal as journals
 from memlane.exchange import export
 from memlane.exchange.editing import opened, save
 from memlane.exchange.imports import import_from
 from memlane.history.merge import merge
-from memlane.history.undo import recording
 from memlane.lanes import LANES, Registered
 from toy_lane import ToyLane
 
@@ -71,8 +71,8 @@ def test_forget_leaves_nothing(bank: Bank, tmp_path: Path) -> None:
 def test_undo_takes_back_what_a_plan_did(bank: Bank) -> None:
     bank.add(KITE, lane="toys", title="Kite")
     before = (bank.root / "toys/kite.md").read_bytes()
-    with recording(bank, "review") as journal:
-        journal.step("toys:kite", "delete")
+    with journals.change("review") as journal:
+        journal.begin("toys:kite", "delete")
         bank.delete("toys:kite")
     assert bank.undo().restored == ("toys/kite.md",)
     assert (bank.root / "toys/kite.md").read_bytes() == before

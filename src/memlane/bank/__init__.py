@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memlane import config, gate
-from memlane.bank.opened import Opened
+from memlane.bank.journaled import Journaled
+from memlane.bank.opened import verb
 from memlane.core.choosing import date_given, fitting, scope_given, tags_of
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
     from memlane.care.fresh.verdicts import Verdict
     from memlane.history.past import Change
-    from memlane.history.undo import Undone
     from memlane.recall.blocks import Block
     from memlane.recall.clusters import Cluster
 
 
-class Bank(Opened):
+class Bank(Journaled):
     """A folder of memory with its configuration. Use `Bank.init` to make one and `Bank.open` to find one."""
 
     @classmethod
@@ -95,6 +95,7 @@ class Bank(Opened):
     # -- the verbs over all lanes
 
     @under.adding
+    @verb
     def add(
         self,
         text: str,
@@ -276,6 +277,7 @@ class Bank(Opened):
         watch = self.watch
         return list(watch.report(self, ids).verdicts) if watch else []
 
+    @verb
     def accept(self, id: str) -> Verdict:
         """Say that a memory is right about the code as it is now; what is gone is not watched any more.
 
@@ -286,6 +288,7 @@ class Bank(Opened):
         left = verdicts.accept(self, [id]).verdicts
         return left[0] if left else verdicts.Verdict(address.get(self, id).id, verdicts.FRESH, ())
 
+    @verb
     def anchor(self, id: str) -> None:
         """Note what the code is that a memory names, after one of a lane's own verbs wrote it. Never fails a write.
 
@@ -328,6 +331,7 @@ class Bank(Opened):
 
         return plan(self, **chosen)
 
+    @verb
     def apply(self, plan: Plan) -> Plan:
         """Carry out what in a plan needs no decision and return what was done; `undo` takes it back."""
         from memlane.care import review
@@ -336,6 +340,7 @@ class Bank(Opened):
         self._look_again()
         return done
 
+    @verb
     def prune(self, *lanes: str, apply: bool = False) -> Plan:
         """What the rules of these lanes (of all) would archive or delete; with `apply`, do it: `undo` takes it back."""
         from memlane.care import prune
@@ -346,15 +351,8 @@ class Bank(Opened):
             self._look_again()
         return plan
 
-    def undo(self, id: str | None = None) -> Undone:
-        """Take back what was applied last, or under this id; what has changed since is left alone and named."""
-        from memlane.history import undo
-
-        done = undo.undo(self, id)
-        self._look_again()
-        return done
-
     @under.by_id
+    @verb
     def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
         """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""
         lane, native = address.locate(self, id)
@@ -371,6 +369,7 @@ class Bank(Opened):
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
 
     @under.by_id
+    @verb
     def edit(self, id: str, old: str, new: str) -> Memory:
         """Put `new` in the place of a passage that is there once, and leave the rest as it is."""
         from memlane.exchange.editing import change
@@ -378,6 +377,7 @@ class Bank(Opened):
         return change(self, id, old, new)
 
     @under.by_id
+    @verb
     def append(self, id: str, text: str) -> Memory:
         """Add text to the end of a memory."""
         if not isinstance(text, str) or not text.strip():
@@ -386,6 +386,7 @@ class Bank(Opened):
         return self._anchored(self._indexed(lane.extend(native, text)))
 
     @under.by_id
+    @verb
     def delete(self, id: str) -> Removed:
         """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it.
 
@@ -398,6 +399,7 @@ class Bank(Opened):
         return removed
 
     @under.by_id
+    @verb
     def restore(self, id: str) -> Memory:
         """Bring back what was archived or deleted: the latest, when the id was deleted more than once.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
+from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
@@ -16,7 +18,8 @@ from memlane.config import Profile
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import USERS, Memory, Problem, Removed
-from memlane.disk import files, names, replaced, tombstones, written
+from memlane.disk import files, journal, names, replaced, tombstones, written
+from memlane.disk.journal import Journal
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, Lane
 
@@ -33,7 +36,48 @@ if TYPE_CHECKING:
     from memlane.lanes.vault.store import MemoryVault
 
 L = TypeVar("L")
+F = TypeVar("F", bound=Callable[..., Any])
 _RANKING = ("topics", "records")  # lanes with a search of their own, which ranks what the index has
+
+
+def verb(method: F) -> F:
+    """What a method of the bank changes is one change in the journal, about the memory that it returns."""
+
+    @wraps(method)
+    def run(*args: Any, **given: Any) -> Any:
+        with journal.change(method.__name__):
+            result = method(*args, **given)
+            if isinstance(result, Memory | Removed):
+                journal.about(result.id)
+            return result
+
+    return cast("F", run)
+
+
+def _journal(settings: config.Config) -> Journal | None:
+    """The journal that changes to this bank go to: none for one of the past or one that is not trusted."""
+    home = os.path.realpath(settings.root)
+    folder = config.journal_folder()
+    kept = None
+    if folder and settings["journal.enabled"] and not settings.distrust and settings.folder is None:
+        options = {"max_bytes": settings["journal.max_mb"] << 20, "days": settings["journal.days"]}
+        kept = journal.of(os.fspath(folder), home, commit_of=_first_commit, **options)
+    places = {home: "", os.fspath(settings.root): ""}
+    for name in NAMES:
+        root = os.path.realpath(settings.lane_root(name))
+        if not f"{root}{os.sep}".startswith(home + os.sep):
+            beside = ("", ".old", ".rejected") if os.path.splitext(lanes.LANES[name].place)[1] else ("",)
+            places |= {root + suffix: os.path.relpath(root + suffix, home) for suffix in beside}
+    journal.keep(places, kept)
+    return kept
+
+
+def _first_commit(folder: str) -> str:
+    from memlane.history import git
+
+    with suppress(MemlaneError):
+        return git.first_commit(Path(folder))
+    return ""
 
 
 class _LaneNamed(Generic[L]):
@@ -57,6 +101,7 @@ class Opened:
         for folder in filter(None, (settings.project, settings.root)):
             files.set_read_only(folder, config.distrusted(settings))
             written.keep(folder, config.written())
+        self.journal = _journal(settings)
         self._opening = RLock()  # two threads must not open the same thing twice
         self._lanes: dict[str, Lane] = {}
         self._index: Index | None = None
@@ -83,6 +128,8 @@ class Opened:
             self._index = None
         if self._under is not None:
             self._under.close()
+        if self.journal is not None:
+            self.journal.close()
         if self._copy is not None:
             self._copy.remove()
 

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
+from memlane.care import forget_journal
 from memlane.core.errors import MemlaneError, StorageError
-from memlane.disk import anchors, derived, files, log, names, scratch, trash
+from memlane.disk import anchors, derived, files, journal, log, names, scratch, trash
 from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
@@ -111,6 +112,11 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     call again then.
     """
     config.require_trust(bank.config)
+    with journal.paused():  # it is not to be told of what it must not know
+        return _forget(bank, ids)
+
+
+def _forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     targets = _targets(bank, ids)
     done = _planned(bank, targets)
     own = {target.id for target in targets}
@@ -166,6 +172,7 @@ def _targets(bank: Bank, ids: Sequence[str]) -> list[_Target]:
         lane, native, path = find_any(bank, id)
         own = list(lane.answers.traces(native))
         traces = [*_twins(bank, f"{lane.name}:{native}", own), *own]
+        traces = [*forget_journal.traces(bank, lane, native, traces), *traces]
         unique = {(trace.what, trace.path, trace.texts): trace for trace in reversed(traces)}
         target = _Target(lane, native, path, tuple(reversed(unique.values())))
         if not target.traces and not bank.tombstones.knows(target.id):
@@ -384,8 +391,8 @@ def _in_state(target: _Target) -> Iterator[Left]:
     state = os.fspath(config.user_state())
     for path in _walk(state) if needles else ():
         folder = os.path.relpath(path, state).split(os.sep)[0]
-        if folder in (scratch.NAME, *_LOGS):
-            continue  # removed as a whole, or line by line
+        if folder in (scratch.NAME, "journal", *_LOGS):
+            continue  # removed as a whole, or piece by piece
         with suppress(OSError):
             data = Path(path).read_bytes()
             if folder == "sessions":

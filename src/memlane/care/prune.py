@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlane.core.model import Plan
-from memlane.history.undo import recording
+from memlane.disk import journal
 from memlane.lanes import NAMES, open_lane
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def apply(bank: Bank, proposed: Plan) -> Plan:
     """Carry a plan out and return what was done; `undo` takes it back. What has changed meanwhile is judged again."""
     steps = {step.id: step for step in proposed.steps}
     done: list[Plan] = []
-    with recording(bank, "prune") as journal:
+    with journal.change("prune"):
         for name in NAMES:
             if own := {id: step for id, step in steps.items() if id.startswith(f"{name}:")}:
                 done.append(bank.lane(name).answers.prune(own, journal.step))

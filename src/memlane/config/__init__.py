@@ -29,6 +29,7 @@ from memlane.config.places import databases as databases
 from memlane.config.places import earlier_user_bank as earlier_user_bank
 from memlane.config.places import forgotten_texts as forgotten_texts
 from memlane.config.places import home as home
+from memlane.config.places import journal_folder as journal_folder
 from memlane.config.places import mcp_token as mcp_token
 from memlane.config.places import user_bank as user_bank
 from memlane.config.places import user_file as user_file
@@ -116,10 +117,14 @@ SETTINGS = (
     Setting("hook.session_budget", int, 1500, least=0, what="tokens of memory that a session starts with, at most"),
     Setting("hook.prompt_budget", int, 800, least=0, what="tokens of memory that a prompt is given, at most"),
     Setting("hook.deadline", float, 2.0, least=0.1, most=60.0, what="seconds after which a hook gives up"),
+    Setting("journal.enabled", bool, True, what="whether changes are recorded, so that they can be taken back"),
+    Setting("journal.max_mb", int, 256, least=1, what="megabytes of earlier versions that are kept, at most"),
+    Setting("journal.days", int, 365, least=0, what="days that earlier versions are kept; 0 keeps them"),
     Setting("profile.file", str, "", what="a YAML profile whose `memory` key says these four instead"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _TABLES = {key.partition(".")[0] for key in _BY_KEY}
+_OWN = "journal"  # a table that only the user has a say in: it is about what is kept outside the project
 _ALLOW = "allow"  # [[allow]] is a list of findings that somebody has accepted, not a setting
 
 
@@ -470,6 +475,9 @@ def _from_file(path: Path, data: bytes) -> _Source:
     values: dict[str, Any] = {}
     tables = _parsed(path, data)
     accepted = tables.pop(_ALLOW, [])
+    if _OWN in tables and path.name == PROJECT_FILE:
+        hint = f"Put it into {user_file() or 'your own configuration'}."
+        raise ConfigError(f"{path}: [{_OWN}] is not for a project to decide.", hint=hint)
     for name, table in tables.items():
         if name not in _TABLES or not isinstance(table, dict):
             if path.name == PROJECT_FILE:
@@ -477,6 +485,8 @@ def _from_file(path: Path, data: bytes) -> _Source:
                 raise ConfigError(f"{path}: there is no table [{name}].", hint=hint)
             continue
         for key, value in table.items():
+            if name == _OWN and path != user_file():
+                continue
             if f"{name}.{key}" in _BY_KEY:
                 values[f"{name}.{key}"] = value
             elif path.name == PROJECT_FILE or path == user_file():

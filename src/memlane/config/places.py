@@ -75,6 +75,14 @@ def written() -> Written | None:
         return None
 
 
+def journal_folder() -> Path | None:
+    """Where the journals of all banks are: in `user_state`. None without a home folder."""
+    try:
+        return user_state() / "journal"
+    except ConfigError:
+        return None
+
+
 def user_file() -> Path | None:
     """The user's own configuration; None when there is no home folder to look in."""
     try:

@@ -12,13 +12,11 @@ import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol
 
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Problem
-from memlane.disk import locks, renaming, rooted, written
+from memlane.disk import journal, locks, renaming, rooted, written
 from memlane.disk.names import STRAY, is_stray
 from memlane.disk.rooted import Stray, opened, sync_folder
 from memlane.disk.rooted import real as real
@@ -36,20 +34,6 @@ LEFT_OVER = 3600.0  # seconds after which nobody is still writing a temporary fi
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
 NO_LINKS = renaming.NO_LINKS
-
-
-class Witness(Protocol):
-    """Is told of every change before it is made, and may raise to prevent it."""
-
-    def changing(self, path: str, data: bytes | None) -> None:
-        """The file is about to get this content; None: to be deleted."""
-
-    def moving(self, source: str, target: str) -> None: ...
-
-    def appending(self, path: str, data: bytes) -> None: ...
-
-
-witness: ContextVar[Witness | None] = ContextVar("witness", default=None)  # of this thread; see memlane.history.undo
 
 
 # -- reading
@@ -157,18 +141,18 @@ def create(path: str, data: bytes) -> None:
     write a file without a name, a killed writer leaves nothing behind.
     """
     refuse_read_only(path)
-    if (told := witness.get()) and not os.path.lexists(path):
-        told.changing(path, data)
     with storage(path), rooted.parent(path, make=True) as (at, name):
-        if not _create_from_nameless(at, name, data):
-            _create_from_temp(at, name, data)
+        if os.path.lexists(path):
+            raise _taken(name)
+        if not _create_from_nameless(path, at, name, data):
+            _create_from_temp(path, at, name, data)
         with in_place(path):
             os.fsync(at)
     if written.notes(path):
         written.note_file(path, data, None)
 
 
-def _create_from_nameless(at: int, name: str, data: bytes) -> bool:
+def _create_from_nameless(path: str, at: int, name: str, data: bytes) -> bool:
     """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine does not support it."""
     if not hasattr(os, "O_TMPFILE"):
         return False
@@ -180,8 +164,9 @@ def _create_from_nameless(at: int, name: str, data: bytes) -> bool:
         raise
     try:
         _write(fd, data)
-        # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
-        os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=at, dst_dir_fd=at)
+        with journal.writing(path, None, data):
+            # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
+            os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=at, dst_dir_fd=at)
     except FileExistsError:
         raise _taken(name) from None
     except OSError as error:
@@ -193,17 +178,19 @@ def _create_from_nameless(at: int, name: str, data: bytes) -> bool:
     return True
 
 
-def _create_from_temp(at: int, name: str, data: bytes) -> None:
+def _create_from_temp(path: str, at: int, name: str, data: bytes) -> None:
     temp = write_temp(at, data)
     try:
-        os.link(temp, name, src_dir_fd=at, dst_dir_fd=at)
-    except FileExistsError:
-        raise _taken(name) from None
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        _take_name(at, name)
-        os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
+        with journal.writing(path, None, data):
+            try:
+                os.link(temp, name, src_dir_fd=at, dst_dir_fd=at)
+            except FileExistsError:
+                raise _taken(name) from None
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
+                _take_name(at, name)
+                os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
     finally:
         unlink(at, temp)
 
@@ -225,15 +212,14 @@ def replace(path: str, data: bytes) -> None:
     refuse_read_only(path)
     with storage(path):
         path = rooted.real(path)  # a link stays a link; the file it names is replaced
-        if told := witness.get():
-            told.changing(path, data)
         with rooted.parent(path, make=True) as (at, name):
             before = rooted.refuse_foreign(at, name, path)
             noted = written.notes(path)
-            content = _content(path) if noted and before else None
+            content = _content(path) if before and (noted or journal.records(path)) else None
             temp = write_temp(at, data, stat.S_IMODE(before.st_mode) if before else None)
             try:
-                os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
+                with journal.writing(path, content, data):
+                    os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
             except BaseException:
                 unlink(at, temp)  # gone when Ctrl-C came just after the rename
                 raise
@@ -245,7 +231,7 @@ def replace(path: str, data: bytes) -> None:
 
 def _content(path: str) -> bytes:
     try:
-        return read_bytes(path)
+        return read_bytes(path, MAX_LOG_BYTES)
     except (OSError, StorageError):  # whatever it is, nobody here wrote it
         return b""
 
@@ -257,12 +243,11 @@ def append_lines(path: str, data: bytes) -> None:
     StorageError when the file would get larger than MAX_LOG_BYTES, which nobody could read any more.
     """
     refuse_read_only(path)
-    if told := witness.get():
-        told.appending(path, data)
     with storage(path):
         path = rooted.real(path)
         make_folder(os.path.dirname(path))
         while True:
+            new = not os.path.lexists(path)
             with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
                 before = os.fstat(fd)
                 if before.st_size + len(data) >= MAX_LOG_BYTES:
@@ -272,10 +257,11 @@ def append_lines(path: str, data: bytes) -> None:
                     )
                 torn = before.st_size > 0 and os.pread(fd, 1, before.st_size - 1) != b"\n"
                 line = b"\n" + data if torn else data
-                taken = os.write(fd, line)
-                if taken != len(line):
-                    _blank(path, fd, taken)
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+                with journal.appending(path, fd, before.st_size, line, new=new):
+                    taken = os.write(fd, line)
+                    if taken != len(line):
+                        _blank(path, fd, taken)
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
                 with in_place(path):
                     _sync(fd)
                     if before.st_size == 0:
@@ -342,15 +328,15 @@ def move(source: str, target: str) -> None:
     """
     refuse_read_only(source)
     refuse_read_only(target)
-    if told := witness.get():
-        told.moving(source, target)
     with (
         storage(source),
         rooted.parent(target, make=True) as (there, new),
         _parent_of_existing(source) as (here, old),
     ):
+        data = _content(source) if journal.records(source) or journal.records(target) else b""
         try:
-            renaming.to_free_name(here, old, there, new)
+            with journal.moving(source, target, data):
+                renaming.to_free_name(here, old, there, new)
         except FileExistsError:
             raise _taken(new, "Rename or delete the one that is there first.") from None
         except FileNotFoundError:
@@ -379,10 +365,10 @@ def _gone(path: str) -> NotFound:
 def remove(path: str) -> None:
     """Delete a file whose content is safe elsewhere; of a link, the link itself. No error when it is already gone."""
     refuse_read_only(path)
-    if told := witness.get():
-        told.changing(path, None)
     with storage(path), suppress(FileNotFoundError), rooted.parent(path) as (at, name):
-        os.unlink(name, dir_fd=at)
+        data = _content(path) if journal.records(path) and os.path.lexists(path) else None
+        with journal.writing(path, data, None):
+            os.unlink(name, dir_fd=at)
         with in_place(path, "deleted"):
             os.fsync(at)
 

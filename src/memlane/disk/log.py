@@ -19,11 +19,12 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from memlane.disk import files, rooted
+from memlane.core.errors import NotFound
+from memlane.disk import files, journal, rooted
 
 BOM = b"\xef\xbb\xbf"
 OLD = ".old"
@@ -112,10 +113,18 @@ def read_all(path: str) -> bytes:
     return b""
 
 
-def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole: Callable[[bytes], bool]) -> None:
+def rewrite(
+    path: str,
+    change: Callable[[bytes], tuple[bytes, bytes]],
+    is_whole: Callable[[bytes], bool],
+    recorded: Callable[[str, bytes, bytes], AbstractContextManager[None]] = journal.writing,
+    *,
+    keep_old: bool = True,
+) -> None:
     """Replace the content by change(content) -> (kept lines, rejected lines), while others go on appending.
 
-    `is_whole` tells whether a last line without a line end is complete: editors leave such lines.
+    `is_whole` tells whether a last line without a line end is complete: editors leave such lines. Without `keep_old`,
+    a kill leaves no line that should be gone, and may lose one that somebody appends at this very moment.
     Rejected lines are appended to `<name>.rejected`. Raises NotFound when there is no such file, StorageError.
     """
     files.refuse_read_only(path)
@@ -132,7 +141,7 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
             if rejected:
                 files.append_lines(path + REJECTED, rejected)
             temp = files.write_temp(at, kept, stat.S_IMODE(os.fstat(source).st_mode))
-            with _locked_in_place(at, temp, name, source):
+            with _locked_in_place(at, temp, name, source, recorded(path, data, kept), keep_old=keep_old):
                 with files.in_place(path):
                     os.fsync(at)
                 late = _read(source, whole)
@@ -145,7 +154,9 @@ def rewrite(path: str, change: Callable[[bytes], tuple[bytes, bytes]], is_whole:
 
 
 @contextmanager
-def _locked_in_place(at: int, temp: str, name: str, source: int) -> Iterator[None]:
+def _locked_in_place(
+    at: int, temp: str, name: str, source: int, recorded: AbstractContextManager[None], *, keep_old: bool
+) -> Iterator[None]:
     """Rename the new file to its name, and lock it: the next rewriter must wait until the late lines are copied.
 
     An error or a signal may come just after the rename. From then on the late lines may stand in the old file alone, so
@@ -159,8 +170,10 @@ def _locked_in_place(at: int, temp: str, name: str, source: int) -> Iterator[Non
     try:
         fcntl.flock(successor, fcntl.LOCK_EX)  # nobody else knows it yet
         try:
-            _keep_old(at, name)
-            os.rename(temp, name, src_dir_fd=at, dst_dir_fd=at)
+            if keep_old:
+                _keep_old(at, name)
+            with recorded:
+                os.rename(temp, name, src_dir_fd=at, dst_dir_fd=at)
         except BaseException:
             files.unlink(at, temp)
             if os.path.samestat(os.stat(name, dir_fd=at, follow_symlinks=False), os.fstat(source)):
@@ -169,6 +182,34 @@ def _locked_in_place(at: int, temp: str, name: str, source: int) -> Iterator[Non
         yield
     finally:
         os.close(successor)
+
+
+def cut(path: str, start: int, data: bytes, *, gone: bool) -> bool:
+    """Take these bytes off the end of a file, where they begin at `start`; whether they were its end.
+
+    With `gone`, a file that is empty then is removed. What others append meanwhile stays. Raises StorageError.
+    """
+
+    def change(found: bytes) -> tuple[bytes, bytes]:
+        if len(found) != start + len(data) or not found.endswith(data):
+            raise _Other
+        return found[:start], b""
+
+    def recorded(path: str, before: bytes, after: bytes) -> AbstractContextManager[None]:
+        return journal.cutting(path, start, data, gone=gone)
+
+    try:
+        rewrite(path, change, lambda _: True, recorded, keep_old=False)
+    except (_Other, NotFound):
+        return False
+    if gone and not read_all(path):
+        with journal.paused():  # it is part of the cut
+            files.remove(path)
+    return True
+
+
+class _Other(Exception):
+    """The file ends with something else."""
 
 
 def _keep_old(at: int, name: str) -> None:
@@ -180,6 +221,9 @@ def _keep_old(at: int, name: str) -> None:
 
 
 def _fold_in_old(path: str, at: int) -> None:
+    with suppress(OSError):
+        if os.path.samefile(path, path + OLD):  # a kill came just before the rename
+            os.unlink(os.path.basename(path) + OLD, dir_fd=at)
     left = read_old(path)
     if left:
         files.append_lines(path, left if left.endswith(b"\n") else left + b"\n")

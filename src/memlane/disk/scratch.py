@@ -130,3 +130,10 @@ def write(folder: Path, contents: Iterable[tuple[str, bytes]]) -> list[str]:
                     raise
             odd.append(path)
     return odd
+
+
+def empty(folder: Path) -> None:
+    """Remove every file below a folder; folders stay."""
+    for path in list(files.tree(folder)):
+        with suppress(FileNotFoundError):
+            os.unlink(path)

@@ -182,6 +182,10 @@ class Tombstones:
         if data:
             files.append_lines(path, data)
 
+    def lines_about(self, id: str, texts: Iterable[str]) -> set[bytes]:
+        """What stands in the lines about a memory in the place of its texts and its id."""
+        return {*self._hashes_of_id(id), *(hash for text in texts for hash in self._hashes_of_text(text))}
+
     def forget(self, gone: Sequence[Gone], others: Iterable[Memory]) -> None:
         """Remember, in the user's state folder alone, what is removed for good: see ForgottenTexts.remember.
 

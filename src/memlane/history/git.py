@@ -257,6 +257,12 @@ def required_top(folder: str | Path) -> Path:
     return found
 
 
+def first_commit(folder: Path, seconds: float = 1.0) -> str:
+    """A commit that every clone of a repository has: its first; "" where there is none, or it takes too long."""
+    found = run(folder, "rev-list", "--max-parents=0", "HEAD", ok=(0, 128), seconds=seconds)
+    return min(found.decode(errors="replace").split(), default="")
+
+
 def relative(top: Path, path: str | Path) -> str | None:
     """A path as git names it, "" for the top itself; None when it lies outside."""
     found = os.path.relpath(os.path.realpath(path), os.path.realpath(top)).replace(os.sep, "/")

@@ -1,73 +1,58 @@
-"""The way back from an applied plan: what every change replaces is on the disk before the change is made.
+"""Taking back what was changed, by the journal: the last change of any kind, one by its id, or an undo itself.
 
-    .trash/undo/20250110-143022/journal.jsonl
-    .trash/undo/20250110-143022/3.md                a file as it was
-
-    {"what":"review","at":"2025-01-10T14:30:22Z"}
-    {"step":"topics:auth/oauth2","action":"archive"}   the lines up to the next step belong together; without
-                                                       such lines, each is a step of its own
-    {"path":"topics/auth/oauth2.md","was":"5c…","copy":"3.md","now":"9f…"}   hashes; null where there is no file
-    {"move":["a.md",".trash/a_20250110_143022.md"],"was":"5c…"}
-    {"vault":"vault.jsonl","copy":"4.jsonl","now":{"3f9a1c0b7d2e":"77…"}}    the records' lines before
-    {"stones":true}                                    tombstones were written
-    {"done":"…"}                                       missing when the writer was killed
-    {"undone":"…"}  {"redone":"…"}
-
-A line is durable before its change, so that after kill -9 each file is as it was or as the plan wanted it, and the
-journal tells which. What changed since is left alone, and with it all files of its step: otherwise an entry that moved
-from one file to another could end up in neither. Journals stay on this machine: git ignores them, the last 20 are kept.
+A file goes back only where it is still as the change left it. What changed since is left alone, and with it all files
+of its step: otherwise an entry that moved from one file to another could end up in neither. Lines that were appended to
+a log are cut off again where they are still its end; where others have appended since, the records go back as their
+next versions. Whoever is killed meanwhile leaves each file as it was or as it should be, and a second undo goes on.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from memlane.core.dates import iso, utc_now
-from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.core.dates import iso
+from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, StorageError
 from memlane.core.model import Memory
-from memlane.disk import files, written
-from memlane.disk.log import json_of
+from memlane.disk import files, journal, log, written
+from memlane.disk.journal import APPEND, CUT, IN, OUT, SEEN, WRITE, Change, Entry, Journal
 from memlane.disk.names import inside
-from memlane.disk.trash import TRASH
 from memlane.gate import shown
 from memlane.lanes import NAMES, Lane
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-FOLDER = (TRASH, "undo")
-KEPT = 20
-_JOURNAL = "journal.jsonl"
-_ID = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,6}))?")
-_COPY = re.compile(r"\d{1,9}(\.[A-Za-z0-9]{1,10})?")
-Entry = dict[str, Any]
-_LOG = "vault"  # the key for lines appended to a lane that is a log; the vault was the first
+FOLDER = (".trash", "undo")  # where an earlier memlane kept copies for its undo; forget still looks there
+_UNDO, _REDO = "undo", "redo"
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was applied, and can be undone. `state` is applied, interrupted, partly undone or undone."""
+    """A change that can be taken back. `state` is applied, interrupted, partly undone or undone; `by` says who."""
 
     id: str
     what: str
     at: str
+    by: str
     state: str
-    steps: tuple[tuple[str, str], ...]  # id and action
+    ids: tuple[str, ...]  # the memories it was about, or the files
+    steps: tuple[tuple[str, str], ...]  # of a plan: id and action
+    undoes: str
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "steps": [{"id": id, "action": action} for id, action in self.steps]}
+        steps = [{"id": id, "action": action} for id, action in self.steps]
+        return {**asdict(self), "ids": list(self.ids), "steps": steps}
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo did. `id` is its own journal ("" when nothing had to be changed): undoing that does it again."""
+    """What an undo did. `id` is its own change ("" when nothing had to be changed): undoing that does it again."""
 
     of: str
     what: str
@@ -80,284 +65,146 @@ class Undone:
         return {**asdict(self), "restored": list(self.restored), "conflicts": conflicts}
 
 
-# -- recording
-
-
-class Journal:
-    """Writes down every change that `files` tells it of, before it is made. Its folder appears with the first one."""
-
-    def __init__(self, bank: Bank, what: str, undoes: str = "") -> None:
-        self.id = ""
-        self._head = {"what": what, **({"undoes": undoes} if undoes else {})}
-        self._bank = bank
-        self._home = files.real(os.fspath(bank.root))
-        self._undo = os.path.join(self._home, *FOLDER)
-        self._passed_over = (self._undo + os.sep, os.path.join(self._home, "indices") + os.sep)
-        self._stones = _real(os.fspath(bank.tombstones.path or ""))
-        self._folder = self._pending = ""
-        self._number = 0
-
-    def step(self, id: str, action: str) -> None:
-        """What is changed from here on belongs to this step."""
-        self._pending = _line({"step": id, "action": action})
-
-    def changing(self, path: str, data: bytes | None) -> None:
-        path = _real(path)
-        if path.startswith(self._passed_over) or (old := _bytes(path)) == data:
-            return
-        copy = {} if old is None else {"copy": self._kept(old, path)}
-        self._note({"path": self._below(path), "was": _hash(old), "now": _hash(data), **copy})
-
-    def moving(self, source: str, target: str) -> None:
-        source, target = _real(source), _real(target)
-        old = _bytes(source)
-        if old is not None and not os.path.lexists(target):  # else it is refused
-            self._note({"move": [self._below(source), self._below(target)], "was": _hash(old)})
-
-    def appending(self, path: str, data: bytes) -> None:
-        path = _real(path)
-        if path == self._stones:
-            self._note({"stones": True})
-        elif (lane := _lane_at(self._bank, path)) and (appended := lane.answers.before_append(data)):
-            before, after = appended
-            self._note({_LOG: self._below(path), "copy": self._kept(before, path), "now": after})
-
-    def close(self, mark: str) -> None:
-        """Write down that all is done."""
-        if self.id:
-            self._append(_line({mark: iso(utc_now())}))
-
-    def _below(self, path: str) -> str:
-        return os.path.relpath(path, self._home)
-
-    def _note(self, entry: Entry) -> None:
-        self._open()
-        pending, self._pending = self._pending, ""
-        self._append(pending + _line(entry))
-
-    def _kept(self, data: bytes, path: str) -> str:
-        """Copy what a file holds into the journal's folder, and return the copy's name."""
-        self._open()
-        self._number += 1
-        suffix = os.path.splitext(path)[1]
-        name = f"{self._number}{suffix if _COPY.fullmatch(f'1{suffix}') else ''}"
-        files.create(os.path.join(self._folder, name), data)
-        return name
-
-    def _open(self) -> None:
-        if self.id:
-            return
-        ignore = os.path.join(self._undo, ".gitignore")
-        if not os.path.lexists(ignore):
-            files.replace(ignore, b"*\n")  # copies of what was taken away have no place in a history
-        now = utc_now()
-        head = {**self._head, "at": iso(now.replace(microsecond=0))}
-        latest = max(map(_order, _ids(self._undo)), default=("", 0))
-        stamp, number = now.strftime("%Y%m%d-%H%M%S"), 1
-        if latest[0] >= stamp:  # within one second, or the clock was put back: the last one has the greatest id
-            stamp, number = latest[0], latest[1] + 1
-        while not self.id:
-            name = stamp if number == 1 else f"{stamp}-{number}"
-            folder = inside(self._home, *FOLDER, name)
-            with suppress(AlreadyExists):
-                files.create(os.path.join(folder, _JOURNAL), _line(head).encode())
-                self.id, self._folder = name, folder
-            number += 1
-        for old in sorted(_ids(self._undo), key=_order)[:-KEPT]:
-            _remove(os.path.join(self._undo, old))
-
-    def _append(self, lines: str) -> None:
-        files.append_lines(os.path.join(self._folder, _JOURNAL), lines.encode())
-
-
-@contextmanager
-def recording(bank: Bank, what: str, undoes: str = "") -> Iterator[Journal]:
-    """Note every change that this thread makes to the bank's files inside, so that `undo` can take it back.
-
-    Inside another recording it is part of that one. Raises StorageError when it cannot be noted; then the change is
-    not made.
-    """
-    outer = files.witness.get()
-    if isinstance(outer, Journal):
-        yield outer
-        return
-    journal = Journal(bank, what, undoes)
-    token = files.witness.set(journal)
-    try:
-        yield journal
-        journal.close("done")
-    finally:
-        files.witness.reset(token)
-
-
 # -- what there is
 
 
-def applied(bank: Bank) -> list[Applied]:
-    """What can be undone or done again, the latest first."""
-    return [journal.applied() for journal in _latest_first(_folder(bank))]
+def applied(bank: Bank, limit: int | None = None) -> list[Applied]:
+    """What was changed at this place, the latest first."""
+    kept = bank.journal
+    return [_applied(bank, change) for change in kept.changes(here=True, limit=limit)] if kept else []
 
 
-def _folder(bank: Bank) -> str:
-    """The folder of all journals."""
-    return os.path.join(files.real(os.fspath(bank.root)), *FOLDER)
+def _applied(bank: Bank, change: Change) -> Applied:
+    state = {"undone": "undone", "partly": "partly undone"}.get(change.undone, "applied")
+    if state == "applied" and not change.done:
+        state = "interrupted"
+    ids = change.ids or tuple(id for id, _ in change.steps) or tuple(named(bank, change))
+    undoes = f"c{change.undoes}" if change.undoes else ""
+    return Applied(change.id, change.verb, stamp(change.at), who(change), state, ids, change.steps, undoes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """A journal that was read: its head, its steps, and the marks at its end."""
-
-    id: str
-    folder: str
-    head: Entry
-    groups: tuple[tuple[Entry, tuple[Entry, ...]], ...]  # the line of the step, the lines of its changes
-    marks: tuple[str, ...]
-
-    def applied(self) -> Applied:
-        last = next((mark for mark in reversed(self.marks) if mark != "done"), "")
-        state = {"undone": "undone", "partly": "partly undone"}.get(last, "applied")
-        if state == "applied" and "done" not in self.marks:
-            state = "interrupted"
-        steps = tuple((str(step.get("step", "")), str(step.get("action", ""))) for step, _ in self.groups)
-        return Applied(self.id, str(self.head.get("what", "")), str(self.head.get("at", "")), state, steps)
-
-    def mark(self, mark: str) -> None:
-        """Write down that it was undone, partly undone, or redone."""
-        files.append_lines(os.path.join(self.folder, _JOURNAL), _line({mark: iso(utc_now())}).encode())
+def named(bank: Bank, change: Change) -> Iterator[str]:
+    """The memories that a change was about, by the files that it changed; files that are nobody's under their names."""
+    kept = bank.journal
+    home = files.real(os.fspath(bank.root))
+    seen: dict[str, None] = {}
+    for entry in kept.entries(change.number) if kept else ():
+        lane = _lane_at(bank, os.path.normpath(os.path.join(home, entry.name)))
+        if lane and kept and entry.kind in (APPEND, CUT):
+            lines = kept.text(entry.after if entry.kind == APPEND else entry.before) or b""
+            seen |= dict.fromkeys((lane.answers.before_append(lines, b"") or (b"", {}))[1])
+        elif not entry.name.startswith("."):
+            seen.setdefault(name_of(bank, entry.name))
+    yield from seen
 
 
-def _latest_first(folder: str) -> Iterator[_Recorded]:
-    for id in sorted(_ids(folder), key=_order, reverse=True):
-        if journal := _read(folder, id):
-            yield journal
+def name_of(bank: Bank, name: str) -> str:
+    """The id of the memory whose file this is, or would be; else the file's name."""
+    path = os.path.normpath(os.path.join(files.real(os.fspath(bank.root)), name))
+    roots = {lane: _real(os.fspath(bank.config.lane_root(lane))) for lane in NAMES}
+    around = [lane for lane, root in roots.items() if path.startswith(root + os.sep)]
+    if around:
+        lane = bank.lane(max(around, key=lambda each: len(roots[each])))
+        native = lane.answers.native_of(os.path.join(lane.root, path[len(roots[lane.name]) + 1 :]))
+        if native is not None:
+            return f"{lane.name}:{native}"
+    return name
 
 
-def _read(folder: str, id: str) -> _Recorded | None:
-    """A journal; None when there is none of this id. A torn last line was never acknowledged; any other line that
-    cannot be read is damage, and its step cannot be taken back.
-    """
-    folder = os.path.join(folder, id)
-    path = os.path.join(folder, _JOURNAL)
-    is_ours = _ID.fullmatch(id) and os.path.isfile(path) and os.path.realpath(path) == path
-    data = _bytes(path) if is_ours else None
-    if data is None:
-        return None
-    head: Entry = {}
-    groups: list[tuple[Entry, list[Entry]]] = []
-    marks: list[str] = []
-    stepless = True  # then each change is a step of its own
-    before: dict[str, list[Any]] = {}  # what a file was before its changes: so it is when an undo was killed, too
-    *whole, _ = data.decode(errors="replace").split("\n")
-    for line in whole:
-        entry = _entry(line)
-        if "what" in entry:
-            head = entry
-        elif "step" in entry:
-            stepless = False
-            groups.append((entry, []))
-        elif entry.keys() & {"path", "move", _LOG, "stones", "damaged"}:
-            if "path" in entry:
-                before.setdefault(str(entry["path"]), []).append(entry.get("was"))
-                entry["settled"] = tuple(before[str(entry["path"])])
-            if not groups or (stepless and "stones" not in entry):
-                groups.append(({"step": _named(entry), "action": str(head.get("what", ""))}, []))
-            groups[-1][1].append(entry)
-        else:
-            marks += [mark for mark in ("done", "undone", "redone", "partly") if mark in entry]
-    return _Recorded(id, folder, head, tuple((step, tuple(lines)) for step, lines in groups), tuple(marks))
+def who(change: Change) -> str:
+    """Who made a change, in a few words."""
+    return " ".join(word for word in (change.by.surface, change.by.client) if word)
 
 
-def _entry(line: str) -> Entry:
-    """A line of a journal; `{"damaged": True}` for one that is not as we write them."""
-    entry = json_of(line)
-    if not isinstance(entry, dict):
-        return {"damaged": True} if line.strip() else {}
-    match entry:
-        case {"path": str(), "was": str() | None, "now": str() | None}:
-            whole = True
-        case {"path": _}:
-            whole = False
-        case {"move": [str(), str()], "was": str() | None}:
-            whole = True
-        case {"move": _}:
-            whole = False
-        case _:
-            whole = _LOG not in entry or (isinstance(entry[_LOG], str) and isinstance(entry.get("now"), dict))
-    hashes = all(isinstance(entry.get(name), str | None) for name in ("was", "copy"))
-    return entry if whole and hashes else {"damaged": True}
-
-
-def _named(entry: Entry) -> str:
-    named = entry.get("path") or entry.get(_LOG) or entry.get("move") or [""]
-    return str(named[0] if isinstance(named, list) else named)
-
-
-def _ids(folder: str) -> list[str]:
-    try:
-        return [name for name in files.names_in(folder) if _ID.fullmatch(name)]
-    except (OSError, StorageError):
-        return []
-
-
-def _order(id: str) -> tuple[str, int]:
-    found = _ID.fullmatch(id)
-    return (found[1], int(found[2] or 1)) if found else ("", 0)
+def stamp(at: float) -> str:
+    return iso(datetime.fromtimestamp(int(at), UTC)) or ""
 
 
 # -- undoing
 
 
 def undo(bank: Bank, id: str | None = None) -> Undone:
-    """Take back what was applied last, or what this journal says. A file is restored only where it is still as the
-    plan left it; what changed since is left as it is, together with the other files of its step, and named.
+    """Take back what was changed last and not yet taken back, or the change of this id.
 
-    Is itself noted, so that it can be undone by its own id. Raises NotFound, InvalidInput, StorageError.
+    Is itself a change, so that it can be undone by its own id. Raises NotFound, InvalidInput, StorageError.
     """
-    folder = _folder(bank)
-    journal = _chosen(folder, id)
+    kept, change = _chosen(bank, id)
     restored: list[str] = []
     conflicts: list[tuple[str, str]] = []
     outdated: dict[str, None] = {}
-    with recording(bank, "undo", journal.id) as own:
-        for step, entries in reversed(journal.groups):
-            own.step(str(step.get("step", "")), "undo")
-            group = _Group(bank, journal.folder, entries)
-            paths, reasons = group.undo()
+    verb = _REDO if change.verb == _UNDO else _UNDO
+    with journal.change(verb, *change.ids, undoes=change.number, joins=False) as own:
+        entries = [entry for entry in kept.entries(change.number) if entry.kind not in (IN, SEEN)]
+        for _, group in reversed([(step, list(of_step)) for step, of_step in groupby(entries, lambda one: one.step)]):
+            own.step += 1
+            step = _Step(bank, kept, group, entries)
+            paths, reasons = step.undo()
             restored += paths
             conflicts += reasons
-            outdated |= dict.fromkeys(group.outdated)
+            outdated |= dict.fromkeys(step.outdated)
         for name in outdated:
             bank.lane(name).answers.rebuild()
-        journal.mark("partly" if conflicts else "undone")
-        if not conflicts and (redone := _read(folder, str(journal.head.get("undoes", "")))):
-            redone.mark("redone")
-    what = str(journal.head.get("what", ""))
-    return Undone(journal.id, what, own.id, tuple(dict.fromkeys(restored)), tuple(dict.fromkeys(conflicts)))
+        _mark(kept, change, "partly" if conflicts else "undone")
+        number = own.number(kept)
+    id = f"c{number}" if number else ""
+    return Undone(change.id, change.verb, id, tuple(dict.fromkeys(restored)), tuple(dict.fromkeys(conflicts)))
 
 
-def _chosen(folder: str, id: str | None) -> _Recorded:
+def redo(bank: Bank) -> Undone:
+    """Take back the last undo, unless something else was changed since. Raises NotFound, StorageError."""
+    for change in bank.journal.changes(here=True) if bank.journal else ():
+        if not change.undoes:
+            break
+        if change.verb == _UNDO and change.undone != "undone":
+            return undo(bank, change.id)
+    raise NotFound("There is nothing to do again.", hint="`memlane undo --list` shows what was changed.")
+
+
+def _mark(kept: Journal, change: Change, undone: str) -> None:
+    """Note that a change was taken back; what it had taken back itself stands again, and so on."""
+    kept.mark(change.number, undone)
+    found: Change | None = change
+    while undone != "partly" and found and found.undoes:
+        undone = "" if undone else "undone"
+        kept.mark(found.undoes, undone)
+        found = kept.get(found.undoes)
+
+
+def _chosen(bank: Bank, id: str | None) -> tuple[Journal, Change]:
+    kept = bank.journal
+    if kept is None or not kept.wanted:
+        why = f"There is no journal here: {kept.absent}." if kept else "The journal is switched off."
+        raise NotFound(why, hint="`memlane doctor` says what to do.")
     if id is not None:
-        if journal := _read(folder, id):
-            return journal
-        raise NotFound(f"There is nothing to undo of the id {shown(id)}.", hint="`memlane undo --list` lists them.")
-    for journal in _latest_first(folder):
-        if journal.groups and "undoes" not in journal.head and journal.applied().state != "undone":
-            return journal
-    raise NotFound("There is nothing to undo.", hint="`memlane undo --list` shows what was applied.")
+        number = int(id[1:]) if id[:1] == "c" and id[1:].isdecimal() and len(id) < 19 else 0
+        change = kept.get(number) if number else None
+        if change is None:
+            raise NotFound(f"There is no change of the id {shown(id)}.", hint="`memlane undo --list` lists them.")
+        if change.place != kept.home:
+            hint = f"It was made in {change.place}: undo it there."
+            raise InvalidInput(f"The change {change.id} was not made in this bank.", hint=hint)
+        return kept, change
+    for change in kept.changes(here=True):
+        if not change.undoes and change.undone != "undone":
+            return kept, change
+    raise NotFound("There is nothing to undo.", hint="`memlane undo --list` shows what was changed.")
 
 
-class _Group:
-    """The changes of one step, which are taken back together or not at all."""
+class _Step:
+    """Changes that are taken back together or not at all. `all` are those of the whole change."""
 
-    def __init__(self, bank: Bank, folder: str, entries: Sequence[Entry]) -> None:
-        self.bank, self.folder = bank, folder
+    def __init__(self, bank: Bank, kept: Journal, entries: Sequence[Entry], all: Sequence[Entry]) -> None:
+        self.bank, self.kept = bank, kept
         self.home = files.real(os.fspath(bank.root))
         self.roots = {name: _real(os.fspath(bank.config.lane_root(name))) for name in NAMES}
         derived = ((name, bank.lane(name).answers.derived()) for name in NAMES)
         self.derived = {_real(path): name for name, path in derived if path}  # files that can be made anew
         self.outdated: list[str] = []  # the lanes whose derived file has to be
         self.entries = list(reversed(entries))
-        self.stones = any("stones" in entry for entry in entries)
+        self.all = all
+        self.tombstones = _real(os.fspath(bank.tombstones.path or ""))
+        self.stones = False  # whether tombstones were written that cannot simply be cut off again
+        self.records: list[str] = []  # ids of a log that went back by cutting it
 
     def undo(self) -> tuple[list[str], list[tuple[str, str]]]:
         """(what was restored, what was left and why)."""
@@ -372,119 +219,165 @@ class _Group:
                 conflicts = self._judged()
                 if conflicts:
                     return [], conflicts
-                before = self._memories(paths)
+                before = self._memories(paths) if self.tombstones in paths else {}
                 for entry in self.entries:
-                    if "path" in entry and self._paths(entry)[0] in self.derived:
-                        self._apply_derived(entry)
-                    elif "path" in entry or "move" in entry:
-                        with written.copying():
-                            restored += self._apply(entry)
-                    elif _LOG in entry:
-                        ids, reasons = self._apply_log(entry)
-                        restored += ids
-                        conflicts += reasons
-                self._settle(before, self._memories(paths))
+                    names, reasons = self._taken_back(entry)
+                    restored += names
+                    conflicts += reasons
+                if self.stones:
+                    self._settle(before, self._memories(paths))
+                for path in paths:
+                    self._remove_empty(path)
             except (Conflict, AlreadyExists, InvalidInput, StorageError) as error:
-                where = ", ".join(str(entry.get("path", "")) for entry in self.entries if "path" in entry)
+                where = ", ".join(entry.name for entry in self.entries)
                 conflicts.append((where or "a file", str(error)))
         return restored, conflicts
+
+    def _taken_back(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
+        if entry.kind in (APPEND, CUT):
+            return self._cut(entry) if entry.kind == APPEND else self._appended(entry)
+        if self._paths(entry)[0] in self.derived:
+            self._apply_derived(entry)
+            return [], []
+        with written.copying():
+            return self._apply(entry), []
 
     # -- judging
 
     def _judged(self) -> list[tuple[str, str]]:
         """Why these files cannot go back; [] when all of them can."""
-        now: dict[str, str | None] = {}
+        now: dict[str, bytes | None] = {}
         found = []
 
-        def at(path: str) -> str | None:
+        def at(path: str) -> bytes | None:
             if path not in now:
                 now[path] = _hash(_bytes(path))
             return now[path]
 
         for entry in self.entries:
-            if "damaged" in entry:
-                found.append((os.path.relpath(self.folder, self.home), "has a line that cannot be read"))
-            elif "move" in entry:
+            if entry.kind == OUT:
                 source, target = self._paths(entry)
-                if at(target) == entry["was"] and at(source) in (None, entry["was"]):
-                    now[source], now[target] = entry["was"], None
-                elif at(source) != entry["was"] or at(target) is not None:
-                    found.append((self._below(source), f"is not at {self._below(target)} as it was left there"))
-            elif "path" in entry:
+                moved = at(target) == entry.before and at(source) in (None, entry.before)
+                lost = at(target) is at(source) is None and self.kept.text(entry.before) is not None
+                if moved or lost:
+                    now[source], now[target] = entry.before, None
+                elif at(source) != entry.before or at(target) is not None:
+                    found.append((entry.name, f"is not at {entry.other} as it was left there"))
+            elif entry.kind == WRITE:
                 [path] = self._paths(entry)
-                if path in self.derived or at(path) in entry["settled"]:
+                if path in self.derived or at(path) in self._settled(entry):
                     continue
-                if at(path) != entry["now"]:
-                    found.append((self._below(path), "has changed since"))
-                elif entry["was"] is not None and _hash(self._copy(entry)) != entry["was"]:
-                    found.append((self._below(path), "the copy of what it was is gone"))
+                if at(path) != entry.after:
+                    found.append((entry.name, "has changed since"))
+                elif entry.before is not None and self.kept.text(entry.before) is None:
+                    found.append((entry.name, "what it was is not kept any more"))
                 else:
-                    now[path] = entry["was"]
+                    now[path] = entry.before
         return found
 
-    def _copy(self, entry: Entry) -> bytes | None:
-        name = entry.get("copy")
-        return _bytes(os.path.join(self.folder, name)) if isinstance(name, str) and _COPY.fullmatch(name) else None
+    def _settled(self, entry: Entry) -> set[bytes | None]:
+        """What the file was before this change and its earlier ones: so it is when an undo was killed, too."""
+        return {one.before for one in self.all if one.name == entry.name and one.row <= entry.row}
 
     def _paths(self, entry: Entry) -> list[str]:
-        """The files that a line speaks of. Raises InvalidInput for one outside the bank: a journal may be forged."""
-        named = entry.get("move", [entry["path"]] if "path" in entry else [])
+        """The files that an entry speaks of. Raises InvalidInput for one that is not the bank's any more."""
         found = []
-        for name in named:
-            path = os.path.normpath(os.path.join(self.home, str(name)))
+        for name in (entry.name, entry.other) if entry.kind == OUT else (entry.name,):
+            path = os.path.normpath(os.path.join(self.home, name))
+            if path in self.roots.values():
+                found.append(path)
+                continue
             root = next((root for root in (self.home, *self.roots.values()) if path.startswith(root + os.sep)), None)
+            beside = any(path in (root + log.OLD, root + log.REJECTED) for root in self.roots.values())
             parts = path[len(root or "") + 1 :].split(os.sep)
             gits = ".git" in (part.casefold() for part in parts)  # where programs lie that git runs
-            if root is None or gits or path.startswith(os.path.join(self.home, *FOLDER) + os.sep):
-                raise _foreign()
-            found.append(inside(root, *parts))
+            if (root is None and not beside) or gits:
+                raise InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
+            found.append(path if root is None else inside(root, *parts))
         return found
-
-    def _below(self, path: str) -> str:
-        return os.path.relpath(path, self.home)
 
     # -- taking back
 
     def _apply(self, entry: Entry) -> list[str]:
-        """Take one change back, the reverse of `_judged`; the paths that were changed."""
-        if "move" in entry:
+        """Take one change back, the reverse of `_judged`; the names that were changed."""
+        if entry.kind == OUT:
             source, target = self._paths(entry)
-            if _hash(_bytes(target)) != entry["was"]:
-                return []
-            if os.path.lexists(source):  # killed between the two names
+            if _hash(_bytes(target)) != entry.before:
+                if os.path.lexists(source) or os.path.lexists(target):
+                    return []
+                files.create(source, self._text(entry))
+            elif os.path.lexists(source):  # killed between the two names
                 files.remove(target)
             else:
                 files.move(target, source)
-            return [self._below(source)]
+            return [entry.name]
         [path] = self._paths(entry)
-        if _hash(_bytes(path)) in entry["settled"]:
+        if _hash(_bytes(path)) in self._settled(entry):
             return []
-        if entry["now"] is None:
-            files.create(path, self._copy(entry) or b"")
+        if entry.after is None:
+            files.create(path, self._text(entry))
+        elif entry.before is not None and path.endswith(".jsonl"):
+            self._rewrite(path, entry)
         else:
             with files.locked(path):
-                if _hash(_bytes(path)) != entry["now"]:
-                    raise Conflict(f"{self._below(path)} was changed just now.", hint="Try again.")
-                if entry["was"] is None:
+                self._refuse_changed(_bytes(path), entry)
+                if entry.before is None:
                     files.remove(path)
                 else:
-                    files.replace(path, self._copy(entry) or b"")
-        return [self._below(path)]
+                    files.replace(path, self._text(entry))
+        return [entry.name]
+
+    def _rewrite(self, path: str, entry: Entry) -> None:
+        """Put a log back to what it was, while others may append to it."""
+
+        def change(data: bytes) -> tuple[bytes, bytes]:
+            self._refuse_changed(data, entry)
+            return self._text(entry), b""
+
+        log.rewrite(path, change, lambda _: True)
+
+    def _refuse_changed(self, data: bytes | None, entry: Entry) -> None:
+        if _hash(data) != entry.after:
+            raise Conflict(f"{entry.name} was changed just now.", hint="Try again.")
+
+    def _text(self, entry: Entry) -> bytes:
+        return self.kept.text(entry.before) or b""
 
     def _apply_derived(self, entry: Entry) -> None:
         """Put a derived file back where that is simple; else its lane makes it anew."""
         [path] = self._paths(entry)
         now = _hash(_bytes(path))
-        if now not in entry["settled"] and now == entry["now"] and (entry["was"] is None or self._copy(entry)):
+        if now not in self._settled(entry) and now == entry.after and (entry.before is None or self._text(entry)):
             self._apply(entry)
-        if _hash(_bytes(path)) not in entry["settled"]:
+        if _hash(_bytes(path)) not in self._settled(entry):
             self.outdated.append(self.derived[path])
 
-    def _apply_log(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
-        """Take back lines that were appended to a lane that is a log."""
-        lane = _lane_at(self.bank, os.path.normpath(os.path.join(self.home, entry[_LOG])))
-        if lane is None:
-            raise _foreign()
+    def _remove_empty(self, path: str) -> None:
+        """Remove the folders that are empty now."""
+        folder = os.path.dirname(path)
+        while folder not in (self.home, *self.roots.values()) and folder.startswith(self.home + os.sep):
+            if not files.remove_folder(folder):
+                return
+            folder = os.path.dirname(folder)
+
+    # -- logs
+
+    def _cut(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
+        """Take back lines that were appended."""
+        [path] = self._paths(entry)
+        data = self.kept.text(entry.after) or b""
+        lane = _lane_at(self.bank, path)
+        whole = (self.kept.content(entry.name, entry.row - 1) or b"") if lane else b""
+        before, after = (lane.answers.before_append(data, whole) if lane else None) or (b"", {})
+        if not data and not (entry.other == "new" and _bytes(path) == b""):
+            return [], []
+        if log.cut(path, entry.at, data, gone=entry.other == "new"):
+            self.records += after
+            return list(after), []
+        if path == self.tombstones:
+            self.stones = True
+        if lane is None or not after:
+            return [], []
 
         def settle(id: str, text: str, deleted: bool) -> None:
             if self.stones and deleted:
@@ -492,21 +385,34 @@ class _Group:
             elif self.stones:
                 self.bank.tombstones.lift(text, forgotten=False)
 
-        restored, conflicts = lane.answers.undo_append(self._copy(entry) or b"", entry["now"], settle)
+        restored, conflicts = lane.answers.undo_append(before, after, settle)
         return restored, [(where, why) for where, why, _ in conflicts]
+
+    def _appended(self, entry: Entry) -> tuple[list[str], list[tuple[str, str]]]:
+        """Append again what an undo has cut off."""
+        [path] = self._paths(entry)
+        data = self.kept.text(entry.before) or b""
+        now = _bytes(path)
+        lane = _lane_at(self.bank, path)
+        ids = list((lane.answers.before_append(data, b"") or (b"", {}))[1]) if lane else []
+        if now is not None and now[entry.at :].startswith(data) and data:
+            return [], []  # already
+        if lane is not None and len(now or b"") != entry.at:
+            return [], [(entry.name, "has changed since")]
+        torn = bool(now) and not (now or b"").endswith(b"\n")
+        files.append_lines(path, data.removeprefix(b"\n") if torn else data)
+        return ids, []
 
     # -- tombstones: deleted stays deleted, and what is back is wanted
 
     def _memories(self, paths: Sequence[str]) -> dict[str, Memory]:
-        """The memories in these files, by id; none when no tombstone was written."""
-        if not self.stones:
-            return {}
+        """The memories in these files, by id."""
         found: dict[str, Memory] = {}
         for path in filter(os.path.isfile, paths):
             around = (root for root in self.roots.values() if path.startswith(root + os.sep))
             home = max(around, key=len, default="")  # a lane may lie inside another one
             relative = path[len(home) + 1 :]
-            if any(part.startswith(".") for part in relative.split(os.sep)):
+            if not home or any(part.startswith(".") for part in relative.split(os.sep)):
                 continue
             for lane in (self.bank.lane(name) for name, root in self.roots.items() if root == home):
                 items = lane.parse(os.path.join(lane.root, relative))
@@ -514,7 +420,11 @@ class _Group:
         return found
 
     def _settle(self, before: dict[str, Memory], after: dict[str, Memory]) -> None:
-        for memory in after.values():  # even those that an undo which was killed has brought back
+        back = list(after.values())  # even those that an undo which was killed has brought back
+        for id in self.records:
+            with suppress(NotFound):
+                back.append(self.bank.lane(id.partition(":")[0]).fetch(id.partition(":")[2]))
+        for memory in back:
             self.bank.tombstones.lift(memory.text, forgotten=False)
         gone = [(id, memory.text) for id, memory in before.items() if id not in after]
         if gone:
@@ -522,14 +432,6 @@ class _Group:
 
 
 # -- shared
-
-
-def _foreign() -> InvalidInput:
-    return InvalidInput("The journal names a file that is not the bank's.", hint="Nothing was changed.")
-
-
-def _line(entry: Entry) -> str:
-    return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
 def _lane_at(bank: Bank, path: str) -> Lane | None:
@@ -549,14 +451,5 @@ def _bytes(path: str) -> bytes | None:
     return None
 
 
-def _hash(data: bytes | None) -> str | None:
-    return None if data is None else hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def _remove(folder: str) -> None:
-    """Delete an old journal, the journal itself first: without it, nobody misses a copy."""
-    with suppress(OSError, MemlaneError):
-        for name in sorted(files.names_in(folder), key=lambda name: name != _JOURNAL):
-            if name == _JOURNAL or _COPY.fullmatch(name):
-                files.remove(os.path.join(folder, name))
-        files.remove_folder(folder)
+def _hash(data: bytes | None) -> bytes | None:
+    return None if data is None else journal.hashed(data)

@@ -262,9 +262,9 @@ class Answers:
     def rebuild(self) -> None:
         """Make the derived file anew."""
 
-    def before_append(self, data: bytes) -> tuple[bytes, dict[str, str]] | None:
-        """For a lane that is an append-only log: the present lines of the records that these lines change, and a hash
-        of each record as the lines leave it. None for any other lane.
+    def before_append(self, data: bytes, whole: bytes) -> tuple[bytes, dict[str, str]] | None:
+        """For a lane that is an append-only log: the lines that it had (`whole`) of the records that these lines
+        changed, and by id a hash of each record as the lines left it. None for any other lane.
         """
         return None
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from memlane import config
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.disk import files, locks
+from memlane.disk import files, journal, locks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +51,7 @@ EVENTS = {  # ours -> what clients call it, letters only
     "session-end": ("sessionend",),
 }
 _START_FOLDERS = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
+_SESSION = ("session_id", "conversation_id", "trajectory_id")  # what clients call it
 _REPLY_NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
 
 
@@ -95,7 +96,9 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
             if settings["memory.enabled"] and settings["hook.enabled"] and _may_answer(event, settings):
                 set_deadline(settings["hook.deadline"])
                 locks.patience.set(settings["hook.deadline"] / 4)
-                answer = _answer(event, payload, settings)
+                session = _text(payload, *_SESSION)
+                with journal.acting("hook", client, session), journal.change(f"hook {event}"):
+                    answer = _answer(event, payload, settings)
     except _TimeIsUp:
         _log(client, event, "the time was up")
     except MemlaneError as error:
@@ -263,7 +266,7 @@ def _session_file(payload: Payload) -> Path | None:
     """The file with the ids of the memories that this session was shown; None when the client names no session."""
     import hashlib
 
-    session = _text(payload, "session_id", "conversation_id", "trajectory_id")
+    session = _text(payload, *_SESSION)
     name = hashlib.sha256(session.encode(errors="replace")).hexdigest()[:32]
     return config.user_state() / "sessions" / f"{name}.json" if session else None
 

@@ -30,8 +30,8 @@ from memlane.care.review.superseded import superseded
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.model import Memory, Plan, Step
 from memlane.core.text import first_line
+from memlane.disk import journal
 from memlane.gate import redacted, shown
-from memlane.history.undo import recording
 from memlane.lanes import NAMES
 from memlane.recall import address
 
@@ -118,7 +118,7 @@ def apply(bank: Bank, proposed: Plan) -> Plan:
     remarks = [f"{item.id}: is no longer as the plan saw it" for item in safe if _key(item) not in now]
     due = [item for item in safe if _key(item) in now]
     done: list[Step] = []
-    with recording(bank, "review") as journal:
+    with journal.change("review"):
         if rules := [item for item in due if item.kind == "prune"]:
             along = [Step(id, item.action, "") for item in rules for id in item.along]
             gone = {step.id for step in prune.apply(bank, Plan((*rules, *along))).steps}

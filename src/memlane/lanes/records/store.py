@@ -34,7 +34,7 @@ from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import joined, keywords
-from memlane.disk import files, trash
+from memlane.disk import files, journal, trash
 from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.trash import TRASH
@@ -232,6 +232,7 @@ class RecordLane:
                 pruned.append((record, f"beyond the newest {keep_count}"))
         pruned.reverse()
         for record, _ in () if dry_run else pruned:
+            journal.step(f"records:{record.native_id}", "archive")
             self.archive(record.native_id)
         return pruned
 

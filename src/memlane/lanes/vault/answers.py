@@ -34,7 +34,7 @@ from memlane.lanes.answers import (
 )
 from memlane.lanes.vault.checks import MAX_TEXT
 from memlane.lanes.vault.proposals import stale_registers
-from memlane.lanes.vault.record import SOURCES, Record, from_draft, read_line, render_lines, to_draft, to_memory
+from memlane.lanes.vault.record import SOURCES, Record, from_draft, latest, read_line, render_lines, to_draft, to_memory
 from memlane.lanes.vault.store import MemoryVault
 
 FULL = 90  # percent of the records that the vault takes
@@ -225,10 +225,11 @@ class VaultAnswers(Answers):
             for before, record in zip([None, *records], records, strict=False)
         ][::-1]
 
-    def before_append(self, data: bytes) -> tuple[bytes, dict[str, str]]:
+    def before_append(self, data: bytes, whole: bytes) -> tuple[bytes, dict[str, str]]:
         records = _records(data)
-        before = self.lane.log.latest({record.id for record in records})
-        return render_lines(before.values()), {record.id: _hash(record) for record in records}
+        ids = {record.id for record in records}
+        before = latest(record for record in _records(whole) if record.id in ids)
+        return render_lines(before.values()), {f"vault:{record.id}": _hash(record) for record in records}
 
     def undo_append(
         self, before: bytes, after: Mapping[str, str], settle: Callable[[str, str, bool], None]
@@ -238,9 +239,10 @@ class VaultAnswers(Answers):
         back: list[Record] = []  # already: an undo was killed before it was done
         conflicts: list[Sign] = []
         with self.lane.log.locked():
-            latest = self.lane.log.latest(set(after))
-            for id, hash in after.items():
-                old, now = old_records.get(id), latest.get(id)
+            current = self.lane.log.latest({id.removeprefix("vault:") for id in after})
+            for name, hash in after.items():
+                id = name.removeprefix("vault:")
+                old, now = old_records.get(id), current.get(id)
                 if now is old is None or (now and old and replace(now, version=0) == replace(old, version=0)):
                     back += [old] if old else []
                 elif now is not None and _hash(now) != hash:

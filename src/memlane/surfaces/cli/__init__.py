@@ -32,7 +32,8 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     "Review": {
         "review": "Is what the bank says still right? One plan over all lanes.",
         "history": "List the versions of a memory, or the bank's commits.",
-        "undo": "Take back what a review did.",
+        "undo": "Take back the last change, whoever made it, or list them.",
+        "redo": "Do again what was undone last.",
         "forget": "Remove memories for good, wherever they left a trace.",
     },
     "Look after": {
@@ -78,6 +79,7 @@ _HOMES = {  # the module of a command, where it is not its own; it is imported o
     "list": "get.list_",
     "stats": "get",
     "links": "search",
+    "redo": "undo",
     "update": "add",
     "append": "add",
     "restore": "rm",

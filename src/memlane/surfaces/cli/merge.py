@@ -30,12 +30,9 @@ def merge(bank: Bank, sources: tuple[str, ...], into: str, text: str | None, as_
     \b
     $ memlane merge auth-1 auth-2 --into auth --text "What both say: …"
     """
-    from memlane.history.undo import recording
-
     names = [native(bank, "notes", source) for source in sources]
     content = take_text(text)
-    with recording(bank, "merge"):
-        merged = bank.notes.merge(names, into, content)
+    merged = bank.notes.merge(names, into, content)
     bank.anchor(merged.id)
     print_written(merged, as_json, "merged into")
 

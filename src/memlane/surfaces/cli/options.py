@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memlane.bank import Bank
+from memlane.disk import journal
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.output import guarded_by, print_json, say, say_notes
 
@@ -108,16 +110,32 @@ def _say_distrust(bank: Bank) -> None:
         say(f"{error} Nothing is written here, and its settings do not count; `memlane trust` changes that.")
 
 
+@contextmanager
+def _opened(when: str | None = None) -> Iterator[Bank]:
+    """The bank, or as it was at a time. What a command changes is one change in the journal, however it ends."""
+    ctx = click.get_current_context()
+    stopped: click.exceptions.Exit | None = None
+    with open_bank(ctx) as today, today.as_of(when) if when is not None else today as bank:
+        with journal.acting("cli"), journal.change(ctx.command_path.partition(" ")[2]):
+            try:
+                yield bank
+            except click.exceptions.Exit as stop:  # with a code that says what was found
+                stopped = stop
+        if bank.journal and bank.journal.absent:
+            say(f"nothing is recorded for undo: {bank.journal.absent}")
+        _say_distrust(bank)
+    if stopped is not None:
+        raise stopped
+
+
 def with_bank(command: Command) -> Command:
     """Give a command the open bank as its first argument, and the option --json as `as_json`."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
-        when = kwargs.pop("as_of", None)
-        with open_bank(click.get_current_context()) as today, today.as_of(when) if when is not None else today as bank:
+        with _opened(kwargs.pop("as_of", None)) as bank:
             say_notes(map(str, bank.left_out))
             command(bank, *args, **kwargs)
-            _say_distrust(bank)
 
     return as_json(run)
 
@@ -127,8 +145,7 @@ def json_from_bank(command: Callable[..., Any]) -> Command:
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
-        with open_bank(click.get_current_context()) as bank:
+        with _opened() as bank:
             print_json(command(bank, *args, **kwargs))
-            _say_distrust(bank)
 
     return always_json(run)

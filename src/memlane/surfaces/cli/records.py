@@ -128,12 +128,9 @@ def retain(bank: Bank, days: int | None, count: int | None, applied: bool, as_js
     $ memlane records retain --days 365
     $ memlane records retain --days 365 --apply
     """
-    from memlane.history.undo import recording
-
     days = bank.config["capture.keep_days"] if days is None else days
     count = bank.config["capture.keep_count"] if count is None else count
-    with recording(bank, "records retain"):
-        pruned = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
+    pruned = bank.records.prune(keep_days=days, keep_count=count, dry_run=not applied)
     plan = Plan(tuple(Step(f"records:{record.id}", "archive", why, record.subject) for record, why in pruned))
     if not days and not count:
         talk = "records are kept for ever: capture.keep_days and capture.keep_count are 0"

@@ -17,7 +17,6 @@ from memlane.core.dates import iso
 from memlane.core.errors import MemlaneError, NotFound
 from memlane.core.model import USERS, Draft, Hit, Link, Memory
 from memlane.gate.outgoing import cleaned
-from memlane.history.undo import recording
 from memlane.lanes.notes.store import human_size
 from memlane.recall import under
 from memlane.surfaces.mcp import lines
@@ -247,8 +246,7 @@ def get_memory_stats(bank: Bank) -> Stats:
 @tool(CHANGES)
 def merge_memories(bank: Bank, source_files: Words, target_file: Filename, summary_content: str) -> Merged:
     """Replace several notes by a new one with exactly this content; the sources go to the trash."""
-    with recording(bank, "merge"):
-        merged = bank.notes.merge(source_files, target_file, summary_content)
+    merged = bank.notes.merge(source_files, target_file, summary_content)
     bank.anchor(merged.id)
     answer: Merged = {
         "status": "merged",

@@ -21,8 +21,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from memlane import __version__, config, gate
+from memlane.bank import Bank
 from memlane.core.errors import ConfigError, InvalidInput, MemlaneError, NotEnabled, NotFound, StorageError
 from memlane.core.invisible import neutral, visible
+from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp import hints, prompts, resources, toolsets
 from memlane.surfaces.mcp.shared_bank import Report, SharedBank
@@ -121,9 +123,13 @@ class _Handlers:
             arguments = tool.checked(params.arguments)
             if tool.reads_index:
                 await self.bank.update_index(_reporter(ctx))
-            result = await self.bank.run(
-                lambda bank: cleaned(tool.run(bank, **arguments), bank.guard), outdates_index=tool.outdates_index
-            )
+            who = _client(ctx)
+
+            def work(bank: Bank) -> Any:
+                with journal.acting("mcp", who), journal.change(tool.name):
+                    return cleaned(tool.run(bank, **arguments), bank.guard)
+
+            result = await self.bank.run(work, outdates_index=tool.outdates_index)
         except Exception as error:
             return types.CallToolResult(content=[_text(_sentence(error, tool.name, self.tools))], is_error=True)
         text, data = tool.answer(hints.in_remarks(result, self.tools))
@@ -218,6 +224,12 @@ def _clean(answer: Answer, guard: gate.Guard) -> Answer:
 
 def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=visible(text))
+
+
+def _client(ctx: Context) -> str:
+    """What the client calls itself, as far as it can be shown."""
+    params = ctx.session.client_params
+    return gate.redacted(visible(params.client_info.name)) if params else ""
 
 
 def _reporter(ctx: Context) -> Report:

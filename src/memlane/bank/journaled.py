@@ -1,0 +1,40 @@
+"""The verbs of a bank that its journal makes possible: taking back what was changed."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, cast
+
+from memlane.bank.opened import Opened
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+    from memlane.disk.journal import Change
+    from memlane.history.undo import Undone
+
+
+class Journaled(Opened):
+    """A bank whose changes can be listed and taken back."""
+
+    def undo(self, id: str | None = None) -> Undone:
+        """Take back the last change, or the one of this id; what has changed since is left alone and named."""
+        from memlane.history import undo
+
+        done = undo.undo(cast("Bank", self), id)
+        self._look_again()
+        return done
+
+    def redo(self) -> Undone:
+        """Take back the last undo. Raises NotFound when something else was changed since."""
+        from memlane.history import undo
+
+        done = undo.redo(cast("Bank", self))
+        self._look_again()
+        return done
+
+    def changes(self, since: int = 0, limit: int | None = None) -> builtins.list[Change]:
+        """What was changed after the change of this number, the newest first, wherever the bank lies on this machine.
+
+        Empty without a journal.
+        """
+        return self.journal.changes(since=since, limit=limit) if self.journal else []

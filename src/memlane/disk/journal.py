@@ -1,0 +1,510 @@
+"""The journal: what every change to a bank replaced and what it left, on stable storage before the change is made.
+
+    with journal.change("update", "notes:deploy"):       what is written inside is one change, whoever writes it
+        …
+
+It lies in the user's state folder, out of the reach of `git clean` and of `rm -rf` in the project: see
+`memlane.disk.journal_file`. `memlane.disk.files` tells it of every change to the files of a bank that this process has
+opened (`keep`), except those under `indices/`. Without a place to write it, changes are made all the same, and
+`Journal.absent` says why there is none; when the disk is full, they are refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from memlane.core.errors import StorageError
+
+if TYPE_CHECKING:
+    from memlane.disk.journal_file import JournalFile
+
+WRITE, OUT, IN, APPEND, CUT, SEEN = "write", "out", "in", "append", "cut", "seen"  # the kinds of rows
+_AT_ONCE = 8  # open files
+_EVERY = 64  # changes between two looks at the journal's size
+_SAME_TIME = 10.0  # seconds; two processes that append to one file within them may not know of each other
+T = TypeVar("T")
+
+
+class By(NamedTuple):
+    """Who makes changes: the surface (cli, mcp, hook, python), the client's name, and its session."""
+
+    surface: str
+    client: str = ""
+    session: str = ""
+
+
+_PYTHON = By("python")
+by: ContextVar[By] = ContextVar("by", default=_PYTHON)  # of this thread
+_group: ContextVar[Group | None] = ContextVar("group", default=None)
+_paused: ContextVar[bool] = ContextVar("paused", default=False)
+_open: list[Journal] = []
+_kept: dict[str, tuple[Journal, str]] = {}  # by folder or file: whose it is, and what it is called there
+
+
+class Row(NamedTuple):
+    """One change of one file, as it is written down. `before` and `after` are whole contents, None where there is no
+    file; of an append or a cut, `after` or `before` are the bytes at `at`, and `other` is "new" where the file itself
+    comes or goes with them. Of the two rows of a move, `other` is the other name.
+    """
+
+    name: str
+    kind: str
+    before: bytes | None = None
+    after: bytes | None = None
+    at: int = 0
+    size: int = 0
+    other: str = ""
+
+
+class Entry(NamedTuple):
+    """A row as it is read: `before` and `after` are hashes for `Journal.text`."""
+
+    row: int
+    change: int
+    step: int
+    name: str
+    kind: str
+    before: bytes | None
+    after: bytes | None
+    at: int
+    size: int
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: a command, a tool call, a verb. `undone` is "", "undone" or "partly"; `place` is a bank's folder."""
+
+    number: int
+    at: float
+    place: str
+    by: By
+    verb: str
+    ids: tuple[str, ...]
+    steps: tuple[tuple[str, str], ...]  # id and action, of a plan
+    branch: str
+    undoes: int
+    done: bool
+    undone: str
+
+    @property
+    def id(self) -> str:
+        """What `undo` takes."""
+        return f"c{self.number}"
+
+
+@dataclass(slots=True)
+class Group:
+    """A change that is being made. `undoes` is the number of the change that it takes back."""
+
+    verb: str
+    by: By
+    ids: dict[str, None]
+    undoes: int = 0
+    alone: bool = False  # a single write that nobody announced
+    steps: dict[int, tuple[str, str]] = field(default_factory=dict)
+    step: int = 0
+    numbers: dict[tuple[Journal, int], int] = field(default_factory=dict)
+
+    def begin(self, id: str, action: str) -> None:
+        """What is changed from here on belongs together: it is taken back as a whole or not at all."""
+        self.step += 1
+        self.steps[self.step] = (id, action)
+
+    def number(self, journal: Journal) -> int:
+        """The number that this change has in a journal; 0 when nothing was changed there."""
+        return next((number for (own, _), number in self.numbers.items() if own is journal), 0)
+
+    def close(self) -> None:
+        """Write down that all is done, and which memories it was about."""
+        for (journal, made), number in self.numbers.items():
+            journal.finish(made, number, self)
+
+
+@contextmanager
+def change(verb: str, *ids: str, undoes: int = 0, joins: bool = True) -> Iterator[Group]:
+    """Everything that this thread changes inside is one change; inside of another one, it is a step of that.
+
+    Without `joins`, it is always one of its own.
+    """
+    outer = _group.get() if joins else None
+    if outer is not None:
+        outer.ids |= dict.fromkeys(ids)
+        outer.step += 1
+        yield outer
+        outer.step += 1
+        return
+    group = Group(verb, by.get(), dict.fromkeys(ids), undoes)
+    token = _group.set(group)
+    try:
+        yield group
+        group.close()
+    finally:
+        _group.reset(token)
+
+
+@contextmanager
+def acting(surface: str, client: str = "", session: str = "") -> Iterator[None]:
+    """What is changed inside is changed by this surface, for this client and session."""
+    token = by.set(By(surface, client[:80], session[:80]))
+    try:
+        yield
+    finally:
+        by.reset(token)
+
+
+def step(id: str, action: str) -> None:
+    """See Group.begin; outside of a change, it means nothing."""
+    if group := _group.get():
+        group.begin(id, action)
+
+
+def about(*ids: str) -> None:
+    """The change that is being made is about these memories."""
+    if group := _group.get():
+        group.ids |= dict.fromkeys(ids)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Nothing that is written inside is recorded: what is removed for good leaves no trace here."""
+    token = _paused.set(True)
+    try:
+        yield
+    finally:
+        _paused.reset(token)
+
+
+# -- what `files` tells
+
+
+def keep(places: Mapping[str, str], journal: Journal | None) -> None:
+    """Record what is changed in these folders and files from now on, in this process; with None, nothing.
+
+    Each comes with the name that the journal has for it.
+    """
+    for place, name in places.items():
+        for path in {place, os.path.realpath(place)}:
+            if journal is None:
+                _kept.pop(path, None)
+            else:
+                _kept[path] = (journal, name)
+
+
+def _known(path: str) -> tuple[Journal, str] | None:
+    """The journal that a file's changes go to, and its name there."""
+    if not _kept or _paused.get():
+        return None
+    path = path if path[:1] == "/" else os.path.abspath(path)
+    end = len(path)
+    while end > 0:
+        if found := _kept.get(path[:end]):
+            journal, name = found
+            rest = path[end + 1 :]
+            if rest == "indices" or rest.startswith("indices/") or "/indices/" in rest:
+                return None
+            return (journal, f"{name}/{rest}" if name and rest else name or rest) if journal.wanted else None
+        end = path.rfind("/", 0, end)
+    return None
+
+
+def records(path: str) -> bool:
+    """Whether a change to this file is recorded, so that its content has to be known."""
+    return _known(path) is not None
+
+
+@contextmanager
+def writing(path: str, before: bytes | None, after: bytes | None) -> Iterator[None]:
+    """A file gets this content inside, or is removed (None). Raises StorageError; then it must not be done."""
+    known = _known(path)
+    if known is None or before == after:
+        yield
+        return
+    journal, name = known
+    with journal.recorded(Row(name, WRITE, before, after, size=len(after or b""))):
+        yield
+
+
+@contextmanager
+def moving(source: str, target: str, data: bytes) -> Iterator[None]:
+    """A file with this content gets another name inside."""
+    here, there = _known(source), _known(target)
+    if here and there and here[0] is there[0]:
+        journal, name, other = here[0], here[1], there[1]
+        with journal.recorded(Row(name, OUT, data, other=other), Row(other, IN, None, data, 0, len(data), name)):
+            yield
+    else:
+        with writing(source, data, None), writing(target, None, data):
+            yield
+
+
+@contextmanager
+def appending(path: str, fd: int, at: int, data: bytes, *, new: bool) -> Iterator[None]:
+    """These bytes are written inside at the end of a log, which is open and has `at` bytes. `new`: it was not there."""
+    known = _known(path)
+    if known is None:
+        yield
+        return
+    journal, name = known
+    row = Row(name, APPEND, None, data, at, at + len(data), "new" if new else "")
+    with journal.recorded(row, base=lambda: _whole(fd, at)):
+        yield
+
+
+def _whole(fd: int, size: int) -> bytes:
+    chunks = []
+    start = 0
+    while start < size and (chunk := os.pread(fd, min(size - start, 1 << 24), start)):
+        chunks.append(chunk)
+        start += len(chunk)
+    return b"".join(chunks)
+
+
+@contextmanager
+def cutting(path: str, at: int, data: bytes, *, gone: bool) -> Iterator[None]:
+    """These bytes at the end of a log are taken off inside. `gone`: the file goes with them."""
+    known = _known(path)
+    if known is None:
+        yield
+        return
+    journal, name = known
+    with journal.recorded(Row(name, CUT, data, None, at, at, "new" if gone else "")):
+        yield
+
+
+# -- the journal of a bank
+
+
+def of(folder: str, home: str, **options: Any) -> Journal:
+    """The journal of the bank at `home`, the one that this process has already."""
+    known = _kept.get(home)
+    if known and known[0].folder == folder and known[0].home == home and known[0].wanted:
+        return known[0]
+    return Journal(folder, home, **options)
+
+
+class Journal:
+    """The journal of one bank. Its file is opened with the first change or question; threads may share it.
+
+    `home` is the bank's folder without links; `commit_of` asks git for the first commit of a folder's repository.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        home: str,
+        commit_of: Callable[[str], str],
+        max_bytes: int = 256 * 1024 * 1024,
+        days: int = 0,
+    ) -> None:
+        self.folder, self.home = folder, home
+        self.absent = ""  # why there is no journal
+        self.max_bytes, self.days = max_bytes, days
+        self._commit_of = commit_of
+        self._file: JournalFile | None = None
+        self._made = 0  # how often the file was opened: a number counts only in the file that gave it
+        self._lock = RLock()
+        self._pid = 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is of any use to tell it something."""
+        return not self.absent
+
+    @property
+    def path(self) -> str:
+        """The journal's file; "" when there is none."""
+        with self._lock:
+            return self._file.path if self._opened() and self._file else ""
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file is not None and self._pid == os.getpid():
+                self._file.close()
+            self._file = None
+
+    def _opened(self, *, make: bool = False) -> JournalFile | None:
+        from memlane.disk import journal_file
+
+        if self._file is not None and self._pid != os.getpid():
+            journal_file.left.append(self._file)  # of the parent: closing it here would take its locks away
+            self._file = None
+        if self._file is None and not self.absent:
+            self._file = journal_file.opened(self.folder, self.home, self._commit_of, make=make)
+            self._pid = os.getpid()
+            self._made += 1
+            if self._file is not None:
+                _in_use(self)
+        return self._file
+
+    def _do(self, work: Callable[[JournalFile], T], otherwise: T, *, make: bool = False) -> T:
+        """Do something with the open file. A damaged one is put aside first, once. Raises StorageError, Busy."""
+        import sqlite3
+
+        from memlane.disk import journal_file
+
+        with self._lock:
+            for attempt in range(2):
+                file = None
+                try:
+                    file = self._opened(make=make)
+                    if file is not None:
+                        return work(file)
+                    return otherwise
+                except (sqlite3.Error, OSError) as error:
+                    if journal_file.is_damage(error) and file is not None and not attempt:
+                        self.close()
+                        file.put_aside()
+                    elif why := journal_file.unwritable(error):
+                        self.close()
+                        self.absent = why
+                        return otherwise
+                    else:
+                        raise journal_file.refusal(error) from error
+            return otherwise
+
+    # -- recording
+
+    @contextmanager
+    def recorded(self, *rows: Row, base: Callable[[], bytes] | None = None) -> Iterator[None]:
+        """The rows are on stable storage while the change is made; one that failed is taken out again.
+
+        `base` reads the log that a row is appended to, where the journal does not know all of it.
+        """
+        group = _group.get() or Group(rows[0].kind, by.get(), {}, alone=True)
+        noted = self._do(lambda file: self._record(file, group, rows, base), None, make=True)
+        try:
+            yield
+        except Exception:  # and not Ctrl-C, which may come when it is done
+            if noted:
+                with suppress(StorageError):
+                    self._do(lambda file: file.retract(noted), None)
+            raise
+
+    def _record(
+        self, file: JournalFile, group: Group, rows: Sequence[Row], base: Callable[[], bytes] | None
+    ) -> list[int]:
+        known = group.numbers.get((self, self._made), 0)
+        with file.transaction() as db:
+            number = known or file.begin(db, group)
+            noted = []
+            for row in rows:
+                if base:
+                    size, age = file.last_size(db, row.name)
+                    if size > row.at and age < _SAME_TIME:  # somebody else's lines are on their way to the disk
+                        row = row._replace(size=size + len(row.after or b""))
+                    elif size != row.at:
+                        noted.append(file.insert(db, number, group.step, Row(row.name, SEEN, None, base(), 0, row.at)))
+                noted.append(file.insert(db, number, group.step, row))
+        group.numbers[self, self._made] = number
+        return noted
+
+    def finish(self, made: int, number: int, group: Group) -> None:
+        """The change is complete. What cannot be noted of that is not worth failing for."""
+        with suppress(StorageError):
+            if made == self._made:
+                self._do(lambda file: file.finish(number, group), None)
+            if number % _EVERY == 0:
+                self.prune()
+
+    def prune(self) -> None:
+        """Drop what is too old or too much; the newest version of every file stays. Raises StorageError."""
+        self._do(lambda file: file.prune(self.max_bytes, self.days), None)
+
+    # -- reading
+
+    def changes(self, *, here: bool = False, since: int = 0, limit: int | None = None) -> list[Change]:
+        """The changes that a file was changed by, the newest first: of all places of this bank, or made `here`."""
+        return self._do(lambda file: file.changes(here=here, since=since, limit=limit), [])
+
+    def get(self, number: int) -> Change | None:
+        return self._do(lambda file: file.get(number), None)
+
+    def entries(self, number: int) -> list[Entry]:
+        """What a change did, in its order."""
+        return self._do(lambda file: file.entries("change = ?", (number,)), [])
+
+    def text(self, hash: bytes | None) -> bytes | None:
+        """A content; None when it is not kept any more."""
+        return None if hash is None else self._do(lambda file: file.text(hash), None)
+
+    def mark(self, number: int, undone: str) -> None:
+        """Note that a change was taken back ("undone", "partly") or stands again ("")."""
+        self._do(lambda file: file.mark(number, undone), None)
+
+    def names(self) -> dict[str, Entry]:
+        """The last entry of every file that was changed here."""
+        return self._do(lambda file: file.heads(), {})
+
+    def rows_of(self, names: Iterable[str], *, here: bool = False) -> list[Entry]:
+        """Every entry of files of these names, the oldest first."""
+        listed = list(names)
+        return self._do(lambda file: file.rows_of(listed, here=here), [])
+
+    def knows(self, name: str, hash: bytes | None) -> bool:
+        """Whether a file had this content at some time, here or at another place of this bank."""
+        return hash is not None and self._do(lambda file: file.knows(name, hash), False)
+
+    def content(self, name: str, upto: int | None = None, place: str | None = None) -> bytes | None:
+        """What a file was after its last entry, or after entry `upto`; None where there was no file."""
+        return self._do(lambda file: content(file.rows_of([name], place=place, upto=upto), file.text), None)
+
+    # -- forgetting
+
+    def texts(self) -> Iterator[tuple[str, bytes]]:
+        """Every file's name with each content or piece of it that is kept."""
+        none: list[tuple[str, bytes]] = []
+        pairs = self._do(lambda file: file.pairs(), none)
+        for name, hash in pairs:
+            if (data := self.text(hash)) is not None:
+                yield name, data
+
+    def purge(self, without: Callable[[str, bytes], bytes | None], ids: Collection[str]) -> bool:
+        """Put without(name, content) in the place of every content, None: drop it; and take out these ids.
+
+        Nothing of what was there stays in the file. Whether that is certain: another program may be reading it.
+        """
+        return self._do(lambda file: file.purge(without, ids), True)
+
+    def asides(self) -> list[str]:
+        """The files of damaged journals of this bank that were put aside."""
+        return self._do(lambda file: file.asides(), [])
+
+
+def _in_use(journal: Journal) -> None:
+    """Close the files of other banks that were opened long ago: a process may open many banks."""
+    if journal in _open:
+        _open.remove(journal)
+    _open.append(journal)
+    while len(_open) > _AT_ONCE:
+        _open.pop(0).close()
+
+
+def content(entries: Iterable[Entry], text: Callable[[bytes], bytes | None]) -> bytes | None:
+    """What a file is after these entries of it, the oldest first."""
+    found: bytes | None = None
+    for entry in entries:
+        if entry.kind == APPEND:
+            found = (found or b"") + (text(entry.after or b"") or b"")
+        elif entry.kind == CUT:
+            cut = text(entry.before or b"") or b""
+            found = (found or b"").removesuffix(cut)
+            found = None if entry.other == "new" and not found else found
+        elif entry.kind == SEEN:
+            found = text(entry.after or b"")
+        else:
+            found = None if entry.after is None else text(entry.after)
+    return found
+
+
+def hashed(data: bytes) -> bytes:
+    """What a content is known by."""
+    from hashlib import blake2b
+
+    return blake2b(data, digest_size=16).digest()

@@ -1,0 +1,554 @@
+"""The file of a journal: a SQLite database in the user's state folder, one for a project's bank wherever it lies.
+
+    ~/.local/state/memlane/journal/3f9a….db       named after the path where the bank was first met
+    ~/.local/state/memlane/journal/banks.jsonl    which other paths belong to it: {"bank":"/home/…","name":"3f9a…",…}
+
+A bank that was moved is found by its folder's number on the disk, a clone or a linked work tree on this machine by the
+git repository that it belongs to; that is looked up once, when a path is met for the first time. The tables:
+
+texts      every content once, compressed, by its hash
+places     the folders that the bank has or had
+changes    one row for each command, tool call or verb
+files      one row for each file that it changed: see journal.Row
+
+WAL, one transaction before each change: one fsync, any number of processes, and a kill or a loss of power leaves whole
+transactions alone. What is deleted is overwritten (secure_delete).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from memlane.core.errors import Busy, StorageError
+from memlane.disk import journal, locks
+from memlane.disk.journal import By, Change, Entry, Group, Row
+
+FOLDER = "journal"
+ASIDE = ".damaged"
+_BANKS = "banks.jsonl"
+_SCHEMA = 1
+_MAX_REGISTRY = 16 * 1024 * 1024
+_EVIDENCE = 50  # files that are compared to tell whether a folder is a bank that was moved
+_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
+_TABLES = """
+CREATE TABLE texts (hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE places (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, place INTEGER NOT NULL, surface TEXT, client TEXT,
+    session TEXT, verb TEXT, ids TEXT, steps TEXT, branch TEXT, undoes INTEGER, done INTEGER, undone TEXT);
+CREATE TABLE files (
+    row INTEGER PRIMARY KEY AUTOINCREMENT, change INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER,
+    name TEXT NOT NULL, kind TEXT NOT NULL, before BLOB, after BLOB, at INTEGER, size INTEGER, other TEXT);
+CREATE INDEX files_by_change ON files (change);
+CREATE INDEX files_by_name ON files (name, place, row);
+CREATE TABLE meta (key TEXT PRIMARY KEY, value)
+"""
+_CHANGES = (
+    "SELECT number, at, path, surface, client, session, verb, ids, steps, branch, undoes, done, undone "
+    "FROM changes JOIN places ON places.id = changes.place WHERE EXISTS (SELECT 1 FROM files WHERE change = number)"
+)
+_ENTRIES = "SELECT row, change, step, name, kind, before, after, at, size, other FROM files WHERE "
+_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+_CIRCUMSTANCES = (*_UNWRITABLE, "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM",
+                  "SQLITE_INTERRUPT", "SQLITE_MISUSE", "SQLITE_PROTOCOL")  # fmt: skip
+_GONE = b"forgotten"  # in the place of a hash: the content is not kept any more
+left: list[JournalFile] = []  # connections of a parent process, which must not be closed here
+
+
+# -- which file
+
+
+class _Bank(NamedTuple):
+    """A line of the registry: where a bank is or was, its journal, and what it is known by."""
+
+    bank: str
+    name: str
+    folder: str = ""  # its number on the disk
+    common: str = ""  # the folder that all work trees of its git repository share
+    commit: str = ""  # the repository's first commit
+    below: str = ""  # where it is in its work tree
+
+
+def opened(folder: str, home: str, commit_of: Callable[[str], str], *, make: bool) -> JournalFile | None:
+    """The journal of the bank at `home`; None when there is none yet and none is to be made.
+
+    Raises sqlite3.Error, OSError.
+    """
+    own = _name(home)
+    path = os.path.join(folder, f"{own}.db")
+    if os.path.lexists(path):
+        return JournalFile(path, home)
+    known = _registry(folder)
+    if home not in known:
+        if not make and not known:
+            return None
+        found = _met(folder, home, known, commit_of)
+        if found.name == own and not make:
+            return None
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        _append(folder, found)
+    else:
+        found = known[home]
+    path = os.path.join(folder, f"{found.name}.db")
+    if not os.path.lexists(path):
+        if not make:
+            return None
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    return JournalFile(path, home)
+
+
+def _name(home: str) -> str:
+    from hashlib import sha256
+
+    return sha256(os.fsencode(home)).hexdigest()[:32]
+
+
+def _met(folder: str, home: str, known: dict[str, _Bank], commit_of: Callable[[str], str]) -> _Bank:
+    """A bank that was not met at this path before: its own journal, or that of the bank it was moved or cloned from."""
+    number = _number(home)
+    top, common = _repository(home)
+    below = os.path.relpath(home, top) if top else ""
+    commit = commit_of(top) if top else ""
+    bank = _Bank(home, _name(home), number, common, commit, below)
+    for other in known.values():
+        path = os.path.join(folder, f"{other.name}.db")
+        if number and other.folder == number and not os.path.lexists(other.bank) and os.path.isfile(path):
+            file = JournalFile(path, other.bank)
+            try:
+                if file.is_at(home):
+                    file.rename_place(home)
+                    return bank._replace(name=other.name)
+            finally:
+                file.close()
+    for other in known.values():
+        if common and other.common == common and other.below == below:
+            return bank._replace(name=other.name)
+    for other in known.values():
+        if commit and other.below == below and (other.commit or _commit_now(other, commit_of)) == commit:
+            return bank._replace(name=other.name)
+    return bank
+
+
+def _commit_now(other: _Bank, commit_of: Callable[[str], str]) -> str:
+    """The first commit of a repository that had none when its bank was met."""
+    top, _ = _repository(other.bank)
+    return commit_of(top) if top else ""
+
+
+def _repository(home: str) -> tuple[str, str]:
+    """The top of the work tree around a folder and the git folder that all its work trees share; "" where none is."""
+    place = home
+    while True:
+        if git := git_folder(place):
+            with suppress(OSError, ValueError), open(os.path.join(git, "commondir"), encoding="utf-8") as file:
+                git = os.path.join(git, file.read(4096).strip())
+            return place, os.path.realpath(git)
+        parent = os.path.dirname(place)
+        if parent == place:
+            return "", ""
+        place = parent
+
+
+def git_folder(place: str) -> str:
+    """The git folder of a work tree whose top this is; "" when it is none."""
+    git = os.path.join(place, ".git")
+    if os.path.isdir(git):
+        return git
+    with suppress(OSError, ValueError):
+        with open(git, encoding="utf-8") as file:
+            word, _, named = file.read(4096).partition(":")
+        return os.path.join(place, named.strip()) if word == "gitdir" else ""
+    return ""
+
+
+def branch_of(home: str) -> str:
+    """The branch that is checked out around a folder; the commit where none is; "" outside of git."""
+    top, _ = _repository(home)
+    with suppress(OSError, ValueError):
+        if top:
+            with open(os.path.join(git_folder(top), "HEAD"), encoding="utf-8") as file:
+                return file.read(1024).strip().removeprefix("ref: refs/heads/")
+    return ""
+
+
+def _number(path: str) -> str:
+    with suppress(OSError):
+        info = os.stat(path)
+        return f"{info.st_dev}:{info.st_ino}"
+    return ""
+
+
+def _registry(folder: str) -> dict[str, _Bank]:
+    """The banks by their paths; the last line about a path counts."""
+    found: dict[str, _Bank] = {}
+    with suppress(OSError):
+        with open(os.path.join(folder, _BANKS), "rb") as file:
+            lines = file.read(_MAX_REGISTRY).splitlines()
+        for line in lines:
+            with suppress(ValueError, TypeError, KeyError):
+                values = json.loads(line)
+                bank = _Bank(**{key: str(values[key]) for key in _Bank._fields})
+                if len(bank.name) == 32 and bank.name.isalnum():
+                    found[bank.bank] = bank
+    return found
+
+
+def _append(folder: str, bank: _Bank) -> None:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(os.path.join(folder, _BANKS), flags, 0o600)
+    try:
+        os.write(fd, json.dumps(bank._asdict()).encode() + b"\n")
+    finally:
+        os.close(fd)
+
+
+def places_of(folder: str, home: str) -> list[str]:
+    """The other folders that share the journal of the bank at `home`."""
+    known = _registry(folder)
+    name = known[home].name if home in known else _name(home)
+    return [bank.bank for bank in known.values() if bank.name == name and bank.bank != home]
+
+
+# -- the file
+
+
+class JournalFile:
+    """An open journal, for the bank at one place. Raises sqlite3.Error, OSError."""
+
+    def __init__(self, path: str, home: str) -> None:
+        self.path, self.home = path, home
+        self._place = 0
+        self._git = ""  # the file that names the branch
+        try:
+            self._db = self._connected()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self.put_aside()
+            self._db = self._connected()
+
+    def _connected(self) -> sqlite3.Connection:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(self.path, flags, 0o600))  # SQLite would make it readable to others
+        db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("PRAGMA busy_timeout = 1000")
+            if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                db.execute("PRAGMA journal_mode = WAL")
+            if db.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA:
+                _make_tables(db)
+            db.execute("PRAGMA busy_timeout = 0")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA secure_delete = ON")
+            db.execute("PRAGMA trusted_schema = OFF")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def close(self) -> None:
+        self._db.close()
+
+    def put_aside(self) -> None:
+        """Give a damaged file another name, for somebody to look at; a new one is made in its place."""
+        stamp = f"{int(time.time())}-{os.urandom(3).hex()}"
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.rename(self.path + suffix, f"{self.path[:-3]}-{stamp}{ASIDE}{suffix}")
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One write transaction; without `durable`, a loss of power may lose it."""
+        db = self._db
+        if not durable:
+            db.execute("PRAGMA synchronous = NORMAL")
+        try:
+            self._begin()
+            try:
+                yield db
+                self._commit()
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        finally:
+            if not durable:
+                db.execute("PRAGMA synchronous = FULL")
+
+    def _begin(self) -> None:
+        self._retried("BEGIN IMMEDIATE")
+
+    def _commit(self) -> None:
+        self._retried("COMMIT")
+
+    def _retried(self, statement: str) -> None:
+        """SQLite waits in steps that are long for transactions this short."""
+        pause, until = _PAUSE, locks.deadline()
+        while True:
+            try:
+                self._db.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if _name_of(error) != "SQLITE_BUSY" or time.monotonic() > until:
+                    raise
+            if pause == _PAUSE:
+                locks.tell_waiting()
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    # -- recording
+
+    def _here(self, db: sqlite3.Connection) -> int:
+        """The number of this place; 0 when nothing was changed here yet."""
+        if not self._place:
+            row = db.execute("SELECT id FROM places WHERE path = ?", (self.home,)).fetchone()
+            self._place = row[0] if row else 0
+        return self._place
+
+    def begin(self, db: sqlite3.Connection, group: Group) -> int:
+        """Write down a new change, and return its number."""
+        place = self._here(db)
+        if not place:
+            place = db.execute("INSERT INTO places (path) VALUES (?)", (self.home,)).lastrowid or 0
+        values = (
+            time.time(), place, *group.by, group.verb, json.dumps(list(group.ids)), "{}", branch_of(self.home),
+            group.undoes, int(group.alone), "",
+        )  # fmt: skip
+        marks = ", ".join("?" * len(values))
+        return db.execute(f"INSERT INTO changes VALUES (NULL, {marks})", values).lastrowid or 0  # noqa: S608 - marks
+
+    def insert(self, db: sqlite3.Connection, number: int, step: int, row: Row) -> int:
+        before, after = (None if data is None else self._stored(db, data) for data in (row.before, row.after))
+        values = (number, self._here(db), step, row.name, row.kind, before, after, row.at, row.size, row.other)
+        return db.execute("INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0
+
+    def _stored(self, db: sqlite3.Connection, data: bytes) -> bytes:
+        hash = journal.hashed(data)
+        if not db.execute("SELECT 1 FROM texts WHERE hash = ?", (hash,)).fetchone():
+            db.execute("INSERT INTO texts VALUES (?, ?)", (hash, zlib.compress(data, 1)))
+        return hash
+
+    def last_size(self, db: sqlite3.Connection, name: str) -> tuple[int, float]:
+        """How large a file is as far as the journal knows (0 where it knows nothing), and since when in seconds."""
+        query = (
+            "SELECT files.size, changes.at FROM files JOIN changes ON number = change "
+            "WHERE name = ? AND files.place = ? ORDER BY row DESC LIMIT 1"
+        )
+        row = db.execute(query, (name, self._here(db))).fetchone()
+        return (row[0], abs(time.time() - row[1])) if row else (0, 0.0)
+
+    def retract(self, rows: Sequence[int]) -> None:
+        """Take out what did not happen."""
+        with self.transaction(durable=False) as db:
+            db.executemany("DELETE FROM files WHERE row = ?", [(row,) for row in rows])
+
+    def finish(self, number: int, group: Group) -> None:
+        values = (json.dumps(list(group.ids)), json.dumps(group.steps), number)
+        with self.transaction(durable=False) as db:
+            db.execute("UPDATE changes SET done = 1, ids = ?, steps = ? WHERE number = ?", values)
+
+    def mark(self, number: int, undone: str) -> None:
+        with self.transaction() as db:
+            db.execute("UPDATE changes SET undone = ? WHERE number = ?", (undone, number))
+
+    # -- reading
+
+    def changes(self, *, here: bool, since: int, limit: int | None) -> list[Change]:
+        where, values = " AND number > ?", [since]
+        if here:
+            where += " AND changes.place = ?"
+            values.append(self._here(self._db))
+        query = f"{_CHANGES}{where} ORDER BY number DESC LIMIT ?"
+        return [_change(row) for row in self._db.execute(query, (*values, -1 if limit is None else limit))]
+
+    def get(self, number: int) -> Change | None:
+        row = self._db.execute(f"{_CHANGES} AND number = ?", (number,)).fetchone()
+        return _change(row) if row else None
+
+    def entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
+        return [Entry(*row) for row in self._db.execute(f"{_ENTRIES}{where} ORDER BY row", tuple(values))]
+
+    def text(self, hash: bytes) -> bytes | None:
+        row = self._db.execute("SELECT data FROM texts WHERE hash = ?", (hash,)).fetchone()
+        return _plain(row[0]) if row else None
+
+    def heads(self) -> dict[str, Entry]:
+        query = f"{_ENTRIES}row IN (SELECT max(row) FROM files WHERE place = ? GROUP BY name)"  # noqa: S608 - fixed text
+        return {row[3]: Entry(*row) for row in self._db.execute(query, (self._here(self._db),))}
+
+    def rows_of(
+        self, names: Sequence[str], *, here: bool = True, place: str | None = None, upto: int | None = None
+    ) -> list[Entry]:
+        marks = ", ".join("?" * len(names))
+        where, values = f"name IN ({marks})", list[Any](names)
+        if place is not None:
+            where += " AND place = (SELECT id FROM places WHERE path = ?)"
+            values.append(place)
+        elif here:
+            where += " AND place = ?"
+            values.append(self._here(self._db))
+        if upto is not None:
+            where += " AND row <= ?"
+            values.append(upto)
+        return self.entries(where, values)
+
+    def knows(self, name: str, hash: bytes) -> bool:
+        query = "SELECT 1 FROM files WHERE name = ? AND (before = ? OR after = ?) LIMIT 1"
+        return bool(self._db.execute(query, (name, hash, hash)).fetchone())
+
+    # -- forgetting
+
+    def pairs(self) -> list[tuple[str, bytes]]:
+        """Every file's name with each of its contents."""
+        query = (
+            "SELECT name, before FROM files WHERE before NOT NULL "
+            "UNION SELECT name, after FROM files WHERE after NOT NULL"
+        )
+        return list(self._db.execute(query))
+
+    def asides(self) -> list[str]:
+        folder, name = os.path.split(self.path)
+        begin = name[:-3] + "-"
+        return [os.path.join(folder, each) for each in os.listdir(folder) if each.startswith(begin) and ASIDE in each]
+
+    def purge(self, without: Callable[[str, bytes], bytes | None], ids: Collection[str]) -> bool:
+        known: dict[tuple[str, bytes], bytes | None] = {}
+        for name, hash in self.pairs():  # before the transaction: lanes are asked, which takes time
+            data = self.text(hash)
+            if data is not None and (kept := without(name, data)) != data:
+                known[name, hash] = kept
+        with self.transaction() as db:
+            for (name, hash), kept in known.items():
+                put = _GONE if kept is None else self._stored(db, kept)
+                db.execute("UPDATE files SET before = ? WHERE name = ? AND before = ?", (put, name, hash))
+                db.execute("UPDATE files SET after = ? WHERE name = ? AND after = ?", (put, name, hash))
+            empty = journal.hashed(b"")
+            nothing = "(before IS NULL OR before = ?1) AND (after IS NULL OR after = ?1)"
+            db.execute(f"DELETE FROM files WHERE {nothing}", (_GONE,))  # noqa: S608 - fixed text
+            db.execute("DELETE FROM files WHERE kind = ? AND after = ? AND other != 'new'", (journal.APPEND, empty))
+            db.execute("DELETE FROM changes WHERE NOT EXISTS (SELECT 1 FROM files WHERE change = number)")
+            for number, named, steps in db.execute("SELECT number, ids, steps FROM changes").fetchall():
+                if any(_json(id) in f"{named}{steps}" for id in ids):
+                    kept_ids = [id for id in json.loads(named) if id not in ids]
+                    kept_steps = {step: pair for step, pair in json.loads(steps).items() if pair[0] not in ids}
+                    values = (json.dumps(kept_ids), json.dumps(kept_steps), number)
+                    db.execute("UPDATE changes SET ids = ?, steps = ? WHERE number = ?", values)
+            self._collect(db)
+        for path in self.asides():  # they cannot be read, and may hold it, too
+            os.unlink(path)
+        return self._truncate()
+
+    def _collect(self, db: sqlite3.Connection) -> None:
+        """Delete the texts that nothing refers to."""
+        used = "SELECT before FROM files WHERE before NOT NULL UNION SELECT after FROM files WHERE after NOT NULL"
+        db.execute(f"DELETE FROM texts WHERE hash NOT IN ({used})")  # noqa: S608 - fixed text
+
+    def _truncate(self) -> bool:
+        """Bring everything into the database itself and empty the write-ahead log; whether that was possible."""
+        pause, until = _PAUSE, locks.deadline()
+        while self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > until:
+                return False
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        return True
+
+    # -- where it is
+
+    def is_at(self, home: str) -> bool:
+        """Whether the files of this place lie at another one now: a number on the disk may be given out again."""
+        newest = sorted(self.heads().values(), key=lambda entry: entry.row, reverse=True)[:_EVIDENCE]
+        for entry in newest:
+            with suppress(OSError):
+                with open(os.path.join(home, entry.name), "rb") as file:
+                    data = file.read()
+                if entry.after == journal.hashed(data) or (entry.kind == journal.APPEND and entry.size == len(data)):
+                    return True
+        return False
+
+    def rename_place(self, home: str) -> None:
+        with self.transaction() as db:
+            db.execute("UPDATE OR IGNORE places SET path = ? WHERE path = ?", (home, self.home))
+
+    def prune(self, max_bytes: int, days: int) -> None:
+        """See journal.Journal.prune."""
+
+
+def _make_tables(db: sqlite3.Connection) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    if db.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA:  # else another process was first
+        for statement in _TABLES.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {_SCHEMA}")
+    db.execute("COMMIT")
+
+
+def _change(row: tuple[Any, ...]) -> Change:
+    number, at, path, surface, client, session, verb, ids, steps, branch, undoes, done, undone = row
+    named = {int(step): tuple(pair) for step, pair in json.loads(steps or "{}").items()}
+    return Change(
+        number, at, path, By(surface, client, session), verb, tuple(json.loads(ids or "[]")),
+        tuple((str(id), str(action)) for id, action in named.values()), branch, undoes, bool(done), undone,
+    )  # fmt: skip
+
+
+def _json(id: str) -> str:
+    return json.dumps(id)
+
+
+def _plain(data: bytes) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error as error:
+        raise sqlite3.DatabaseError(f"a text is damaged: {error}") from None
+
+
+# -- errors
+
+
+def _name_of(error: BaseException) -> str:
+    return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether the content of the file is at fault, rather than the disk, a lock or a permission."""
+    return isinstance(error, sqlite3.DatabaseError) and _name_of(error) not in _CIRCUMSTANCES
+
+
+def unwritable(error: BaseException) -> str:
+    """Why there can be no journal at all; "" for an error that is none of that kind."""
+    import errno
+
+    if isinstance(error, sqlite3.Error):
+        return f"its file cannot be written ({error})" if _name_of(error) in _UNWRITABLE else ""
+    denied = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENOENT)
+    if isinstance(error, OSError) and error.errno in denied:
+        return f"its folder cannot be written ({error.strerror})"
+    return ""
+
+
+def refusal(error: BaseException) -> StorageError:
+    """What to tell whoever wanted to change something, and did not."""
+    import errno
+
+    name = _name_of(error)
+    if name in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+        return Busy("The journal is being written by another program.", hint="Try again.")
+    if name == "SQLITE_FULL" or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
+        return StorageError(
+            "The disk is full: the journal was not written, and nothing was changed.",
+            hint="Free some space, then try again.",
+            code="disk_full",
+        )
+    return StorageError(
+        f"The journal cannot be written: {error}. Nothing was changed.",
+        hint="Check the disk that ~/.local/state/memlane is on.",
+    )

@@ -1,0 +1,89 @@
+"""Reading what the journal keeps: which memories a file held when it had a certain content.
+
+A content is put into a scratch folder, at the place that its file has in its lane, and the lane reads it there. So each
+lane answers for its own format, in the past as today.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memlane.config import user_state
+from memlane.core.model import Memory
+from memlane.disk import files, scratch
+from memlane.lanes import NAMES, Lane
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+_ELSEWHERE = ("memory_configuration.external_path", "directory_structure.memory_path")
+
+
+class Reader:
+    """A scratch folder with the lanes of a bank, one file at a time."""
+
+    def __init__(self, bank: Bank, place: scratch.Scratch) -> None:
+        here = {f"lanes.{name}": "" for name in NAMES} | dict.fromkeys(_ELSEWHERE, "")
+        settings = replace(bank.config, values={**bank.config.values, **here}, folder=place.path)
+        self.bank = type(bank)(settings)
+        self.bank.tombstones.private = bank.tombstones.private
+        self._home = files.real(os.fspath(bank.root))
+        self._roots = {name: os.path.realpath(bank.config.lane_root(name)) for name in NAMES}
+
+    def lane_of(self, name: str) -> tuple[Lane, str] | None:
+        """The lane that a file of the journal belongs to, in the scratch folder, and its name there."""
+        path = os.path.normpath(os.path.join(self._home, name))
+        around = [lane for lane, root in self._roots.items() if path == root or path.startswith(root + os.sep)]
+        if not around:
+            return None
+        lane = max(around, key=lambda each: len(self._roots[each]))
+        below = path[len(self._roots[lane]) + 1 :]
+        place = os.fspath(self.bank.config.lane_root(lane))
+        return self.bank.lane(lane), os.path.join(place, below) if below else place
+
+    @contextmanager
+    def holding(self, name: str, data: bytes) -> Iterator[tuple[Lane, str] | None]:
+        """The lane with this content in the place of the file, and its path; None for a file that is no lane's."""
+        found = self.lane_of(name)
+        if found is None:
+            yield None
+            return
+        lane, path = found
+        top = os.fspath(self.bank.root)
+        scratch.write(self.bank.root, [(os.path.relpath(path, top), data)])
+        try:
+            yield lane, path
+        finally:
+            scratch.empty(self.bank.root)
+
+    def memories(self, name: str, data: bytes | None) -> dict[str, Memory]:
+        """The memories in a file of this content, by id."""
+        if data is None:
+            return {}
+        with self.holding(name, data) as found:
+            if found is None:
+                return {}
+            lane, path = found
+            listed = {path} if path == os.fspath(lane.root) else set(lane.files())
+            items = lane.parse(path) if path in listed else ()
+            return {item.id: item for item in items if isinstance(item, Memory)}
+
+
+@contextmanager
+def reading(bank: Bank) -> Iterator[Reader]:
+    """Read contents of the journal as the lanes of a bank would."""
+    place = scratch.Scratch(user_state(), "journal")
+    try:
+        yield Reader(bank, place)
+    finally:
+        place.remove()
+
+
+def own_name(bank: Bank, path: str) -> str:
+    """What the journal calls a file."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.relpath(os.path.join(files.real(folder), name), files.real(os.fspath(bank.root)))
