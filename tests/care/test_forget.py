@@ -376,7 +376,7 @@ def test_the_command_prints_what_it_removed_and_what_is_left(run: Run, bank: Ban
     assert Path(file).exists()
     done = run("forget", id, "--yes", "--json")
     assert (done.code, done.json["applied"], done.json["ids"]) == (0, True, [id])
-    assert done.json["removed"] == [{"id": id, "what": "file", "path": file}]
+    assert [(piece["id"], piece["what"]) for piece in done.json["removed"]] == [(id, "journal"), (id, "file")]
     assert [left["where"] for left in done.json["left"]] == ["backups"]
     assert not Path(file).exists()
     assert run("forget", "notes:never", "--yes").code == 3

@@ -379,9 +379,8 @@ def test_a_time_that_cannot_be_found_is_said(old: Path) -> None:
 
 def test_outside_of_git_the_past_is_not_known(run: Run, tmp_path: Path) -> None:
     run("init")
-    for command in (["list", "--as-of", "2025-01-01"], ["history"]):
-        result = run(*command)
-        assert (result.code, "not in a git repository" in result.err) == (1, True)
+    result = run("list", "--as-of", "2025-01-01")
+    assert (result.code, "not in a git repository" in result.err) == (1, True)
 
 
 def test_what_was_merged_counts_from_its_merge_on(repo: Path) -> None:

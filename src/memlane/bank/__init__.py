@@ -400,14 +400,14 @@ class Bank(Journaled):
 
     @under.by_id
     @verb
-    def restore(self, id: str) -> Memory:
-        """Bring back what was archived or deleted: the latest, when the id was deleted more than once.
+    def restore(self, id: str, version: str | None = None) -> Memory:
+        """Bring back what was archived or deleted, or what a memory said in one of the versions that `history` names.
 
-        One that is there again and held back is kept from now on.
+        Of an id that was deleted more than once, the latest. One that is held back is kept from now on.
         """
         from memlane.care.restore import restore
 
-        return restore(self, id)
+        return restore(self, id, version)
 
     @under.by_ids
     def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
     from memlane.disk.journal import Change
     from memlane.history.undo import Undone
+    from memlane.lanes.answers import Version
 
 
 class Journaled(Opened):
@@ -31,6 +32,12 @@ class Journaled(Opened):
         done = undo.redo(cast("Bank", self))
         self._look_again()
         return done
+
+    def history(self, id: str) -> builtins.list[Version]:
+        """Every version of a memory that the journal, its lane or git has, the newest first. Raises NotFound."""
+        from memlane.history import versions
+
+        return versions.history(cast("Bank", self), id)
 
     def changes(self, since: int = 0, limit: int | None = None) -> builtins.list[Change]:
         """What was changed after the change of this number, the newest first, wherever the bank lies on this machine.

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 
 from memlane.core.errors import InvalidInput, NotFound
 from memlane.core.model import Memory
+from memlane.history import versions
 from memlane.recall import address
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
 
-def restore(bank: Bank, id: str) -> Memory:
+def restore(bank: Bank, id: str, version: str | None = None) -> Memory:
     """Keep what is held back, take what is archived out of the archive, or recover what was deleted last.
 
-    Raises NotFound, and AlreadyExists where its place is taken.
+    With a version, see `versions.restore`. Raises NotFound, and AlreadyExists where its place is taken.
     """
+    if version is not None:
+        return versions.restore(bank, id, version)
     with suppress(NotFound, InvalidInput):
         memory = address.get(bank, id)
         if bank.tombstones.held(memory):

@@ -91,7 +91,10 @@ class Age:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a memory: a vault's number or a git commit. `text` is None where reading it costs extra."""
+    """One version of a memory: a vault's number, a change of the journal (c17) or a git commit.
+
+    `author` is who made it: a name in git, else the surface and client. `text` is None where reading it costs extra.
+    """
 
     version: str
     at: datetime | None
@@ -247,9 +250,15 @@ class Answers:
 
     # -- earlier versions
 
-    def versions(self, native: str) -> list[Version] | None:
-        """Every version that the lane itself keeps, the newest first; None where only git can know."""
+    def versions(self, native: str, earlier: Iterable[bytes] = ()) -> list[Version] | None:
+        """Every version that the lane itself keeps, or kept in lines that it had `earlier`, the newest first; None
+        where each version is one of a file.
+        """
         return None
+
+    def put_version(self, native: str, version: str, earlier: Iterable[bytes]) -> None:
+        """Make one of these `versions` the newest."""
+        raise NotImplementedError
 
     def writing(self) -> AbstractContextManager[None]:
         """Held while files of the lane are changed from outside."""

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -211,8 +211,9 @@ class VaultAnswers(Answers):
 
     # -- earlier versions
 
-    def versions(self, native: str) -> list[Version] | None:
-        records = self.lane.history(native)
+    def versions(self, native: str, earlier: Iterable[bytes] = ()) -> list[Version] | None:
+        known = self._known(native, earlier)
+        records = [known[number] for number in sorted(known)]
         return [
             Version(
                 str(record.version),
@@ -224,6 +225,15 @@ class VaultAnswers(Answers):
             )
             for before, record in zip([None, *records], records, strict=False)
         ][::-1]
+
+    def _known(self, native: str, earlier: Iterable[bytes]) -> dict[int, Record]:
+        known = {record.version: record for data in earlier for record in _records(data) if record.id == native}
+        return known | {record.version: record for record in self.lane.history(native)}
+
+    def put_version(self, native: str, version: str, earlier: Iterable[bytes]) -> None:
+        with self.lane.log.adding(lambda: True):
+            known = self._known(native, earlier)
+            self.lane.log.append(replace(known[int(version)], version=max(known) + 1, deleted_at=None))
 
     def before_append(self, data: bytes, whole: bytes) -> tuple[bytes, dict[str, str]]:
         records = _records(data)

@@ -35,16 +35,20 @@ def rm(bank: Bank, ids: tuple[str, ...], as_json: bool) -> None:
 
 @click.command()
 @click.argument("id", required=False, shell_complete=complete_id)
+@click.option("--version", metavar="VERSION", help="Bring back what it said in this version: see `memlane history ID`.")
 @with_bank
-def restore(bank: Bank, id: str | None, as_json: bool) -> None:
-    """Bring back a deleted or archived memory; without an ID, list what was deleted and can come back.
+def restore(bank: Bank, id: str | None, version: str | None, as_json: bool) -> None:
+    """Bring back a deleted or archived memory, or an earlier version; without an ID, list what was deleted.
 
     \b
     $ memlane restore
     $ memlane restore notes:deploy-day
+    $ memlane restore notes:deploy-day --version c17
     """
+    if id is None and version is not None:
+        raise click.UsageError("--version needs the ID of a memory.")
     if id is None:
         removed = under.removed_by(bank)
         print_result(removed, as_json, ((item.id, iso(item.removed_at) or "", str(item.path)) for item in removed))
     else:
-        print_written(bank.restore(id), as_json, "restored to")
+        print_written(bank.restore(id, version), as_json, "restored to")

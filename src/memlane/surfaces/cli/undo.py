@@ -35,14 +35,10 @@ def undo(bank: Bank, which: str | None, list_: bool, limit: int, as_json: bool) 
     $ memlane undo 3
     $ memlane undo c17
     """
-    from memlane.history.undo import applied
-
     if list_:
         if which is not None:
             raise click.UsageError("Give N, an ID or --list, not several.")
-        changes = applied(bank, limit)
-        rows = ((one.id, one.at, one.by, one.what, _state(one), _ids(one)) for one in changes)
-        print_result(changes, as_json, rows, talk="" if changes else "nothing was changed yet")
+        print_changes(bank, limit, as_json)
         return
     count = int(which) if which and which.isdecimal() and len(which) < 6 else None
     if count == 0:
@@ -76,6 +72,15 @@ def redo(bank: Bank, as_json: bool) -> None:
         _print(done)
     if done.conflicts:
         click.get_current_context().exit(5)
+
+
+def print_changes(bank: Bank, limit: int, as_json: bool) -> None:
+    """What was changed here, the latest first."""
+    from memlane.history.undo import applied
+
+    changes = applied(bank, limit)
+    rows = ((one.id, one.at, one.by, one.what, _state(one), _ids(one)) for one in changes)
+    print_result(changes, as_json, rows, talk="" if changes else "nothing was changed yet")
 
 
 def _print(done: Undone) -> None:
