@@ -148,6 +148,19 @@ def scratch(site: Site) -> Planted:
     return [(str(path), why, f"rm -r {path}")]
 
 
+def journal(site: Site) -> Planted:
+    (path,) = (user_state() / "journal").glob("*.db")
+    aside = path.rename(path.with_name(f"{path.stem}-1.damaged"))
+    site.bank.add("Something else.", title="else")
+    return [(str(aside), "is a damaged journal that was put aside; a new one was begun", f"rm {aside}")]
+
+
+def lost(site: Site) -> Planted:
+    (site.root / "deploys.md").unlink()
+    why = "1 file is gone or changed back, not by memlane: notes:deploys"
+    return [(str(site.root), why, "memlane recover --apply")]
+
+
 def names(site: Site) -> Planted:
     site.write("Deploys.md", "Another.")
     path = site.root / "deploys.md"
@@ -636,6 +649,7 @@ def test_what_may_not_be_read_or_written_is_named_and_mended(site: Site) -> None
 def test_a_clone_without_memories_yet_is_clean(site: Site) -> None:
     site.git("init")
     shutil.rmtree(site.root)
+    shutil.rmtree(user_state() / "journal")  # of another machine
     assert examine().findings == ()
     assert not site.root.exists()
 
@@ -669,11 +683,11 @@ def test_errors_make_exit_code_6_and_warnings_do_not(site: Site, run: Run) -> No
 def test_fix_says_what_was_mended_and_what_is_left(site: Site, run: Run) -> None:
     path = left_over(site)[0][0]
     damage(site)
-    assert run("doctor").err == "4 errors, 1 warning in 1 memory; memlane doctor --fix mends 1\n"
+    assert run("doctor").err == "4 errors, 2 warnings in 1 memory; memlane doctor --fix mends 1\n"
     result = run("doctor", "--fix")
     near = Path(path).relative_to(site.folder)
     mended = f"mended: {near}: was left by an interrupted write that was never acknowledged\n"
-    assert (result.code, result.err) == (6, f"{mended}4 errors in 1 memory\n")
+    assert (result.code, result.err) == (6, f"{mended}4 errors, 1 warning in 1 memory\n")
 
 
 def test_many_findings_of_a_kind_are_counted(site: Site, run: Run) -> None:

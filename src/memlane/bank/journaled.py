@@ -10,6 +10,7 @@ from memlane.bank.opened import Opened
 if TYPE_CHECKING:
     from memlane.bank import Bank
     from memlane.disk.journal import Change
+    from memlane.history.recover import Lost
     from memlane.history.undo import Undone
     from memlane.lanes.answers import Version
 
@@ -38,6 +39,20 @@ class Journaled(Opened):
         from memlane.history import versions
 
         return versions.history(cast("Bank", self), id)
+
+    def lost(self) -> builtins.list[Lost]:
+        """What is gone or changed back without memlane, and could be brought back. Reads only."""
+        from memlane.history import recover
+
+        return recover.lost(cast("Bank", self))
+
+    def recover(self, *names: str) -> builtins.list[Lost]:
+        """Bring back what is lost, or of these ids and files only; returns what was. Raises StorageError."""
+        from memlane.history import recover
+
+        done, _ = recover.recover(cast("Bank", self), names)
+        self._look_again()
+        return done
 
     def changes(self, since: int = 0, limit: int | None = None) -> builtins.list[Change]:
         """What was changed after the change of this number, the newest first, wherever the bank lies on this machine.

@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from memlane.care import ages, git_checks
+from memlane.care import ages, git_checks, journal_checks
 from memlane.care.inventory import Inventory, is_left_over, may, roots
 from memlane.care.links import Linking, to_no_file, to_no_memory
 from memlane.care.validate import validate
@@ -505,6 +505,8 @@ _BANK = (
     Check(
         "scratch", "warning", "a killed command left a copy of memories", scratch_left, _clear_scratch, needs_bank=False
     ),
+    Check("journal", "warning", "changes are not recorded, or a journal was damaged", journal_checks.unrecorded),
+    Check("lost", "warning", "memories are gone or changed back, not by memlane", journal_checks.vanished),
     Check("names", "warning", "two names differ only in case or Unicode form", names),
     Check("unread", "info", "a text file lies in the bank under a name that no lane reads", unread),
     Check("trash", "info", "the trash is large", trash),

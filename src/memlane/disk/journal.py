@@ -320,8 +320,7 @@ class Journal:
     @property
     def path(self) -> str:
         """The journal's file; "" when there is none."""
-        with self._lock:
-            return self._file.path if self._opened() and self._file else ""
+        return self._do(lambda file: file.path, "")
 
     def close(self) -> None:
         with self._lock:
@@ -438,18 +437,31 @@ class Journal:
         """Note that a change was taken back ("undone", "partly") or stands again ("")."""
         self._do(lambda file: file.mark(number, undone), None)
 
-    def names(self) -> dict[str, Entry]:
-        """The last entry of every file that was changed here."""
-        return self._do(lambda file: file.heads(), {})
+    def heads(self, place: str | None = None) -> dict[str, Entry]:
+        """The last entry of every file that was changed here, or at another place of the bank."""
+        return self._do(lambda file: file.heads(place or self.home), {})
+
+    def latest(self, limit: int) -> list[tuple[Entry, str]]:
+        """The last entries of the files that were changed here lately, each with the branch of that time."""
+        none: list[tuple[Entry, str]] = []
+        return self._do(lambda file: file.latest(limit), none)
+
+    def places(self) -> list[str]:
+        """The folders that the bank has or had."""
+        return self._do(lambda file: file.places(), [])
+
+    def says_anew(self, what: str) -> bool:
+        """Whether this is not what was said last, which it is from now on."""
+        return self._do(lambda file: file.says_anew(what), False)
 
     def rows_of(self, names: Iterable[str], *, here: bool = False) -> list[Entry]:
         """Every entry of files of these names, the oldest first."""
         listed = list(names)
         return self._do(lambda file: file.rows_of(listed, here=here), [])
 
-    def knows(self, name: str, hash: bytes | None) -> bool:
-        """Whether a file had this content at some time, here or at another place of this bank."""
-        return hash is not None and self._do(lambda file: file.knows(name, hash), False)
+    def knows(self, name: str, hash: bytes | None, place: str) -> bool:
+        """Whether a file had this content at some time, at this place."""
+        return hash is not None and self._do(lambda file: file.knows(name, hash, place), False)
 
     def content(self, name: str, upto: int | None = None, place: str | None = None) -> bytes | None:
         """What a file was after its last entry, or after entry `upto`; None where there was no file."""
@@ -501,6 +513,13 @@ def content(entries: Iterable[Entry], text: Callable[[bytes], bytes | None]) -> 
         else:
             found = None if entry.after is None else text(entry.after)
     return found
+
+
+def branch_of(home: str) -> str:
+    """The branch that is checked out around a folder; the commit where none is; "" outside of git."""
+    from memlane.disk import journal_file
+
+    return journal_file.branch_of(home)
 
 
 def hashed(data: bytes) -> bytes:

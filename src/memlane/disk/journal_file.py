@@ -89,7 +89,7 @@ def opened(folder: str, home: str, commit_of: Callable[[str], str], *, make: boo
     if home not in known:
         if not make and not known:
             return None
-        found = _met(folder, home, known, commit_of)
+        found = _met(folder, home, known, commit_of if make else _unasked)  # git is asked once, at the first change
         if found.name == own and not make:
             return None
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
@@ -135,6 +135,10 @@ def _met(folder: str, home: str, known: dict[str, _Bank], commit_of: Callable[[s
         if commit and other.below == below and (other.commit or _commit_now(other, commit_of)) == commit:
             return bank._replace(name=other.name)
     return bank
+
+
+def _unasked(folder: str) -> str:
+    return ""
 
 
 def _commit_now(other: _Bank, commit_of: Callable[[str], str]) -> str:
@@ -380,9 +384,31 @@ class JournalFile:
         row = self._db.execute("SELECT data FROM texts WHERE hash = ?", (hash,)).fetchone()
         return _plain(row[0]) if row else None
 
-    def heads(self) -> dict[str, Entry]:
-        query = f"{_ENTRIES}row IN (SELECT max(row) FROM files WHERE place = ? GROUP BY name)"  # noqa: S608 - fixed text
-        return {row[3]: Entry(*row) for row in self._db.execute(query, (self._here(self._db),))}
+    def heads(self, place: str) -> dict[str, Entry]:
+        latest = "SELECT max(row) FROM files WHERE place = (SELECT id FROM places WHERE path = ?) GROUP BY name"
+        query = f"{_ENTRIES}row IN ({latest})"
+        return {row[3]: Entry(*row) for row in self._db.execute(query, (place,))}
+
+    def latest(self, limit: int) -> list[tuple[Entry, str]]:
+        newest = "SELECT row, name FROM files WHERE place = ? ORDER BY row DESC LIMIT ?"
+        found = self.entries(
+            f"row IN (SELECT max(row) FROM ({newest}) GROUP BY name)",  # noqa: S608 - fixed text
+            (self._here(self._db), limit),
+        )
+        branches = dict(self._db.execute("SELECT number, branch FROM changes ORDER BY number DESC LIMIT ?", (limit,)))
+        return [(entry, branches.get(entry.change, "")) for entry in found]
+
+    def places(self) -> list[str]:
+        return [path for (path,) in self._db.execute("SELECT path FROM places")]
+
+    def says_anew(self, what: str) -> bool:
+        key = f"said {self._here(self._db)}"
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        if row and row[0] == what:
+            return False
+        with self.transaction(durable=False) as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, what))
+        return True
 
     def rows_of(
         self, names: Sequence[str], *, here: bool = True, place: str | None = None, upto: int | None = None
@@ -400,9 +426,12 @@ class JournalFile:
             values.append(upto)
         return self.entries(where, values)
 
-    def knows(self, name: str, hash: bytes) -> bool:
-        query = "SELECT 1 FROM files WHERE name = ? AND (before = ? OR after = ?) LIMIT 1"
-        return bool(self._db.execute(query, (name, hash, hash)).fetchone())
+    def knows(self, name: str, hash: bytes, place: str) -> bool:
+        query = (
+            "SELECT 1 FROM files WHERE name = ?1 AND (before = ?2 OR after = ?2) "
+            "AND place = (SELECT id FROM places WHERE path = ?3) LIMIT 1"
+        )
+        return bool(self._db.execute(query, (name, hash, place)).fetchone())
 
     # -- forgetting
 
@@ -465,7 +494,7 @@ class JournalFile:
 
     def is_at(self, home: str) -> bool:
         """Whether the files of this place lie at another one now: a number on the disk may be given out again."""
-        newest = sorted(self.heads().values(), key=lambda entry: entry.row, reverse=True)[:_EVIDENCE]
+        newest = sorted(self.heads(self.home).values(), key=lambda entry: entry.row, reverse=True)[:_EVIDENCE]
         for entry in newest:
             with suppress(OSError):
                 with open(os.path.join(home, entry.name), "rb") as file:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memlane.config import user_state
@@ -24,15 +25,30 @@ _ELSEWHERE = ("memory_configuration.external_path", "directory_structure.memory_
 
 
 class Reader:
-    """A scratch folder with the lanes of a bank, one file at a time."""
+    """A scratch folder with the lanes of a bank, one file at a time. It is made when it is first needed."""
 
-    def __init__(self, bank: Bank, place: scratch.Scratch) -> None:
-        here = {f"lanes.{name}": "" for name in NAMES} | dict.fromkeys(_ELSEWHERE, "")
-        settings = replace(bank.config, values={**bank.config.values, **here}, folder=place.path)
-        self.bank = type(bank)(settings)
-        self.bank.tombstones.private = bank.tombstones.private
+    def __init__(self, bank: Bank) -> None:
+        self._original = bank
         self._home = files.real(os.fspath(bank.root))
         self._roots = {name: os.path.realpath(bank.config.lane_root(name)) for name in NAMES}
+
+    @cached_property
+    def _place(self) -> scratch.Scratch:
+        return scratch.Scratch(user_state(), "journal")
+
+    @cached_property
+    def bank(self) -> Bank:
+        """The bank of the scratch folder."""
+        original = self._original
+        here = {f"lanes.{name}": "" for name in NAMES} | dict.fromkeys(_ELSEWHERE, "")
+        settings = replace(original.config, values={**original.config.values, **here}, folder=self._place.path)
+        made = type(original)(settings)
+        made.tombstones.private = original.tombstones.private
+        return made
+
+    def close(self) -> None:
+        if "_place" in self.__dict__:
+            self._place.remove()
 
     def lane_of(self, name: str) -> tuple[Lane, str] | None:
         """The lane that a file of the journal belongs to, in the scratch folder, and its name there."""
@@ -76,11 +92,11 @@ class Reader:
 @contextmanager
 def reading(bank: Bank) -> Iterator[Reader]:
     """Read contents of the journal as the lanes of a bank would."""
-    place = scratch.Scratch(user_state(), "journal")
+    reader = Reader(bank)
     try:
-        yield Reader(bank, place)
+        yield reader
     finally:
-        place.remove()
+        reader.close()
 
 
 def own_name(bank: Bank, path: str) -> str:

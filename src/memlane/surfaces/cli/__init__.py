@@ -34,6 +34,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
         "history": "List the versions of a memory, or the bank's commits.",
         "undo": "Take back the last change, whoever made it, or list them.",
         "redo": "Do again what was undone last.",
+        "recover": "Bring back what vanished without memlane.",
         "forget": "Remove memories for good, wherever they left a trace.",
     },
     "Look after": {

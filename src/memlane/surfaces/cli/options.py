@@ -102,6 +102,16 @@ def open_bank(ctx: click.Context) -> Bank:
     return bank
 
 
+def _say_journal(bank: Bank, ctx: click.Context) -> None:
+    """Tell what the journal knows and a person should, too."""
+    from memlane.history.recover import noticed, summary
+
+    if bank.journal and bank.journal.absent:
+        say(f"nothing is recorded for undo: {bank.journal.absent}")
+    elif ctx.info_name != "recover" and (count := noticed(bank)):
+        say(f"{summary(count)}; `memlane recover` shows what")
+
+
 def _say_distrust(bank: Bank) -> None:
     """Tell that a project is only read, once the command has done what it could."""
     from memlane import config
@@ -121,8 +131,8 @@ def _opened(when: str | None = None) -> Iterator[Bank]:
                 yield bank
             except click.exceptions.Exit as stop:  # with a code that says what was found
                 stopped = stop
-        if bank.journal and bank.journal.absent:
-            say(f"nothing is recorded for undo: {bank.journal.absent}")
+        if bank is today:
+            _say_journal(bank, ctx)
         _say_distrust(bank)
     if stopped is not None:
         raise stopped
