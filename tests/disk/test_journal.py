@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -208,6 +211,43 @@ def test_the_user_can_switch_it_off_and_a_project_cannot(bank: Bank, tmp_path: P
     trusted(tmp_path / "memlane.toml")
     with pytest.raises(ConfigError, match="is not for a project to decide"):
         Bank.open(tmp_path)
+
+
+# -- bounds
+
+
+def test_what_is_too_much_goes_and_the_newest_of_every_file_stays(bank: Bank) -> None:
+    assert bank.journal
+    for number in range(30):
+        bank.add(os.urandom(3000).hex(), title=f"note {number}")
+        bank.update("notes:note-0", text=os.urandom(3000).hex())
+        bank.add(f"Fact number {number} about {os.urandom(8).hex()}", lane="vault")
+    kept = files_of(bank)
+    bank.journal.max_bytes = 250_000
+    bank.journal.prune()
+    (path,) = folder().glob("*.db")
+    names = [name for name in kept if not name.startswith(".")]
+    assert {name: bank.journal.content(name) for name in names} == {name: kept[name] for name in names}
+    shutil.rmtree(bank.root)
+    bank.recover()
+    assert {name: data for name, data in files_of(bank).items() if name in names} == {
+        name: kept[name] for name in names
+    }
+    assert len(applied(bank)) < 60
+    for _ in range(3):
+        bank.undo()
+
+
+def test_what_is_too_old_goes(bank: Bank) -> None:
+    assert bank.journal
+    for number in range(3):
+        bank.update(bank.add("Deploys.", title="Deploys").id if not number else "notes:deploys", text=f"Text {number}")
+    with closing(sqlite3.connect(bank.journal.path)) as db, db:
+        db.execute("UPDATE changes SET at = at - 86400 * 10 WHERE number < 4")
+    bank.journal.days = 5
+    bank.journal.prune()
+    assert [one.what for one in applied(bank)] == ["update"]
+    assert [each.what for each in bank.history("notes:deploys")] == ["update"]
 
 
 # -- many writers

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memlane.disk.journal_file import JournalFile
 
 WRITE, OUT, IN, APPEND, CUT, SEEN = "write", "out", "in", "append", "cut", "seen"  # the kinds of rows
+DROPPED = "dropped"  # of a change that is too old: parts of it are not kept any more
 _AT_ONCE = 8  # open files
 _EVERY = 64  # changes between two looks at the journal's size
 _SAME_TIME = 10.0  # seconds; two processes that append to one file within them may not know of each other
@@ -79,7 +80,9 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: a command, a tool call, a verb. `undone` is "", "undone" or "partly"; `place` is a bank's folder."""
+    """One change: a command, a tool call, a verb. `place` is the bank's folder; `undone` is "", "undone", "partly", or
+    DROPPED for one that is too old to be taken back.
+    """
 
     number: int
     at: float
@@ -427,7 +430,7 @@ class Journal:
 
     def entries(self, number: int) -> list[Entry]:
         """What a change did, in its order."""
-        return self._do(lambda file: file.entries("change = ?", (number,)), [])
+        return self._do(lambda file: file.entries_of(number), [])
 
     def text(self, hash: bytes | None) -> bytes | None:
         """A content; None when it is not kept any more."""
@@ -517,9 +520,9 @@ def content(entries: Iterable[Entry], text: Callable[[bytes], bytes | None]) -> 
 
 def branch_of(home: str) -> str:
     """The branch that is checked out around a folder; the commit where none is; "" outside of git."""
-    from memlane.disk import journal_file
+    from memlane.disk import journal_place
 
-    return journal_file.branch_of(home)
+    return journal_place.branch_of(home)
 
 
 def hashed(data: bytes) -> bytes:

@@ -24,35 +24,34 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from memlane.core.errors import Busy, StorageError
-from memlane.disk import journal, locks
+from memlane.disk import journal, journal_place, locks
 from memlane.disk.journal import By, Change, Entry, Group, Row
 
 FOLDER = "journal"
 ASIDE = ".damaged"
-_BANKS = "banks.jsonl"
 _SCHEMA = 1
-_MAX_REGISTRY = 16 * 1024 * 1024
+_ROUNDS = 16  # a quarter of what is left goes in each
 _EVIDENCE = 50  # files that are compared to tell whether a folder is a bank that was moved
 _PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 _TABLES = """
 CREATE TABLE texts (hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE places (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
 CREATE TABLE changes (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, place INTEGER NOT NULL, surface TEXT, client TEXT,
-    session TEXT, verb TEXT, ids TEXT, steps TEXT, branch TEXT, undoes INTEGER, done INTEGER, undone TEXT);
+    number INTEGER PRIMARY KEY, first INTEGER NOT NULL, at REAL NOT NULL, place INTEGER NOT NULL, surface TEXT,
+    client TEXT, session TEXT, verb TEXT, ids TEXT, steps TEXT, branch TEXT, undoes INTEGER, done INTEGER, undone TEXT);
 CREATE TABLE files (
-    row INTEGER PRIMARY KEY AUTOINCREMENT, change INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER,
+    row INTEGER PRIMARY KEY, change INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER,
     name TEXT NOT NULL, kind TEXT NOT NULL, before BLOB, after BLOB, at INTEGER, size INTEGER, other TEXT);
-CREATE INDEX files_by_change ON files (change);
 CREATE INDEX files_by_name ON files (name, place, row);
 CREATE TABLE meta (key TEXT PRIMARY KEY, value)
 """
 _CHANGES = (
     "SELECT number, at, path, surface, client, session, verb, ids, steps, branch, undoes, done, undone "
-    "FROM changes JOIN places ON places.id = changes.place WHERE EXISTS (SELECT 1 FROM files WHERE change = number)"
+    "FROM changes JOIN places ON places.id = changes.place "
+    "WHERE EXISTS (SELECT 1 FROM files WHERE row >= first AND change = number)"
 )
 _ENTRIES = "SELECT row, change, step, name, kind, before, after, at, size, other FROM files WHERE "
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
@@ -65,36 +64,25 @@ left: list[JournalFile] = []  # connections of a parent process, which must not 
 # -- which file
 
 
-class _Bank(NamedTuple):
-    """A line of the registry: where a bank is or was, its journal, and what it is known by."""
-
-    bank: str
-    name: str
-    folder: str = ""  # its number on the disk
-    common: str = ""  # the folder that all work trees of its git repository share
-    commit: str = ""  # the repository's first commit
-    below: str = ""  # where it is in its work tree
-
-
 def opened(folder: str, home: str, commit_of: Callable[[str], str], *, make: bool) -> JournalFile | None:
     """The journal of the bank at `home`; None when there is none yet and none is to be made.
 
     Raises sqlite3.Error, OSError.
     """
-    own = _name(home)
+    own = journal_place.name_of(home)
     path = os.path.join(folder, f"{own}.db")
     if os.path.lexists(path):
         return JournalFile(path, home)
-    known = _registry(folder)
+    known = journal_place.registry(folder)
     if home not in known:
         if not make and not known:
             return None
-        found = _met(folder, home, known, commit_of if make else _unasked)  # git is asked once, at the first change
+        found = _met(folder, home, known, commit_of if make else journal_place.unasked)  # git is asked only once
         if found.name == own and not make:
             return None
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        _append(folder, found)
+        journal_place.append(folder, found)
     else:
         found = known[home]
     path = os.path.join(folder, f"{found.name}.db")
@@ -105,19 +93,15 @@ def opened(folder: str, home: str, commit_of: Callable[[str], str], *, make: boo
     return JournalFile(path, home)
 
 
-def _name(home: str) -> str:
-    from hashlib import sha256
-
-    return sha256(os.fsencode(home)).hexdigest()[:32]
-
-
-def _met(folder: str, home: str, known: dict[str, _Bank], commit_of: Callable[[str], str]) -> _Bank:
+def _met(
+    folder: str, home: str, known: dict[str, journal_place.Bank], commit_of: Callable[[str], str]
+) -> journal_place.Bank:
     """A bank that was not met at this path before: its own journal, or that of the bank it was moved or cloned from."""
-    number = _number(home)
-    top, common = _repository(home)
+    number = journal_place.number_of(home)
+    top, common = journal_place.repository(home)
     below = os.path.relpath(home, top) if top else ""
     commit = commit_of(top) if top else ""
-    bank = _Bank(home, _name(home), number, common, commit, below)
+    bank = journal_place.Bank(home, journal_place.name_of(home), number, common, commit, below)
     for other in known.values():
         path = os.path.join(folder, f"{other.name}.db")
         if number and other.folder == number and not os.path.lexists(other.bank) and os.path.isfile(path):
@@ -132,93 +116,9 @@ def _met(folder: str, home: str, known: dict[str, _Bank], commit_of: Callable[[s
         if common and other.common == common and other.below == below:
             return bank._replace(name=other.name)
     for other in known.values():
-        if commit and other.below == below and (other.commit or _commit_now(other, commit_of)) == commit:
+        if commit and other.below == below and (other.commit or journal_place.commit_now(other, commit_of)) == commit:
             return bank._replace(name=other.name)
     return bank
-
-
-def _unasked(folder: str) -> str:
-    return ""
-
-
-def _commit_now(other: _Bank, commit_of: Callable[[str], str]) -> str:
-    """The first commit of a repository that had none when its bank was met."""
-    top, _ = _repository(other.bank)
-    return commit_of(top) if top else ""
-
-
-def _repository(home: str) -> tuple[str, str]:
-    """The top of the work tree around a folder and the git folder that all its work trees share; "" where none is."""
-    place = home
-    while True:
-        if git := git_folder(place):
-            with suppress(OSError, ValueError), open(os.path.join(git, "commondir"), encoding="utf-8") as file:
-                git = os.path.join(git, file.read(4096).strip())
-            return place, os.path.realpath(git)
-        parent = os.path.dirname(place)
-        if parent == place:
-            return "", ""
-        place = parent
-
-
-def git_folder(place: str) -> str:
-    """The git folder of a work tree whose top this is; "" when it is none."""
-    git = os.path.join(place, ".git")
-    if os.path.isdir(git):
-        return git
-    with suppress(OSError, ValueError):
-        with open(git, encoding="utf-8") as file:
-            word, _, named = file.read(4096).partition(":")
-        return os.path.join(place, named.strip()) if word == "gitdir" else ""
-    return ""
-
-
-def branch_of(home: str) -> str:
-    """The branch that is checked out around a folder; the commit where none is; "" outside of git."""
-    top, _ = _repository(home)
-    with suppress(OSError, ValueError):
-        if top:
-            with open(os.path.join(git_folder(top), "HEAD"), encoding="utf-8") as file:
-                return file.read(1024).strip().removeprefix("ref: refs/heads/")
-    return ""
-
-
-def _number(path: str) -> str:
-    with suppress(OSError):
-        info = os.stat(path)
-        return f"{info.st_dev}:{info.st_ino}"
-    return ""
-
-
-def _registry(folder: str) -> dict[str, _Bank]:
-    """The banks by their paths; the last line about a path counts."""
-    found: dict[str, _Bank] = {}
-    with suppress(OSError):
-        with open(os.path.join(folder, _BANKS), "rb") as file:
-            lines = file.read(_MAX_REGISTRY).splitlines()
-        for line in lines:
-            with suppress(ValueError, TypeError, KeyError):
-                values = json.loads(line)
-                bank = _Bank(**{key: str(values[key]) for key in _Bank._fields})
-                if len(bank.name) == 32 and bank.name.isalnum():
-                    found[bank.bank] = bank
-    return found
-
-
-def _append(folder: str, bank: _Bank) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(os.path.join(folder, _BANKS), flags, 0o600)
-    try:
-        os.write(fd, json.dumps(bank._asdict()).encode() + b"\n")
-    finally:
-        os.close(fd)
-
-
-def places_of(folder: str, home: str) -> list[str]:
-    """The other folders that share the journal of the bank at `home`."""
-    known = _registry(folder)
-    name = known[home].name if home in known else _name(home)
-    return [bank.bank for bank in known.values() if bank.name == name and bank.bank != home]
 
 
 # -- the file
@@ -230,7 +130,7 @@ class JournalFile:
     def __init__(self, path: str, home: str) -> None:
         self.path, self.home = path, home
         self._place = 0
-        self._git = ""  # the file that names the branch
+        self._head = ""  # the file that names the branch
         try:
             self._db = self._connected()
         except sqlite3.DatabaseError as error:
@@ -322,12 +222,19 @@ class JournalFile:
         place = self._here(db)
         if not place:
             place = db.execute("INSERT INTO places (path) VALUES (?)", (self.home,)).lastrowid or 0
+        first = (db.execute("SELECT max(row) FROM files").fetchone()[0] or 0) + 1
         values = (
-            time.time(), place, *group.by, group.verb, json.dumps(list(group.ids)), "{}", branch_of(self.home),
+            first, time.time(), place, *group.by, group.verb, json.dumps(list(group.ids)), "{}", self._branch(),
             group.undoes, int(group.alone), "",
         )  # fmt: skip
         marks = ", ".join("?" * len(values))
         return db.execute(f"INSERT INTO changes VALUES (NULL, {marks})", values).lastrowid or 0  # noqa: S608 - marks
+
+    def _branch(self) -> str:
+        if not self._head:
+            top, _ = journal_place.repository(self.home)
+            self._head = os.path.join(journal_place.git_folder(top), "HEAD") if top else ""
+        return journal_place.branch_in(self._head) if self._head else ""
 
     def insert(self, db: sqlite3.Connection, number: int, step: int, row: Row) -> int:
         before, after = (None if data is None else self._stored(db, data) for data in (row.before, row.after))
@@ -379,6 +286,10 @@ class JournalFile:
 
     def entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
         return [Entry(*row) for row in self._db.execute(f"{_ENTRIES}{where} ORDER BY row", tuple(values))]
+
+    def entries_of(self, number: int) -> list[Entry]:
+        where = "row >= (SELECT first FROM changes WHERE number = ?1) AND change = ?1"
+        return self.entries(where, (number,))
 
     def text(self, hash: bytes) -> bytes | None:
         row = self._db.execute("SELECT data FROM texts WHERE hash = ?", (hash,)).fetchone()
@@ -463,7 +374,7 @@ class JournalFile:
             nothing = "(before IS NULL OR before = ?1) AND (after IS NULL OR after = ?1)"
             db.execute(f"DELETE FROM files WHERE {nothing}", (_GONE,))  # noqa: S608 - fixed text
             db.execute("DELETE FROM files WHERE kind = ? AND after = ? AND other != 'new'", (journal.APPEND, empty))
-            db.execute("DELETE FROM changes WHERE NOT EXISTS (SELECT 1 FROM files WHERE change = number)")
+            db.execute("DELETE FROM changes WHERE number NOT IN (SELECT change FROM files)")
             for number, named, steps in db.execute("SELECT number, ids, steps FROM changes").fetchall():
                 if any(_json(id) in f"{named}{steps}" for id in ids):
                     kept_ids = [id for id in json.loads(named) if id not in ids]
@@ -507,8 +418,55 @@ class JournalFile:
         with self.transaction() as db:
             db.execute("UPDATE OR IGNORE places SET path = ? WHERE path = ?", (home, self.home))
 
+    # -- bounds
+
     def prune(self, max_bytes: int, days: int) -> None:
         """See journal.Journal.prune."""
+        if days:
+            query = "SELECT max(number) FROM changes WHERE at < ? AND undone != ?"
+            self._drop(self._db.execute(query, (time.time() - days * 86400, journal.DROPPED)).fetchone()[0])
+        for _ in range(_ROUNDS):
+            if self._bytes() <= max_bytes:
+                return
+            query = (
+                "SELECT number FROM changes WHERE undone != ?1 ORDER BY number LIMIT 1 "
+                "OFFSET (SELECT count(*) / 4 FROM changes WHERE undone != ?1)"
+            )
+            row = self._db.execute(query, (journal.DROPPED,)).fetchone()
+            self._drop(row[0] if row else None)
+
+    def _bytes(self) -> int:
+        pages, free, size = (
+            self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
+
+    def _drop(self, upto: int | None) -> None:
+        """Forget the changes up to this one; of every file, what it was then stays, unless a later one is kept."""
+        if upto is None:
+            return
+        logs = (journal.APPEND, journal.CUT, journal.SEEN)
+        with self.transaction() as db:
+            query = "SELECT place, name, max(row) FROM files WHERE change <= ? GROUP BY place, name"
+            bases = []
+            for place, name, row in db.execute(query, (upto,)).fetchall():
+                rows = self.entries("name = ? AND place = ? AND row <= ?", (name, place, row))
+                if rows[-1].kind in logs and (data := journal.content(rows, self.text)) is not None:
+                    values = (journal.SEEN, self._stored(db, data), len(data), row)
+                    update = "UPDATE files SET kind = ?, before = NULL, after = ?, at = 0, size = ? WHERE row = ?"
+                    db.execute(update, values)
+                    bases.append(row)
+            db.execute("CREATE TEMP TABLE bases (row INTEGER PRIMARY KEY)")
+            db.executemany("INSERT INTO bases VALUES (?)", [(row,) for row in bases])
+            db.execute(
+                "DELETE FROM files WHERE change <= ? AND row NOT IN (SELECT max(row) FROM files GROUP BY place, name) "
+                "AND row NOT IN bases",
+                (upto,),
+            )
+            db.execute("DROP TABLE bases")
+            db.execute("DELETE FROM changes WHERE number NOT IN (SELECT change FROM files)")
+            db.execute("UPDATE changes SET undone = ? WHERE number <= ?", (journal.DROPPED, upto))
+            self._collect(db)
 
 
 def _make_tables(db: sqlite3.Connection) -> None:

@@ -71,7 +71,8 @@ class Undone:
 def applied(bank: Bank, limit: int | None = None) -> list[Applied]:
     """What was changed at this place, the latest first."""
     kept = bank.journal
-    return [_applied(bank, change) for change in kept.changes(here=True, limit=limit)] if kept else []
+    changes = kept.changes(here=True, limit=limit) if kept else []
+    return [_applied(bank, change) for change in changes if change.undone != journal.DROPPED]
 
 
 def _applied(bank: Bank, change: Change) -> Applied:
@@ -178,14 +179,14 @@ def _chosen(bank: Bank, id: str | None) -> tuple[Journal, Change]:
     if id is not None:
         number = int(id[1:]) if id[:1] == "c" and id[1:].isdecimal() and len(id) < 19 else 0
         change = kept.get(number) if number else None
-        if change is None:
+        if change is None or change.undone == journal.DROPPED:
             raise NotFound(f"There is no change of the id {shown(id)}.", hint="`memlane undo --list` lists them.")
         if change.place != kept.home:
             hint = f"It was made in {change.place}: undo it there."
             raise InvalidInput(f"The change {change.id} was not made in this bank.", hint=hint)
         return kept, change
     for change in kept.changes(here=True):
-        if not change.undoes and change.undone != "undone":
+        if not change.undoes and change.undone not in ("undone", journal.DROPPED):
             return kept, change
     raise NotFound("There is nothing to undo.", hint="`memlane undo --list` shows what was changed.")
 
