@@ -1117,3 +1117,17 @@ def test_a_write_that_waits_for_a_lock_keeps_no_other_call_waiting(
     fcntl.flock(lock, fcntl.LOCK_EX)
     with_client(folder, run, more=toolsets.NAMES)
     assert order == [*(name for name, _ in reads * 3), write]
+
+
+def test_a_tool_call_is_one_change_that_can_be_undone(folder: Path) -> None:
+    calls(
+        folder,
+        ("create_memory", {"filename": "deploys.md", "content": "Deploys go out on Tuesdays.", "tags": []}),
+        ("append_memory", {"filename": "deploys.md", "content": "Never on Fridays."}),
+    )
+    with Bank.open(folder) as bank:
+        assert [(one.by.surface, bool(one.by.client), one.verb) for one in bank.changes()] == [
+            ("mcp", True, "append_memory"), ("mcp", True, "create_memory"),
+        ]  # fmt: skip
+        bank.undo()
+        assert "Fridays" not in bank.get("notes:deploys").text

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from memlane.config import require_trust
 from memlane.core.dates import iso
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, StorageError
 from memlane.core.model import Memory
@@ -172,6 +173,7 @@ def _mark(kept: Journal, change: Change, undone: str) -> None:
 
 
 def _chosen(bank: Bank, id: str | None) -> tuple[Journal, Change]:
+    require_trust(bank.config)
     kept = bank.journal
     if kept is None or not kept.wanted:
         why = f"There is no journal here: {kept.absent}." if kept else "The journal is switched off."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memlane.bank import Bank
+from memlane.core.errors import MemlaneError
 from memlane.disk import journal
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.output import guarded_by, print_json, say, say_notes
@@ -108,8 +109,10 @@ def _say_journal(bank: Bank, ctx: click.Context) -> None:
 
     if bank.journal and bank.journal.absent:
         say(f"nothing is recorded for undo: {bank.journal.absent}")
-    elif ctx.info_name != "recover" and (count := noticed(bank)):
-        say(f"{summary(count)}; `memlane recover` shows what")
+    elif ctx.info_name != "recover":
+        with suppress(MemlaneError):  # the command has done what it should
+            if count := noticed(bank):
+                say(f"{summary(count)}; `memlane recover` shows what")
 
 
 def _say_distrust(bank: Bank) -> None:
