@@ -16,10 +16,12 @@ import pytest
 from commands import Run
 from conftest import tree, trusted
 from memlane import Bank, ConfigError, StorageError
+from memlane.capture.messages import capture
 from memlane.config import user_state
 from memlane.disk import files, journal
 from memlane.history.undo import applied
 from repositories import git, save
+from samples import transcript, words
 
 
 def files_of(bank: Bank) -> dict[str, bytes]:
@@ -224,6 +226,25 @@ def test_the_user_can_switch_it_off_and_a_project_cannot(bank: Bank, tmp_path: P
     trusted(tmp_path / "memlane.toml")
     with pytest.raises(ConfigError, match="is not for a project to decide"):
         Bank.open(tmp_path)
+
+
+def test_forget_reaches_one_that_was_switched_off_since(bank: Bank, tmp_path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploys")
+    bank.close()
+    with Bank.open(tmp_path, journal__enabled=False) as silent:
+        silent.forget("notes:deploys")
+        assert silent.changes() == []
+
+
+def test_every_captured_message_is_taken_back_on_its_own(bank: Bank, tmp_path: Path) -> None:
+    """One that was changed since is left, and the others go."""
+    said = transcript(tmp_path / "session.jsonl", f"First:\n{words('one')}", f"Second:\n{words('two')}")
+    with journal.acting("hook", "claude-code", "s1"), journal.change("hook stop"):
+        first, second = capture(bank, said).ids
+    bank.update(first, text="Something else was meant.")
+    undone = bank.undo(bank.changes()[1].id)
+    assert [path for path, _ in undone.conflicts] == [f"records/{first.partition(':')[2]}.md"]
+    assert undone.restored == (f"records/{second.partition(':')[2]}.md",)
 
 
 # -- bounds

@@ -55,11 +55,14 @@ def verb(method: F) -> F:
 
 
 def _journal(settings: config.Config) -> Journal | None:
-    """The journal that changes to this bank go to: none for one of the past or one that is not trusted."""
+    """The journal that changes to this bank go to: none for one of the past or one that is not trusted.
+
+    One that is switched off can be read, and forget reaches it.
+    """
     home = os.path.realpath(settings.root)
     folder = config.journal_folder()
     kept = None
-    if folder and settings["journal.enabled"] and not settings.distrust and settings.folder is None:
+    if folder and not settings.distrust and settings.folder is None:
         options = {"max_bytes": settings["journal.max_mb"] << 20, "days": settings["journal.days"]}
         kept = journal.of(os.fspath(folder), home, commit_of=_first_commit, **options)
     places = {home: "", os.fspath(settings.root): ""}
@@ -68,7 +71,7 @@ def _journal(settings: config.Config) -> Journal | None:
         if not f"{root}{os.sep}".startswith(home + os.sep):
             beside = ("", ".old", ".rejected") if os.path.splitext(lanes.LANES[name].place)[1] else ("",)
             places |= {root + suffix: os.path.relpath(root + suffix, home) for suffix in beside}
-    journal.keep(places, kept)
+    journal.keep(places, kept if settings["journal.enabled"] else None)
     return kept
 
 

@@ -23,6 +23,7 @@ from memlane.capture.transcripts.entry import Entry
 from memlane.core.dates import iso, moment
 from memlane.core.errors import InvalidInput, NotFound, Refused
 from memlane.core.model import Draft
+from memlane.disk import journal
 
 if TYPE_CHECKING:
     from memlane.lanes.records.store import RecordLane
@@ -135,6 +136,7 @@ class Collector:
         scope = scope_of(text, self.progress.files)
         draft = Draft(text, scope=scope, thread=self.progress.thread or None, fields={"occurred_at": when})
         try:
+            journal.step()
             record, new = self.lane.capture_message(draft, dry_run=self.dry_run)
         except Refused:
             self.refused += 1

@@ -118,7 +118,8 @@ class Group:
     def begin(self, id: str, action: str) -> None:
         """What is changed from here on belongs together: it is taken back as a whole or not at all."""
         self.step += 1
-        self.steps[self.step] = (id, action)
+        if id:
+            self.steps[self.step] = (id, action)
 
     def number(self, journal: Journal) -> int:
         """The number that this change has in a journal; 0 when nothing was changed there."""
@@ -162,8 +163,8 @@ def acting(surface: str, client: str = "", session: str = "") -> Iterator[None]:
         by.reset(token)
 
 
-def step(id: str, action: str) -> None:
-    """See Group.begin; outside of a change, it means nothing."""
+def step(id: str = "", action: str = "") -> None:
+    """What is changed from here on belongs together; outside of a change, it means nothing."""
     if group := _group.get():
         group.begin(id, action)
 

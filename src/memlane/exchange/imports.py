@@ -28,6 +28,7 @@ from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, Refused
 from memlane.core.front_matter import find_front, load_front
 from memlane.core.model import Draft, Memory
+from memlane.disk import journal
 from memlane.exchange import importers, restoring
 from memlane.exchange.importers import Found, Item, Skipped
 from memlane.exchange.importers.folder import HASH, MARK
@@ -119,6 +120,7 @@ def _outcomes(found: Iterable[Found], take: Take) -> Iterator[Outcome]:
     for item in found:
         if isinstance(item, Item):
             try:
+                journal.step()
                 yield take(item)
             except MemlaneError as error:
                 status = "refused" if isinstance(error, Refused | InvalidInput) else "problem"

@@ -176,7 +176,7 @@ def _chosen(bank: Bank, id: str | None) -> tuple[Journal, Change]:
     require_trust(bank.config)
     kept = bank.journal
     if kept is None or not kept.wanted:
-        why = f"There is no journal here: {kept.absent}." if kept else "The journal is switched off."
+        why = f"There is no journal here: {kept.absent if kept else 'there is no home folder'}."
         raise NotFound(why, hint="`memlane doctor` says what to do.")
     if id is not None:
         number = int(id[1:]) if id[:1] == "c" and id[1:].isdecimal() and len(id) < 19 else 0
