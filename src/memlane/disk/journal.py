@@ -12,6 +12,7 @@ opened (`keep`), except those under `indices/`. Without a place to write it, cha
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 WRITE, OUT, IN, APPEND, CUT, SEEN = "write", "out", "in", "append", "cut", "seen"  # the kinds of rows
 DROPPED = "dropped"  # of a change that is too old: parts of it are not kept any more
+_AGAIN = 30.0  # seconds after which a journal that could not be written is tried again
 _AT_ONCE = 8  # open files
 _EVERY = 64  # changes between two looks at the journal's size
 _SAME_TIME = 10.0  # seconds; two processes that append to one file within them may not know of each other
@@ -315,10 +317,13 @@ class Journal:
         self._made = 0  # how often the file was opened: a number counts only in the file that gave it
         self._lock = RLock()
         self._pid = 0
+        self._again = 0.0
 
     @property
     def wanted(self) -> bool:
-        """Whether it is of any use to tell it something."""
+        """Whether it is of any use to tell it something. What was in the way may be gone after a while."""
+        if self.absent and time.monotonic() > self._again:
+            self.absent = ""
         return not self.absent
 
     @property
@@ -366,7 +371,7 @@ class Journal:
                         file.put_aside()
                     elif why := journal_file.unwritable(error):
                         self.close()
-                        self.absent = why
+                        self.absent, self._again = why, time.monotonic() + _AGAIN
                         return otherwise
                     else:
                         raise journal_file.refusal(error) from error

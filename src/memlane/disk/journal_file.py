@@ -153,6 +153,7 @@ class JournalFile:
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA secure_delete = ON")
             db.execute("PRAGMA trusted_schema = OFF")
+            db.execute("PRAGMA wal_autocheckpoint = 250")  # what is written over syncs quicker than what grows
         except BaseException:
             db.close()
             raise
@@ -529,7 +530,8 @@ def refusal(error: BaseException) -> StorageError:
     name = _name_of(error)
     if name in ("SQLITE_BUSY", "SQLITE_LOCKED"):
         return Busy("The journal is being written by another program.", hint="Try again.")
-    if name == "SQLITE_FULL" or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
+    grows = getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
+    if grows or name == "SQLITE_FULL" or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StorageError(
             "The disk is full: the journal was not written, and nothing was changed.",
             hint="Free some space, then try again.",

@@ -33,8 +33,6 @@ GROUPS = {  # what `memlane --help` lists, without importing it
         "review": "Is what the bank says still right? One plan over all lanes.",
         "history": "List the versions of a memory, or the bank's commits.",
         "undo": "Take back the last change, whoever made it, or list them.",
-        "redo": "Do again what was undone last.",
-        "recover": "Bring back what vanished without memlane.",
         "forget": "Remove memories for good, wherever they left a trace.",
     },
     "Look after": {
@@ -55,8 +53,8 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
 }
 MORE = (  # rarer, or for programs: named in one line below the others
-    "share", "backup", "restore-backup", "move", "update", "append", "links", "merge", "capture", "distil", "stats",
-    "gate", "check-config", "mcp", "hook", "completion", "merge-driver", "help",
+    "redo", "recover", "share", "backup", "restore-backup", "move", "update", "append", "links", "merge", "capture",
+    "distil", "stats", "gate", "check-config", "mcp", "hook", "completion", "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called
