@@ -33,8 +33,11 @@ CALLS: dict[str, tuple[str, ...]] = {
 }
 # What a person decides, or does to the whole bank. Every other command that a message names must be above.
 TERMINAL = frozenset(
-    "backup doctor edit export forget gate history init recover redo restore-backup review share topics trust undo".split()
-)
+    {
+        "backup", "doctor", "edit", "export", "forget", "gate", "history", "init", "recover", "redo", "restore-backup",
+        "review", "share", "topics", "trust", "undo",
+    }
+)  # fmt: skip
 _COMMAND = re.compile(r"`memlane ([^`]+)`")
 _AS_A_NOTE = "`remember(text=…)`, without tier and topic_id, keeps it as a note."
 _WAYS_OUT = dict.fromkeys(("noise", "log_tier", "too_long", "full", "duplicate", "SECURITY_VIOLATION"), _AS_A_NOTE)
