@@ -398,17 +398,6 @@ class Bank(Journaled):
         self.wrote(memory.lane, memory.file)
         return removed
 
-    @under.by_id
-    @verb
-    def restore(self, id: str, version: str | None = None) -> Memory:
-        """Bring back what was archived or deleted, or what a memory said in one of the versions that `history` names.
-
-        Of an id that was deleted more than once, the latest. One that is held back is kept from now on.
-        """
-        from memlane.care.restore import restore
-
-        return restore(self, id, version)
-
     @under.by_ids
     def forget(self, *ids: str, dry_run: bool = False) -> Forgotten:
         """Remove memories for good, there or deleted: see `memlane.care.forget`. There is no way back.

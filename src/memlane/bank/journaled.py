@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, cast
 
-from memlane.bank.opened import Opened
+from memlane.bank.opened import Opened, verb
+from memlane.core.model import Memory
+from memlane.recall import under
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -39,6 +41,17 @@ class Journaled(Opened):
         from memlane.history import versions
 
         return versions.history(cast("Bank", self), id)
+
+    @under.by_id
+    @verb
+    def restore(self, id: str, version: str | None = None) -> Memory:
+        """Bring back what was archived or deleted, or what a memory said in one of the versions that `history` names.
+
+        Of an id that was deleted more than once, the latest. One that is held back is kept from now on.
+        """
+        from memlane.care.restore import restore
+
+        return restore(cast("Bank", self), id, version)
 
     def lost(self) -> builtins.list[Lost]:
         """What is gone or changed back without memlane, and could be brought back. Reads only."""

@@ -56,13 +56,10 @@ def forgotten_texts(bank: Path) -> ForgottenTexts:
 
 def databases(bank: Path) -> dict[str, Path]:
     """The databases in `user_state` that are about a bank, there or not, by the name that a backup has for them."""
-    from hashlib import sha256
+    from memlane.disk.journal_place import path_of
 
-    try:
-        folder = user_state() / "journal"
-    except ConfigError:
-        return {}
-    return {"journal.db": folder / f"{sha256(os.fsencode(os.path.realpath(bank))).hexdigest()[:32]}.db"}
+    folder = journal_folder()
+    return {"journal.db": Path(path_of(os.fspath(folder), os.path.realpath(bank)))} if folder else {}
 
 
 def written() -> Written | None:

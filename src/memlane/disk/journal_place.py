@@ -26,6 +26,13 @@ class Bank(NamedTuple):
     below: str = ""  # where it is in its work tree
 
 
+def path_of(folder: str, home: str) -> str:
+    """The journal of the bank at `home`, there or not: its own, or that of the bank it was moved or cloned from."""
+    own = os.path.join(folder, f"{name_of(home)}.db")
+    known = {} if os.path.lexists(own) else registry(folder)
+    return os.path.join(folder, f"{known[home].name}.db") if home in known else own
+
+
 def name_of(home: str) -> str:
     from hashlib import sha256
 
@@ -109,10 +116,3 @@ def append(folder: str, bank: Bank) -> None:
         os.write(fd, json.dumps(bank._asdict()).encode() + b"\n")
     finally:
         os.close(fd)
-
-
-def places_of(folder: str, home: str) -> list[str]:
-    """The other folders that share the journal of the bank at `home`."""
-    known = registry(folder)
-    name = known[home].name if home in known else name_of(home)
-    return [bank.bank for bank in known.values() if bank.name == name and bank.bank != home]
