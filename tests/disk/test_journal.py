@@ -147,6 +147,11 @@ def test_a_bank_that_was_moved_keeps_it(bank: Bank, tmp_path: Path) -> None:
     with Bank.open(tmp_path / "new") as moved:
         assert [one.verb for one in moved.changes()] == ["add"]
         assert moved.undo().restored == ("deploys.md",)
+        moved.redo()
+    for name in (".memories", "memlane.toml"):
+        os.rename(tmp_path / "new" / name, tmp_path / name)
+    with Bank.open(tmp_path) as back:
+        assert back.undo().restored == ("deploys.md",)
 
 
 def test_a_folder_that_has_the_number_of_one_that_is_gone_is_another_bank(bank: Bank, tmp_path: Path) -> None:

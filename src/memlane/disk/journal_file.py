@@ -72,7 +72,10 @@ def opened(folder: str, home: str, commit_of: Callable[[str], str], *, make: boo
     own = journal_place.name_of(home)
     path = os.path.join(folder, f"{own}.db")
     if os.path.lexists(path):
-        return JournalFile(path, home)
+        file = JournalFile(path, home)
+        if not file.is_known():  # it was moved away and back
+            _follow(file, home, journal_place.registry(folder))
+        return file
     known = journal_place.registry(folder)
     if home not in known:
         if not make and not known:
@@ -93,6 +96,15 @@ def opened(folder: str, home: str, commit_of: Callable[[str], str], *, make: boo
     return JournalFile(path, home)
 
 
+def _follow(file: JournalFile, home: str, known: dict[str, journal_place.Bank]) -> None:
+    """Let the place that this folder had before be this one."""
+    number = journal_place.number_of(home)
+    for other in known.values():
+        if number and other.folder == number and not os.path.lexists(other.bank) and file.is_at(home, other.bank):
+            file.rename_place(home, other.bank)
+            return
+
+
 def _met(
     folder: str, home: str, known: dict[str, journal_place.Bank], commit_of: Callable[[str], str]
 ) -> journal_place.Bank:
@@ -107,8 +119,8 @@ def _met(
         if number and other.folder == number and not os.path.lexists(other.bank) and os.path.isfile(path):
             file = JournalFile(path, other.bank)
             try:
-                if file.is_at(home):
-                    file.rename_place(home)
+                if file.is_at(home, other.bank):
+                    file.rename_place(home, other.bank)
                     return bank._replace(name=other.name)
             finally:
                 file.close()
@@ -130,7 +142,7 @@ class JournalFile:
     def __init__(self, path: str, home: str) -> None:
         self.path, self.home = path, home
         self._place = 0
-        self._head = ""  # the file that names the branch
+        self._head: str | None = None  # the file that names the branch; "" outside of git
         try:
             self._db = self._connected()
         except sqlite3.DatabaseError as error:
@@ -232,7 +244,7 @@ class JournalFile:
         return db.execute(f"INSERT INTO changes VALUES (NULL, {marks})", values).lastrowid or 0  # noqa: S608 - marks
 
     def _branch(self) -> str:
-        if not self._head:
+        if self._head is None:
             top, _ = journal_place.repository(self.home)
             self._head = os.path.join(journal_place.git_folder(top), "HEAD") if top else ""
         return journal_place.branch_in(self._head) if self._head else ""
@@ -404,9 +416,13 @@ class JournalFile:
 
     # -- where it is
 
-    def is_at(self, home: str) -> bool:
-        """Whether the files of this place lie at another one now: a number on the disk may be given out again."""
-        newest = sorted(self.heads(self.home).values(), key=lambda entry: entry.row, reverse=True)[:_EVIDENCE]
+    def is_known(self) -> bool:
+        """Whether anything was changed at this place."""
+        return bool(self._here(self._db))
+
+    def is_at(self, home: str, before: str) -> bool:
+        """Whether the files of a place lie at another one now: a number on the disk may be given out again."""
+        newest = sorted(self.heads(before).values(), key=lambda entry: entry.row, reverse=True)[:_EVIDENCE]
         for entry in newest:
             with suppress(OSError):
                 with open(os.path.join(home, entry.name), "rb") as file:
@@ -415,9 +431,9 @@ class JournalFile:
                     return True
         return False
 
-    def rename_place(self, home: str) -> None:
+    def rename_place(self, home: str, before: str) -> None:
         with self.transaction() as db:
-            db.execute("UPDATE OR IGNORE places SET path = ? WHERE path = ?", (home, self.home))
+            db.execute("UPDATE OR IGNORE places SET path = ? WHERE path = ?", (home, before))
 
     # -- bounds
 

@@ -109,7 +109,7 @@ def _say_journal(bank: Bank, ctx: click.Context) -> None:
 
     if bank.journal and bank.journal.absent:
         say(f"nothing is recorded for undo: {bank.journal.absent}")
-    elif ctx.info_name != "recover":
+    elif ctx.info_name not in ("recover", "move"):
         with suppress(MemlaneError):  # the command has done what it should
             if count := noticed(bank):
                 say(f"{summary(count)}; `memlane recover` shows what")
