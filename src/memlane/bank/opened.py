@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from memlane import config, gate, lanes
-from memlane.config import Profile
+from memlane.config import Profile, places
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import USERS, Memory, Problem, Removed
@@ -60,18 +60,18 @@ def _journal(settings: config.Config) -> Journal | None:
     One that is switched off can be read, and forget reaches it.
     """
     home = os.path.realpath(settings.root)
-    folder = config.journal_folder()
+    folder = places.journal_folder()
     kept = None
     if folder and not settings.distrust and settings.folder is None:
         options = {"max_bytes": settings["journal.max_mb"] << 20, "days": settings["journal.days"]}
         kept = journal.of(os.fspath(folder), home, commit_of=_first_commit, **options)
-    places = {home: "", os.fspath(settings.root): ""}
+    kept_at = {home: "", os.fspath(settings.root): ""}
     for name in NAMES:
         root = os.path.realpath(settings.lane_root(name))
         if not f"{root}{os.sep}".startswith(home + os.sep):
             beside = ("", ".old", ".rejected") if os.path.splitext(lanes.LANES[name].place)[1] else ("",)
-            places |= {root + suffix: os.path.relpath(root + suffix, home) for suffix in beside}
-    journal.keep(places, kept if settings["journal.enabled"] else None)
+            kept_at |= {root + suffix: os.path.relpath(root + suffix, home) for suffix in beside}
+    journal.keep(kept_at, kept if settings["journal.enabled"] else None)
     return kept
 
 

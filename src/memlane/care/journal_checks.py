@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from memlane.care.inventory import Inventory
-from memlane.config import journal_folder
+from memlane.config.places import journal_folder
 from memlane.history.recover import summary
 from memlane.lanes.answers import Sign
 

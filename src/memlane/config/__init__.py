@@ -25,12 +25,9 @@ from memlane.config.own import is_user_bank as is_user_bank
 from memlane.config.own import own_folder as own_folder
 from memlane.config.own import under as under
 from memlane.config.places import absolute, expanded
-from memlane.config.places import databases as databases
 from memlane.config.places import earlier_user_bank as earlier_user_bank
 from memlane.config.places import forgotten_texts as forgotten_texts
 from memlane.config.places import home as home
-from memlane.config.places import journal_folder as journal_folder
-from memlane.config.places import mcp_token as mcp_token
 from memlane.config.places import user_bank as user_bank
 from memlane.config.places import user_file as user_file
 from memlane.config.places import user_state as user_state
@@ -84,9 +81,7 @@ SETTINGS = (
     Setting("memory.user_bank", bool, True, what="whether your own bank is read together with the project's"),
     Setting("memory.recency_boost_days", int, 7, least=0, what="how long a memory counts as recent"),
     Setting("memory.recency_boost_factor", float, 1.2, least=1.0, what="what a recent memory's score is multiplied by"),
-    Setting(
-        "memory_configuration.external_path", str, "", what="keep topics in this folder, the rest in its .memories"
-    ),
+    Setting("memory_configuration.external_path", str, "", what="keep topics in this folder, and in it .memories"),
     *(Setting(f"lanes.{name}", str, "", what=f"where the {name} are, when not in the bank's folder") for name in NAMES),
     Setting("directory_structure.memory_path", str, "", what="as lanes.topics, where there is no external_path"),
     Setting("vault.max_active", int, 100, least=1, what="how many active records the vault takes"),
@@ -475,9 +470,8 @@ def _from_file(path: Path, data: bytes) -> _Source:
     values: dict[str, Any] = {}
     tables = _parsed(path, data)
     accepted = tables.pop(_ALLOW, [])
-    if _OWN in tables and path.name == PROJECT_FILE:
-        hint = f"Put it into {user_file() or 'your own configuration'}."
-        raise ConfigError(f"{path}: [{_OWN}] is not for a project to decide.", hint=hint)
+    if path != user_file() and tables.pop(_OWN, None) is not None and path.name == PROJECT_FILE:
+        raise ConfigError(f"{path}: [{_OWN}] is not for a project to decide.", hint=f"Put it into {user_file()}.")
     for name, table in tables.items():
         if name not in _TABLES or not isinstance(table, dict):
             if path.name == PROJECT_FILE:
@@ -485,8 +479,6 @@ def _from_file(path: Path, data: bytes) -> _Source:
                 raise ConfigError(f"{path}: there is no table [{name}].", hint=hint)
             continue
         for key, value in table.items():
-            if name == _OWN and path != user_file():
-                continue
             if f"{name}.{key}" in _BY_KEY:
                 values[f"{name}.{key}"] = value
             elif path.name == PROJECT_FILE or path == user_file():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import __version__, config
-from memlane.config import trust
+from memlane.config import places, trust
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotTrusted, StorageError
 from memlane.disk import archive, derived, files, forgotten, written
@@ -78,7 +78,7 @@ def _contents(bank: Bank, left_out: list[str]) -> Iterator[tuple[str, bytes | Pa
     texts = bank.tombstones.private.path
     if texts and os.path.isfile(texts):
         yield f"side/{_FORGOTTEN}", files.read_bytes(texts, files.MAX_LOG_BYTES)
-    for name, database in config.databases(bank.root).items():
+    for name, database in places.databases(bank.root).items():
         if os.path.isfile(database):
             yield f"side/{name}", database
 
@@ -211,7 +211,7 @@ def _beside(staged: Path, root: Path) -> list[str]:
         data = files.read_bytes(os.fspath(staged / _FORGOTTEN), files.MAX_LOG_BYTES)
         if not forgotten.take_over(config.forgotten_texts(root), data):
             remarks.append("what is known here of what was forgotten stays; what the backup knows was left out")
-    for name, database in config.databases(root).items():
+    for name, database in places.databases(root).items():
         if os.path.isfile(staged / name):
             try:
                 archive.place_database(staged / name, database)

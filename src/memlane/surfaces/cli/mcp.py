@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from memlane import config
+from memlane.config.places import mcp_token
 from memlane.core.errors import ConfigError
 from memlane.surfaces.cli.output import say
 
@@ -68,7 +68,7 @@ def mcp(
 def _token(file: str | None) -> str | None:
     """The token of the file or the environment. It is never an argument: others can see those."""
     if file is None:
-        return config.mcp_token()
+        return mcp_token()
     try:
         fd = os.open(os.path.expanduser(file), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as opened:
