@@ -10,6 +10,7 @@ import pytest
 from commands import Run
 from conftest import tree, trusted
 from memlane import Bank
+from memlane.core.errors import NotEnabled
 from repositories import git, save
 
 FIELDS = {
@@ -159,3 +160,23 @@ def test_nothing_is_lost_where_nothing_is(run: Run, bank: Bank) -> None:
     fill(bank)
     assert bank.lost() == []
     assert run("recover").err == "nothing is lost\n"
+
+
+def test_a_bank_that_went_with_its_configuration_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`git clean -fdx` takes an uncommitted memlane.toml along."""
+    project = tmp_path / "project"
+    project.mkdir()
+    with Bank.init(project) as bank:
+        bank.add("Deploys go out on Tuesdays.", title="deploy")
+    shutil.rmtree(project / ".memories")
+    (project / "memlane.toml").unlink()
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")
+    with pytest.raises(NotEnabled) as error:
+        Bank.open()
+    said = f"There was a bank in {project}: `memlane init` there, then `memlane recover` shows what it held."
+    assert error.value.hint == said
+    with Bank.init(project) as bank:
+        assert [memory.text for memory in bank.memories()] == []
+        bank.recover()
+        assert [memory.text for memory in bank.memories()] == ["Deploys go out on Tuesdays."]

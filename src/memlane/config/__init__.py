@@ -24,7 +24,7 @@ from memlane.config import profiles, trust, worktrees
 from memlane.config.own import is_user_bank as is_user_bank
 from memlane.config.own import own_folder as own_folder
 from memlane.config.own import under as under
-from memlane.config.places import absolute, expanded
+from memlane.config.places import absolute, expanded, way_to_a_bank
 from memlane.config.places import earlier_user_bank as earlier_user_bank
 from memlane.config.places import forgotten_texts as forgotten_texts
 from memlane.config.places import home as home
@@ -327,7 +327,7 @@ def require_enabled(config: Config) -> None:
                 trust.owner_problem(path, path.parent, path.parent / FOLDER) for path in _candidates(absolute("."))
             )
             where += next((f"; {problem}" for problem in foreign if problem), "")
-        raise NotEnabled(f"Memory system is not enabled{where}", hint="Run `memlane init` in your project's folder.")
+        raise NotEnabled(f"Memory system is not enabled{where}", hint=way_to_a_bank(absolute("."), FOLDER))
 
 
 def distrusted(config: Config) -> NotTrusted | None:

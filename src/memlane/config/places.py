@@ -80,6 +80,17 @@ def journal_folder() -> Path | None:
         return None
 
 
+def way_to_a_bank(here: Path, name: str) -> str:
+    """What to do where there is no bank. One that was there, and went with its memlane.toml, is in the journal."""
+    from memlane.disk.journal_place import path_of
+
+    journals = journal_folder()
+    for folder in (here, *here.parents) if journals and journals.is_dir() else ():
+        if os.path.exists(path_of(os.fspath(journals), os.path.realpath(folder / name))):
+            return f"There was a bank in {folder}: `memlane init` there, then `memlane recover` shows what it held."
+    return "Run `memlane init` in your project's folder."
+
+
 def user_file() -> Path | None:
     """The user's own configuration; None when there is no home folder to look in."""
     try:
