@@ -71,3 +71,8 @@ def test_the_users_own_bank_says_when_an_earlier_one_is_used(run: Run, home: Pat
     result = run("init", "--user")
     assert result.out == f"{earlier}\n"
     assert result.err.splitlines()[0] == f"your earlier bank is used where it is: {earlier}"
+
+
+def test_init_user_in_a_project_names_the_users_own_bank(run: Run, home: Path) -> None:
+    run("init")
+    assert run("init", "--user").out == f"{home / '.local/share/memlane/bank'}\n"

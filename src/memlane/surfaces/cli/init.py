@@ -92,7 +92,7 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json
     folder = (folder or Path(ctx.find_root().obj[0] or ".")).expanduser().absolute()
     above = None if user else config.find_project(folder.parent)
     file = adopt.init(folder, user=user)
-    settings = config.load(None if user else folder)
+    settings = config.load(None, {"memory.storage_strategy": "user"}) if user else config.load(folder)
     adopted = {name: settings[f"lanes.{name}"] for name in NAMES if settings[f"lanes.{name}"]}
     joined = None if user and not git else sharing.joined(settings, git=git)
     if as_json:
