@@ -269,9 +269,10 @@ def _marked(text: str) -> None:
 
 
 def _hook(text: str) -> None:
-    from memlane.surfaces.hook import _request, substantial
+    from memlane.recall.asking import queries
+    from memlane.surfaces.hook import _request
 
-    substantial(text)
+    queries(text)
     _request(["claude-code"], text.encode(errors="surrogatepass"))
 
 

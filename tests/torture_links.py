@@ -48,8 +48,10 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("history", "notes:first"), ("history",), ("list", "--as-of", "2024-06-01"), ("rm", "notes:first"),
     ("restore", "notes:gone"), ("forget", "notes:first", "--yes"), ("restore",),
     ("merge", "notes:first", "notes:second", "--into", "both", "--text", "Both."), ("review", "--only", "similar"),
-    ("review",),
-    ("review", "--apply"), ("undo",), ("review", "--only", "prune"), ("review", "--only", "prune", "--apply"),
+    ("review",), ("share", "notes:first"), ("share", "--private", "notes:first"), ("backup", "../kept.tar.gz"),
+    ("restore-backup", "../kept.tar.gz", "../back"), ("move", "elsewhere"),
+    ("review", "--apply"), ("undo",), ("redo",),
+    ("recover",), ("recover", "--apply"), ("review", "--only", "prune"), ("review", "--only", "prune", "--apply"),
     ("review", "--only", "stale"), ("doctor", "--only", "format"), ("stats",),
     ("doctor", "--only", "damage"), ("doctor", "--reindex"), ("doctor",), ("doctor", "--deep"), ("doctor", "--fix"),
     ("capture", "../said.jsonl"),
@@ -64,7 +66,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("connect", "claude-code", "--remove", "--project"), ("trust", "--yes"), ("hook", "claude-code", "session-start"),
     ("hook", "claude-code", "prompt"), ("hook", "claude-code", "stop"),
 )  # fmt: skip
-UNTRIED = frozenset({"edit", "merge-driver", "mcp", "completion", "help"})  # each needs a partner, or no bank
+UNTRIED = frozenset({"edit", "merge-driver", "mcp", "completion", "help", "distil"})  # each needs a partner, or no bank
 
 
 class Case(NamedTuple):

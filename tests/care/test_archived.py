@@ -13,6 +13,7 @@ from conftest import tree
 from memlane import AlreadyExists, Bank, InvalidInput, NotFound
 from memlane.core.model import Memory
 from memlane.exchange.export import lines
+from memlane.exchange.sharing import share
 from repositories import save
 
 GNU = "A gnu walked over the keyboard of the build server."
@@ -203,6 +204,7 @@ def test_a_killed_restore_leaves_the_entry_once(bank: Bank) -> None:
 @pytest.mark.parametrize("archive", [archive_an_entry, archive_a_record])
 def test_git_sees_it_move_and_not_go(repo: Path, archive: Callable[[Bank], Memory]) -> None:
     with Bank.open(repo) as bank:
+        share(bank, ["records"])
         memory = archive(bank)
         bank.restore(memory.id)
         save(repo, "There", "2025-06-01")

@@ -18,7 +18,7 @@ from memlane import Bank, NotFound
 from memlane.config import user_state
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.three_way import MARK
-from memlane.exchange.sharing import join_git
+from memlane.exchange.sharing import join_git, share
 from repositories import branches, git, save
 
 DAYS = ("2025-01-10", "2025-02-10", "2025-03-10")
@@ -268,7 +268,8 @@ def test_git_brings_branches_with_any_histories_together(before: list, ours: lis
         repo, other = Path(place, "repo"), Path(place, "other")
         repo.mkdir()
         git(repo, "init", "-q")
-        Bank.init(repo, git=True).close()
+        with Bank.init(repo, git=True) as bank:
+            share(bank, ["records"])
         work(repo, before, 0)
         save(repo)
         git(repo, "worktree", "add", "-q", "-b", "other", str(other))
@@ -460,7 +461,7 @@ def test_the_driver_writes_into_ours_and_leaves_it_alone_when_it_cannot(run: Run
     for name, text in (("base", "a\n"), ("ours", "a\n\nx\n"), ("theirs", "a\n\ny\n")):
         (tmp_path / name).write_text(text)
     assert run("merge-driver", "note", "base", "ours", "theirs", "a.md", "--json").json == {
-        "path": "a.md", "format": "note", "two_versions": False,
+        "path": "a.md", "format": "note", "two_versions": False, "secrets": [],
     }  # fmt: skip
     assert (tmp_path / "ours").read_text() == "a\n\nx\n\ny\n"
     (tmp_path / "ours").write_bytes(b"\xff")

@@ -59,6 +59,8 @@ READS = (
     ["list", "--as-of", "HEAD", "--json"], ["get", "labels", "--as-of", "HEAD"],
     ["topics", "reindex"], ["records", "retain", "--count", "0"], ["vault", "compact"],
     ["search", "zebra", "--as-of", "HEAD", "--json"], ["rm", f"zebra-{TOKEN}"], ["restore"], [],
+    ["recover"], ["undo", "--list", "--json"], ["rm", "labels"], ["undo"], ["redo"], ["undo"],
+    ["distil", "labels.jsonl"],
     ["share"], ["backup", "kept"], ["restore-backup", "kept"], ["move", "labels", "notes"],
 )  # fmt: skip
 

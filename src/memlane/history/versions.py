@@ -130,8 +130,8 @@ def _versions(bank: Bank, place: Place) -> list[tuple[Version, bytes | None]]:
     found: list[tuple[Version, bytes | None]] = list(_journaled(bank, place))
     try:
         found += [(version, None) for version in _commits(bank, place)]
-    except MemlaneError:
-        if not found:
+    except MemlaneError as error:
+        if not found or error.code == "git":  # it has something to say that the user can mend
             raise
     never = datetime.min.replace(tzinfo=UTC)
     return sorted(found, key=lambda pair: pair[0].at or never, reverse=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from textwrap import wrap
 from typing import Any, NoReturn
 
 import click
@@ -125,7 +126,9 @@ class App(click.Group):
             with formatter.section(group):
                 formatter.write_dl([*names.items()])
         formatter.write_paragraph()
-        formatter.write_text(f"More, rarer or for programs: {', '.join(MORE)}.")
+        more = f"More, rarer or for programs: {', '.join(MORE)}."
+        for line in wrap(more, formatter.width - formatter.current_indent, break_on_hyphens=False):
+            formatter.write(f"{line}\n")
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
