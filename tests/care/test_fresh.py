@@ -635,6 +635,7 @@ def test_accepting_everything(run: Run, project: Path) -> None:
 
 def test_what_the_lanes_own_verbs_write_is_anchored_anew(run: Run, bank: Bank, project: Path) -> None:
     """By the command line and by the tools of an agent: whoever writes a memory anew has looked at the code."""
+    from memlane.disk import journal
     from memlane.surfaces.mcp import layers, notes, records, topics, vault
 
     text = "The login has no limit: `src/auth.py:login`."
@@ -645,7 +646,8 @@ def test_what_the_lanes_own_verbs_write_is_anchored_anew(run: Run, bank: Bank, p
     entry = topics.store.run(bank, "auth/login", text)["entry"]["id"]
     message = records.create.run(bank, text, "Login", ["login"])["id"]
     one, two = (bank.add(text, title=title) for title in ("One", "Two"))
-    notes.merge_memories.run(bank, ["one.md", "two.md"], "both.md", text)
+    with journal.change("merge_memories"):  # as the server does it for every call
+        notes.merge_memories.run(bank, ["one.md", "two.md"], "both.md", text)
     ids = {f"vault:{record}", f"vault:{bulk}", f"layers:{file_id}", entry, f"records:{message}", "notes:both"}
     assert {one.id, two.id} | ids == set(bank.watch.anchors() if bank.watch else ())
     write(project, "src/auth.py", AUTH.replace("check(user)", "check(user, 3)").replace("pass", "return None"))
