@@ -29,6 +29,8 @@ from memlane.care.forget import Forgotten, Left, Piece, forget, plan
 from memlane.disk import files
 from memlane.disk import journal as journals
 from memlane.exchange.export import write_block
+from memlane.exchange.sharing import share
+from memlane.history import versions
 from memlane.lanes import NAMES
 from repositories import git, save
 from samples import transcript, words
@@ -193,6 +195,31 @@ def test_no_byte_of_it_is_left(open_bank: Bank, folder: Path, lane: str) -> None
     assert [problem for problem in bank.problems() if "temporary" not in problem.why] == []
     assert bank.search("Tuesdays")[0].memory.id == "notes:deploys"
     assert canary.found_in(folder, state()) == []
+
+
+def test_what_a_note_said_before_it_was_moved_goes_too(open_bank: Bank, folder: Path) -> None:
+    """And whoever has its earlier name by now keeps every version."""
+    canary, bank = Canary("notes"), open_bank
+    id = bank.add(canary.text, title="Salary").id
+    bank.update(id, text="Wholly different words.")
+    (moved,) = share(bank, [id], private=True)
+    kept = bank.add("What the next one says.", title="Salary").id
+    bank.update(kept, text="And what it says later.")
+    forget(bank, [moved.id])
+    assert canary.found_in(folder, state()) == []
+    shown = [(versions.show(bank, kept, each.version).text or "").strip() for each in bank.history(kept)]
+    assert [text.split("\n")[-1] for text in shown] == ["And what it says later.", "What the next one says."]
+
+
+def test_what_an_entry_said_under_an_earlier_title_goes_too(open_bank: Bank, folder: Path) -> None:
+    canary, bank = Canary("topics"), open_bank
+    bank.add("A neighbour's words.", lane="topics", title="Neighbour", **FIELDS["topics"])
+    id = bank.add(canary.text, lane="topics", title=canary.title, **FIELDS["topics"]).id
+    id = bank.update(id, text="Wholly different words.").id
+    id = bank.update(id, title="Another title").id
+    forget(bank, [id])
+    assert canary.found_in(folder, state()) == []
+    assert [memory.title for memory in bank.memories("topics") if memory.title == "Neighbour"] == ["Neighbour"]
 
 
 @pytest.mark.parametrize("lane", NAMES)

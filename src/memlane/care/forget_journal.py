@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 
 from memlane.core.errors import Busy
 from memlane.disk import files, journal, log
+from memlane.disk.journal import Journal
 from memlane.disk.tombstones import plain
-from memlane.history.journaled import Reader, reading
+from memlane.disk.trash import TRASH
+from memlane.history.journaled import Reader, own_name, reading
+from memlane.history.undo import name_of
 from memlane.lanes import Lane
 from memlane.lanes.answers import Trace, needles
 
@@ -36,18 +39,20 @@ def traces(bank: Bank, lane: Lane, native: str, known: Sequence[Trace]) -> Itera
     found: list[Trace] = []
     touched = bool(known)
     with reading(bank) as reader:
+        earlier = _earlier_ids(bank, reader, lane, native)
+        signs = signs.union(*(_signs(lane, each, ()) for each in earlier))
         for name, data in kept.texts():
             if not any(sign in data or sign in os.fsencode(name) for sign in signs):
                 continue
             touched = touched or any(id in data for id in quoted)
             with reader.holding(name, data) as held:
                 if held and held[0].name == lane.name:
-                    found += _own(held[0], native)
+                    found += [trace for each in (native, *earlier) for trace in _own(held[0], each)]
     if not touched and not found:
         return
     texts = tuple(dict.fromkeys(text for trace in found for text in trace.texts))
     marks = tuple(dict.fromkeys(mark for trace in found for mark in trace.marks))
-    yield Trace("journal", kept.path, texts, partial(_purge, bank, lane, native, [*known, *found]), marks)
+    yield Trace("journal", kept.path, texts, partial(_purge, bank, lane, native, earlier, [*known, *found]), marks)
 
 
 def _own(lane: Lane, native: str) -> list[Trace]:
@@ -66,12 +71,30 @@ def _signs(lane: Lane, native: str, known: Sequence[Trace]) -> set[bytes]:
     return signs - {b""}
 
 
-def _purge(bank: Bank, lane: Lane, native: str, known: Sequence[Trace]) -> None:
+def _earlier_ids(bank: Bank, reader: Reader, lane: Lane, native: str) -> list[str]:
+    """The ids that an entry of a shared file had before its title was changed, as far as nobody has them now."""
+    kept = bank.journal
+    if kept is None or not lane.answers.shares_files:
+        return []
+    now, found = f"{lane.name}:{native}", list[str]()
+    name = own_name(bank, lane.answers.path_of(native))
+    for row in reversed(kept.rows_of([name])):
+        before, after = (list(reader.memories(name, kept.text(hash))) for hash in (row.before, row.after))
+        at = after.index(now) if now in after else len(before)
+        if at < len(before) and before[at] not in after and [*before[:at], now, *before[at + 1 :]] == after:
+            now = before[at]
+            found.append(now.partition(":")[2])
+    live = {memory.id for memory in bank.memories(lane.name)} if found else set()
+    return [each for each in found if f"{lane.name}:{each}" not in live]
+
+
+def _purge(bank: Bank, lane: Lane, native: str, earlier: Sequence[str], known: Sequence[Trace]) -> None:
     kept = bank.journal
     if kept is None:
         return
     id = f"{lane.name}:{native}"
-    ids = {id, native, *lane.answers.aliases(native)}
+    natives = (native, *earlier)
+    ids = {form for each in natives for form in (f"{lane.name}:{each}", each, *lane.answers.aliases(each))}
     lines = {json.dumps(each, ensure_ascii=way).encode() for each in ids for way in (False, True)}
     lines |= {hash for trace in known for hash in bank.tombstones.lines_about(id, trace.texts)}
     said = [text for trace in known for text in (*trace.texts, *trace.marks)]
@@ -79,14 +102,38 @@ def _purge(bank: Bank, lane: Lane, native: str, known: Sequence[Trace]) -> None:
     telling = {needle for text in said for needle in needles(text)}
     twins = {plain(text) for trace in known for text in trace.texts} - {""}
     with reading(bank) as reader, journal.paused():
-        without = partial(_without, reader, lane, native, _signs(lane, native, known), lines, telling, twins)
-        clean = kept.purge(partial(_spared, bank, without), ids | {_name(bank, lane, native)})
+        signs = {sign for each in natives for sign in _signs(lane, each, known)}
+        without = partial(_without, reader, lane, natives, signs, lines, telling, twins)
+        past = set() if lane.answers.shares_files else set(_under_earlier_names(kept, _name(bank, lane, native)))
+        ids |= {each for name, _ in past for each in (name, name_of(bank, name))}
+
+        def spared(name: str, data: bytes) -> bytes | None:
+            return None if (name, data) in past else _spared(bank, without, name, data)
+
+        clean = kept.purge(spared, ids | {_name(bank, lane, native)})
     if not clean:
         raise Busy("The journal is being read by another program, and may still hold it.", hint="Call forget again.")
 
 
 def _name(bank: Bank, lane: Lane, native: str) -> str:
     return os.path.relpath(lane.answers.path_of(native), bank.root)
+
+
+def _under_earlier_names(kept: Journal, name: str) -> Iterator[tuple[str, bytes]]:
+    """What a file held under the names that it had before it was moved to this one, as `share` does."""
+    todo = [(row.other, row.row) for row in kept.rows_of([name]) if row.kind == journal.IN]
+    met = set()
+    while todo:
+        earlier, moved = todo.pop()
+        if earlier == name or earlier in met or TRASH in earlier.split("/"):
+            continue
+        met.add(earlier)
+        for row in kept.rows_of([earlier]):
+            if row.row > moved:
+                break  # what has that name since is another memory
+            if row.kind == journal.IN:
+                todo.append((row.other, row.row))
+            yield from ((earlier, data) for data in map(kept.text, (row.before, row.after)) if data is not None)
 
 
 def _spared(bank: Bank, without: Callable[[str, bytes, bool], bytes | None], name: str, data: bytes) -> bytes | None:
@@ -98,7 +145,7 @@ def _spared(bank: Bank, without: Callable[[str, bytes, bool], bytes | None], nam
 def _without(
     reader: Reader,
     lane: Lane,
-    native: str,
+    natives: Sequence[str],
     signs: Collection[bytes],
     lines: Collection[bytes],
     telling: Collection[bytes],
@@ -114,7 +161,7 @@ def _without(
     derived = found and found[0].answers.derived() == found[1]
     result: bytes | None = data
     if found and found[0].name == lane.name and not derived:
-        result = _taken_out(reader, native, name, data)
+        result = _taken_out(reader, natives, name, data)
     if derived:
         return None
     if found and found[1] == os.fspath(found[0].root):
@@ -130,12 +177,12 @@ def _without(
     return result
 
 
-def _taken_out(reader: Reader, native: str, name: str, data: bytes) -> bytes | None:
+def _taken_out(reader: Reader, natives: Sequence[str], name: str, data: bytes) -> bytes | None:
     with reader.holding(name, data) as held:
         if held is None:
             return data
         lane, path = held
-        for trace in _own(lane, native):
+        for trace in (trace for native in natives for trace in _own(lane, native)):
             if trace.path == path:
                 trace.remove()
         return log.read_all(path) if os.path.isfile(path) else None
