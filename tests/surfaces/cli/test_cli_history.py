@@ -52,6 +52,14 @@ def test_the_history_of_a_vault_record(run: Run, bank: Bank) -> None:
     assert run("history", id, "--show", "9").code == 3
 
 
+def test_the_history_of_a_vault_record_that_only_the_journal_has(run: Run, bank: Bank, tmp_path: Path) -> None:
+    id = run("vault", "add", "Projects: dashboard").out.strip()
+    (tmp_path / ".memories/vault.jsonl").unlink()
+    assert [row["what"] for row in run("history", id, "--json").json] == ["added"]
+    assert run("restore", id, "--version", "1").out.strip() == id
+    assert run("get", id).out == "Projects: dashboard\n"
+
+
 def test_the_history_of_a_note_is_that_of_its_file(run: Run, bank: Bank, note: str, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     first = committed(tmp_path, "First: ünïcode\n\nand more")

@@ -65,7 +65,7 @@ def history(bank: Bank, id: str | None, version: str | None, diff: bool, limit: 
         _print_differences(bank, id, versions[:limit], versions, as_json)
         return
     several = f"commits are of {versions[-1].path}, which holds more than this entry"
-    is_entry = find_any(bank, id).lane.name == "topics" and any(len(each.version) > 12 for each in versions)
+    is_entry = any(len(each.version) > 12 for each in versions) and find_any(bank, id).lane.name == "topics"
     versions = versions[:limit]
     rows = (
         (each.version[:12], iso(each.at) or "", each.author or "", each.what, *([each.text] if each.text else []))
