@@ -220,3 +220,47 @@ def test_a_worktree_with_relative_paths_is_known(main: Path) -> None:
     (other / ".git").write_text(f"gitdir: {os.path.relpath(admin, other)}\n")
     (admin / "gitdir").write_text(f"{os.path.relpath(other / '.git', admin)}\n")
     assert load(other).root == main / ".memories"
+
+
+def test_what_is_captured_in_a_worktree_has_one_history(repo: Path) -> None:
+    """Its file lies in the main worktree's bank, whoever changes it: deleted in one is not lost in the other."""
+    other = linked(repo)
+    with Bank.open(repo) as bank:
+        id = bank.add("Said in the main worktree.", lane="records", title="Said").id
+    with Bank.open(other) as bank:
+        assert bank.root.is_relative_to(other)
+        assert not Path(bank.get(id).file).is_relative_to(other)
+        bank.update(id, text="Changed in the linked one.")
+        assert [version.what for version in bank.history(id)] == ["update", "add"]
+    with Bank.open(repo) as bank:
+        assert [version.what for version in bank.history(id)] == ["update", "add"]
+        assert bank.lost() == []
+    with Bank.open(other) as bank:
+        bank.delete(id)
+    with Bank.open(repo) as bank:
+        assert bank.lost() == []
+    with Bank.open(other) as bank:
+        bank.undo()
+        assert bank.get(id).text.strip() == "Changed in the linked one."
+        bank.forget(id)
+    with Bank.open(repo) as bank:
+        assert bank.journal
+        assert [name for name, data in bank.journal.texts() if b"linked one" in data or b"Said in" in data] == []
+
+
+def test_lines_of_a_vault_outlive_their_worktree(repo: Path) -> None:
+    """Though the main worktree's vault was changed after it."""
+    other = linked(repo)
+    with Bank.open(other) as bank:
+        kept = bank.add("Remembered in the linked worktree.", lane="vault").id
+    with Bank.open(repo) as bank:
+        bank.add("Remembered in the main worktree.", lane="vault")
+        gone = bank.add("Deleted and compacted away here.", lane="vault").id
+        bank.delete(gone)
+        bank.vault.compact()
+    git(repo, "worktree", "remove", "--force", str(other))
+    with Bank.open(repo) as bank:
+        assert [one.ids for one in bank.lost()] == [(kept,)]
+        bank.recover()
+        assert bank.get(kept).text == "Remembered in the linked worktree."
+        assert bank.lost() == []

@@ -9,6 +9,7 @@ import pytest
 
 from commands import Run
 from memlane import Bank, NotFound
+from memlane.exchange.sharing import share
 from repositories import save
 
 FIELDS = {
@@ -81,3 +82,12 @@ def test_a_version_that_is_none_is_said(run: Run, bank: Bank) -> None:
 def test_what_changed_the_bank_is_listed_without_git(run: Run, bank: Bank) -> None:
     run("add", FIRST, "--title", "Deploys")
     assert [row.split("\t")[2:] for row in run("history").out.splitlines()] == [["cli", "add", "", "notes:deploys"]]
+
+
+def test_a_note_that_was_moved_has_the_versions_of_its_earlier_name(bank: Bank) -> None:
+    id = bank.add(FIRST, title="Deploys").id
+    bank.update(id, text=SECOND)
+    (moved,) = share(bank, [id], private=True)
+    assert [version.what for version in bank.history(moved.id)][1:] == ["update", "add"]
+    assert bank.restore(moved.id, bank.history(moved.id)[-1].version).id == moved.id
+    assert FIRST in bank.get(moved.id).text

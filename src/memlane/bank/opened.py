@@ -64,6 +64,7 @@ def _journal(settings: config.Config) -> Journal | None:
     kept = None
     if folder and not settings.distrust and settings.folder is None:
         options = {"max_bytes": settings["journal.max_mb"] << 20, "days": settings["journal.days"]}
+        options["beside"] = os.path.dirname(os.path.realpath(settings.records)) if settings.records else ""
         kept = journal.of(os.fspath(folder), home, commit_of=_first_commit, **options)
     kept_at = {home: "", os.fspath(settings.root): ""}
     for name in NAMES:

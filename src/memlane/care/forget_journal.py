@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING
 
 from memlane.core.errors import Busy
 from memlane.disk import files, journal, log
-from memlane.disk.journal import Journal
 from memlane.disk.tombstones import plain
-from memlane.disk.trash import TRASH
-from memlane.history.journaled import Reader, own_name, reading
+from memlane.history.journaled import Reader, own_name, reading, under_earlier_names
 from memlane.history.undo import name_of
 from memlane.lanes import Lane
 from memlane.lanes.answers import Trace, needles
@@ -104,7 +102,9 @@ def _purge(bank: Bank, lane: Lane, native: str, earlier: Sequence[str], known: S
     with reading(bank) as reader, journal.paused():
         signs = {sign for each in natives for sign in _signs(lane, each, known)}
         without = partial(_without, reader, lane, natives, signs, lines, telling, twins)
-        past = set() if lane.answers.shares_files else set(_under_earlier_names(kept, _name(bank, lane, native)))
+        rows = () if lane.answers.shares_files else under_earlier_names(kept, _name(bank, lane, native))
+        texts = ((row.name, kept.text(hash)) for row in rows for hash in (row.before, row.after))
+        past = {(name, text) for name, text in texts if text is not None}
         ids |= {each for name, _ in past for each in (name, name_of(bank, name))}
 
         def spared(name: str, data: bytes) -> bytes | None:
@@ -117,23 +117,6 @@ def _purge(bank: Bank, lane: Lane, native: str, earlier: Sequence[str], known: S
 
 def _name(bank: Bank, lane: Lane, native: str) -> str:
     return os.path.relpath(lane.answers.path_of(native), bank.root)
-
-
-def _under_earlier_names(kept: Journal, name: str) -> Iterator[tuple[str, bytes]]:
-    """What a file held under the names that it had before it was moved to this one, as `share` does."""
-    todo = [(row.other, row.row) for row in kept.rows_of([name]) if row.kind == journal.IN]
-    met = set()
-    while todo:
-        earlier, moved = todo.pop()
-        if earlier == name or earlier in met or TRASH in earlier.split("/"):
-            continue
-        met.add(earlier)
-        for row in kept.rows_of([earlier]):
-            if row.row > moved:
-                break  # what has that name since is another memory
-            if row.kind == journal.IN:
-                todo.append((row.other, row.row))
-            yield from ((earlier, data) for data in map(kept.text, (row.before, row.after)) if data is not None)
 
 
 def _spared(bank: Bank, without: Callable[[str, bytes, bool], bytes | None], name: str, data: bytes) -> bytes | None:

@@ -298,7 +298,8 @@ def of(folder: str, home: str, **options: Any) -> Journal:
 class Journal:
     """The journal of one bank. Its file is opened with the first change or question; threads may share it.
 
-    `home` is the bank's folder without links; `commit_of` asks git for the first commit of a folder's repository.
+    `home` is the bank's folder without links; `commit_of` asks git for the first commit of a folder's repository;
+    `beside` is the folder of another place of the bank, where files of this one lie.
     """
 
     def __init__(
@@ -308,10 +309,11 @@ class Journal:
         commit_of: Callable[[str], str],
         max_bytes: int = 256 * 1024 * 1024,
         days: int = 0,
+        beside: str = "",
     ) -> None:
         self.folder, self.home = folder, home
         self.absent = ""  # why there is no journal
-        self.max_bytes, self.days = max_bytes, days
+        self.max_bytes, self.days, self.beside = max_bytes, days, beside
         self._commit_of = commit_of
         self._file: JournalFile | None = None
         self._made = 0  # how often the file was opened: a number counts only in the file that gave it
@@ -348,6 +350,7 @@ class Journal:
             self._pid = os.getpid()
             self._made += 1
             if self._file is not None:
+                self._file.beside = self.beside
                 _in_use(self)
         return self._file
 

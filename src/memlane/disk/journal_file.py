@@ -141,6 +141,7 @@ class JournalFile:
 
     def __init__(self, path: str, home: str) -> None:
         self.path, self.home = path, home
+        self.beside = ""  # the folder of another place of the bank that files of this one lie in
         self._place = 0
         self._head: str | None = None  # the file that names the branch; "" outside of git
         try:
@@ -251,8 +252,24 @@ class JournalFile:
 
     def insert(self, db: sqlite3.Connection, number: int, step: int, row: Row) -> int:
         before, after = (None if data is None else self._stored(db, data) for data in (row.before, row.after))
-        values = (number, self._here(db), step, row.name, row.kind, before, after, row.at, row.size, row.other)
+        place, name, other = self._filed(db, row)
+        values = (number, place, step, name, row.kind, before, after, row.at, row.size, other)
         return db.execute("INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0
+
+    def _filed(self, db: sqlite3.Connection, row: Row) -> tuple[int, str, str]:
+        """The place that a file belongs to, and its names there. One that lies in another place of the bank, as what
+        is captured in a linked work tree does, is that place's: there it outlives this one.
+        """
+        if not (self.beside and row.name.startswith("../")):
+            return self._here(db), row.name, row.other
+        names = [row.name, row.other] if row.kind in (journal.OUT, journal.IN) else [row.name]
+        paths = [os.path.normpath(os.path.join(self.home, name)) for name in names]
+        if not all(path.startswith(self.beside + os.sep) for path in paths):
+            return self._here(db), row.name, row.other
+        db.execute("INSERT OR IGNORE INTO places (path) VALUES (?)", (self.beside,))
+        place = db.execute("SELECT id FROM places WHERE path = ?", (self.beside,)).fetchone()[0]
+        name, other = [*(os.path.relpath(path, self.beside) for path in paths), row.other][:2]
+        return place, name, other
 
     def _stored(self, db: sqlite3.Connection, data: bytes) -> bytes:
         hash = journal.hashed(data)
@@ -302,7 +319,14 @@ class JournalFile:
 
     def entries_of(self, number: int) -> list[Entry]:
         where = "row >= (SELECT first FROM changes WHERE number = ?1) AND change = ?1"
-        return self.entries(where, (number,))
+        found = self.entries(where, (number,))
+        query = (
+            "SELECT row, there.path, here.path FROM files JOIN changes ON number = change JOIN places there "
+            "ON there.id = files.place JOIN places here ON here.id = changes.place "
+            "WHERE row >= first AND number = ? AND files.place != changes.place"
+        )
+        filed = {row: (there, here) for row, there, here in self._db.execute(query, (number,))}
+        return [_as_seen(entry, *filed[entry.row]) if entry.row in filed else entry for entry in found]
 
     def text(self, hash: bytes) -> bytes | None:
         row = self._db.execute("SELECT data FROM texts WHERE hash = ?", (hash,)).fetchone()
@@ -493,6 +517,14 @@ def _make_tables(db: sqlite3.Connection) -> None:
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {_SCHEMA}")
     db.execute("COMMIT")
+
+
+def _as_seen(entry: Entry, there: str, here: str) -> Entry:
+    """An entry of a file that lies in another place, as its change has called it."""
+    name = os.path.relpath(os.path.join(there, entry.name), here)
+    if entry.kind in (journal.OUT, journal.IN):
+        return entry._replace(name=name, other=os.path.relpath(os.path.join(there, entry.other), here))
+    return entry._replace(name=name)
 
 
 def _change(row: tuple[Any, ...]) -> Change:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from memlane.config import user_state
 from memlane.core.model import Memory
 from memlane.disk import files, scratch
-from memlane.lanes import NAMES, Lane
+from memlane.disk.journal import IN, Entry, Journal
+from memlane.disk.trash import TRASH
+from memlane.lanes import LANES, NAMES, Lane
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -30,6 +32,7 @@ class Reader:
     def __init__(self, bank: Bank) -> None:
         self._original = bank
         self._home = files.real(os.fspath(bank.root))
+        self._beside = bank.journal.beside if bank.journal else ""
         self._roots = {name: os.path.realpath(bank.config.lane_root(name)) for name in NAMES}
 
     @cached_property
@@ -52,7 +55,8 @@ class Reader:
 
     def lane_of(self, name: str) -> tuple[Lane, str] | None:
         """The lane that a file of the journal belongs to, in the scratch folder, and its name there."""
-        path = os.path.normpath(os.path.join(self._home, name))
+        home = self._beside if self._beside and name.startswith(f"{LANES['records'].place}/") else self._home
+        path = os.path.normpath(os.path.join(home, name))
         around = [lane for lane, root in self._roots.items() if path == root or path.startswith(root + os.sep)]
         if not around:
             return None
@@ -100,6 +104,22 @@ def reading(bank: Bank) -> Iterator[Reader]:
 
 
 def own_name(bank: Bank, path: str) -> str:
-    """What the journal calls a file."""
+    """What the journal calls a file: one that lies in the main worktree's bank is called as it is there."""
     folder, name = os.path.split(os.path.abspath(path))
-    return os.path.relpath(os.path.join(files.real(folder), name), files.real(os.fspath(bank.root)))
+    full, home = os.path.join(files.real(folder), name), files.real(os.fspath(bank.root))
+    beside = bank.journal.beside if bank.journal else ""
+    return os.path.relpath(full, beside if beside and full.startswith(beside + os.sep) else home)
+
+
+def under_earlier_names(kept: Journal, name: str) -> Iterator[Entry]:
+    """What became of a file under the names that it had before it was moved to this one, as `share` does."""
+    todo = [(row.other, row.row) for row in kept.rows_of([name]) if row.kind == IN]
+    met = {name}
+    while todo:
+        earlier, moved = todo.pop()
+        if earlier in met or TRASH in earlier.split("/"):
+            continue
+        met.add(earlier)
+        rows = [row for row in kept.rows_of([earlier]) if row.row < moved]  # then, another memory may have the name
+        todo += [(row.other, row.row) for row in rows if row.kind == IN]
+        yield from rows

@@ -66,7 +66,12 @@ def lost(bank: Bank) -> list[Lost]:
     with reading(bank) as reader:
         for place in sorted(places, key=lambda each: each != kept.home):  # here first
             for one in _at(bank, kept, reader, place):
-                found.setdefault(one.name, one)
+                other = found.setdefault(one.name, one)
+                if other is not one and _is_lane(reader, one.name):
+                    have = set(other.data.splitlines())
+                    more = b"".join(line + b"\n" for line in one.data.splitlines() if line not in have)
+                    ids = tuple(dict.fromkeys((*other.ids, *one.ids)))
+                    found[one.name] = replace(other, data=other.data + more, ids=ids)
     return _with_branches(bank, list(found.values()))
 
 
@@ -78,23 +83,27 @@ def _at(bank: Bank, kept: Journal, reader: Reader, place: str) -> Iterator[Lost]
         if TRASH in name.split("/") or name in derived:
             continue
         here = own.get(name)
-        if place != kept.home and here is not None and here.row > entry.row:
-            continue  # changed or deleted here since
+        if place != kept.home and here is not None and here.row > entry.row and not _is_lane(reader, name):
+            continue  # changed or deleted here since; a lane that is a log is told line by line
         change = kept.get(entry.change)
         if change is not None:
-            yield from _compared(bank, kept, reader, entry, change)
+            yield from _compared(bank, kept, reader, entry, change, place)
 
 
-def _compared(bank: Bank, kept: Journal, reader: Reader, entry: Entry, change: Change) -> Iterator[Lost]:
-    """A file that is not as its last entry says, if that is nobody's wish."""
+def _compared(bank: Bank, kept: Journal, reader: Reader, entry: Entry, change: Change, place: str) -> Iterator[Lost]:
+    """A file that is not as its last entry at a place says, if that is nobody's wish."""
     name, is_log = entry.name, entry.kind in (APPEND, CUT, SEEN) or entry.name.endswith(".jsonl")
     path = os.path.normpath(os.path.join(kept.home, name))
     now = _bytes(path)
     if is_log:
-        data = kept.content(name, place=change.place)
+        data = kept.content(name, place=place)
         if data is None or data == now:
             return
         have = set((now or b"").splitlines())
+        if place != kept.home:  # what was here once, and is not any more, was taken out here
+            rows = kept.rows_of([name], here=True)
+            known = (kept.text(hash) for row in rows for hash in (row.before, row.after))
+            have.update(line for text in known if text for line in text.splitlines())
         data = b"".join(line + b"\n" for line in data.splitlines() if line.strip() and line not in have)
         if not data:
             return
@@ -103,15 +112,15 @@ def _compared(bank: Bank, kept: Journal, reader: Reader, entry: Entry, change: C
         hash = None if now is None else journal.hashed(now)
         if found is None or hash == entry.after or (not change.done and hash == entry.before):
             return
-        if now is not None and not kept.knows(name, hash, change.place):
+        if now is not None and not kept.knows(name, hash, place):
             return  # somebody has changed it by hand
         data = found
     ids = tuple(_ids(bank, reader, name, data, now, is_log=is_log))
     if ids or is_log or not _memories(reader, name, data, is_log=is_log):
-        place = "" if change.place == kept.home else change.place
+        away = "" if place == kept.home else place
         what = GONE if now is None else BACK
         ids = ids or (name,)
-        yield Lost(name, what, ids, change.id, stamp(change.at), who(change), change.branch, place, data, now)
+        yield Lost(name, what, ids, change.id, stamp(change.at), who(change), change.branch, away, data, now)
 
 
 def _ids(bank: Bank, reader: Reader, name: str, data: bytes, now: bytes | None, *, is_log: bool) -> Iterator[str]:
@@ -124,10 +133,15 @@ def _ids(bank: Bank, reader: Reader, name: str, data: bytes, now: bytes | None, 
 
 
 def _memories(reader: Reader, name: str, data: bytes, *, is_log: bool) -> dict[str, Memory]:
-    found = reader.lane_of(name)
-    if is_log and not (found and found[1] == os.fspath(found[0].root)):
+    if is_log and not _is_lane(reader, name):
         return {}  # a file beside the lanes
     return reader.memories(name, data)
+
+
+def _is_lane(reader: Reader, name: str) -> bool:
+    """Whether a file is all of a lane."""
+    found = reader.lane_of(name)
+    return found is not None and found[1] == os.fspath(found[0].root)
 
 
 def _bytes(path: str) -> bytes | None:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from memlane.core.errors import MemlaneError, NotFound
 from memlane.core.model import Memory
 from memlane.disk import files, written
-from memlane.disk.journal import APPEND, CUT, SEEN, Change, Entry
+from memlane.disk.journal import APPEND, CUT, OUT, SEEN, Change, Entry
 from memlane.gate import shown
 from memlane.history import git
-from memlane.history.journaled import own_name, reading
+from memlane.history.journaled import own_name, reading, under_earlier_names
 from memlane.history.undo import who
 from memlane.lanes.answers import Version
 from memlane.recall.address import Place, find, find_any, split
@@ -153,7 +153,9 @@ def _journaled(bank: Bank, place: Place) -> Iterator[tuple[Version, bytes]]:
     if kept is None:
         return
     name = own_name(bank, place.path)
-    rows = [row for row in kept.rows_of([name]) if row.kind not in (APPEND, CUT, SEEN)]
+    moved = () if place.lane.answers.shares_files else under_earlier_names(kept, name)
+    rows = sorted((row for row in moved if row.kind != OUT), key=lambda row: row.row)
+    rows += [row for row in kept.rows_of([name]) if row.kind not in (APPEND, CUT, SEEN)]
     last = {row.change: row for row in rows}  # a change may write a file twice
     changes = {number: kept.get(number) for number in last}
     if not place.lane.answers.shares_files:
