@@ -56,6 +56,21 @@ def test_add_list_and_search_for_the_user(own: Bank, projects: list[Path], run: 
     }
 
 
+def test_undo_says_where_the_last_change_was_made(own: Bank, projects: list[Path], run: Run) -> None:
+    """It takes back what was changed in the project, never silently in the place of what was changed for the user."""
+    own.undo()
+    shop, _ = projects
+    run("--bank", shop, "add", "--user", "Ask before you push.", "--title", "Push")
+    taken = run("--bank", shop, "undo")
+    assert taken.out == "deploy-day.md\n"
+    assert "your own bank was changed after that (add c3): `memlane --user undo` takes that back\n" in taken.err
+    nothing = run("--bank", shop, "undo")
+    assert nothing.code == 3
+    assert "next: The last change, add, was to your own bank: `memlane --user undo`.\n" in nothing.err
+    assert run("--user", "undo").out == "push.md\n"
+    assert "memlane undo --list" in run("--bank", shop, "undo").err
+
+
 def test_a_users_memory_is_read_and_changed_by_its_id(
     own: Bank, projects: list[Path], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

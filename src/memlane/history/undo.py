@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER = (".trash", "undo")  # where an earlier memlane kept copies for its undo; forget still looks there
 _UNDO, _REDO = "undo", "redo"
+_LIST = "`memlane undo --list` shows what was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def redo(bank: Bank) -> Undone:
             break
         if change.verb == _UNDO and change.undone != "undone":
             return undo(bank, change.id)
-    raise NotFound("There is nothing to do again.", hint="`memlane undo --list` shows what was changed.")
+    raise NotFound("There is nothing to do again.", hint=_LIST)
 
 
 def _mark(kept: Journal, change: Change, undone: str) -> None:
@@ -187,10 +188,18 @@ def _chosen(bank: Bank, id: str | None) -> tuple[Journal, Change]:
             hint = f"It was made in {change.place}: undo it there."
             raise InvalidInput(f"The change {change.id} was not made in this bank.", hint=hint)
         return kept, change
-    for change in kept.changes(here=True):
-        if not change.undoes and change.undone not in ("undone", journal.DROPPED):
-            return kept, change
-    raise NotFound("There is nothing to undo.", hint="`memlane undo --list` shows what was changed.")
+    if found := latest(bank):
+        return kept, found
+    own = bank.under and latest(bank.under)
+    hint = f"The last change, {own.verb}, was to your own bank: `memlane --user undo`." if own else _LIST
+    raise NotFound("There is nothing to undo.", hint=hint)
+
+
+def latest(bank: Bank) -> Change | None:
+    """What was changed last and not yet taken back."""
+    changes = bank.journal.changes(here=True) if bank.journal else ()
+    standing = (change for change in changes if not change.undoes)
+    return next((change for change in standing if change.undone not in ("undone", journal.DROPPED)), None)
 
 
 class _Step:

@@ -52,6 +52,7 @@ def undo(bank: Bank, which: str | None, list_: bool, limit: int, as_json: bool) 
             break
     if as_json:
         print_json(done if count else done[0])
+    _say_of_users(bank, done[0].of)
     if done[-1].conflicts:
         click.get_current_context().exit(5)
 
@@ -93,6 +94,16 @@ def _print(done: Undone) -> None:
     say(f"{'partly ' if done.conflicts else ''}{word}: {done.what} {done.of}")
     if done.id and not again:
         say("`memlane redo` does it again")
+
+
+def _say_of_users(bank: Bank, of: str) -> None:
+    """Tell that the user's own bank was changed after what was just taken back: perhaps that was meant."""
+    from memlane.history.undo import latest
+
+    own = bank.under and latest(bank.under)
+    change = bank.journal and bank.journal.get(int(of[1:]))
+    if own and change and own.at > change.at:
+        say(f"your own bank was changed after that ({own.verb} {own.id}): `memlane --user undo` takes that back")
 
 
 def _state(one: Applied) -> str:
