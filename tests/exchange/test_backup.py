@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import stat
 import tarfile
 from collections.abc import Callable
@@ -247,3 +248,19 @@ def test_a_place_that_is_taken_is_refused_and_nothing_changes(full: Bank, tmp_pa
     with pytest.raises((InvalidInput, AlreadyExists)):
         backup.move(full, tmp_path / place)
     assert tree(tmp_path) == before
+
+
+def test_a_bank_that_was_removed_and_recovered_keeps_its_changes_when_it_is_moved(bank: Bank, tmp_path: Path) -> None:
+    """Its folder is another one on the disk than the journal has met."""
+    id = bank.add("Said first.", title="Said").id
+    shutil.rmtree(bank.root)
+    bank.recover()
+    backup.move(bank, tmp_path / "elsewhere")
+    with Bank.open(tmp_path) as moved:
+        assert [version.what for version in moved.history(id)] == ["recover", "add"]
+        moved.update(id, text="Said later.")
+        backup.move(moved, tmp_path)
+    with Bank.open(tmp_path) as back:
+        assert [version.what for version in back.history(id)] == ["update", "recover", "add"]
+        back.undo()
+        assert back.get(id).text.strip() == "Said first."

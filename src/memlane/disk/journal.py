@@ -479,6 +479,11 @@ class Journal:
         """What a file was after its last entry, or after entry `upto`; None where there was no file."""
         return self._do(lambda file: content(file.rows_of([name], place=place, upto=upto), file.text), None)
 
+    def move(self, home: str) -> None:
+        """The bank was moved to another folder, whose journal this is now. Raises StorageError."""
+        self._do(lambda file: file.move(home), None)
+        self.close()
+
     # -- forgetting
 
     def texts(self) -> Iterator[tuple[str, bytes]]:

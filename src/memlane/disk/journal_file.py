@@ -459,6 +459,14 @@ class JournalFile:
         with self.transaction() as db:
             db.execute("UPDATE OR IGNORE places SET path = ? WHERE path = ?", (home, before))
 
+    def move(self, home: str) -> None:
+        """The bank was moved from this place to another, which is the same from now on."""
+        folder, name = os.path.split(self.path)
+        known = journal_place.registry(folder).get(self.home) or journal_place.Bank(self.home, name[:-3])
+        number = journal_place.number_of(home)
+        journal_place.append(folder, known._replace(bank=home, name=name[:-3], folder=number))
+        self.rename_place(home, self.home)
+
     # -- bounds
 
     def prune(self, max_bytes: int, days: int) -> None:

@@ -266,4 +266,6 @@ def move(bank: Bank, folder: str | Path) -> Path:
         files.replace(os.fspath(file), before)
         raise
     trust.record(config.user_state(), file, text.encode())
+    if bank.journal:
+        bank.journal.move(os.path.realpath(target))
     return target
