@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -54,6 +55,18 @@ def test_add_list_and_search_for_the_user(own: Bank, projects: list[Path], run: 
         "user/notes:tabs": "user",
         "notes:deploy-day": None,
     }
+
+
+def test_where_a_projects_bank_went_with_its_configuration_the_users_does_not_pass_for_it(
+    own: Bank, run: Run, tmp_path: Path
+) -> None:
+    run("init")
+    run("add", "Deploys go out on Tuesdays.")
+    shutil.rmtree(tmp_path / ".memories")
+    (tmp_path / "memlane.toml").unlink()
+    told = f"This is your own bank. There was a bank in {tmp_path}: `memlane init` there, then `memlane recover` shows"
+    assert run("list").err.startswith(told)
+    assert run("--user", "list").err == ""
 
 
 def test_undo_says_where_the_last_change_was_made(own: Bank, projects: list[Path], run: Run) -> None:

@@ -81,14 +81,21 @@ def journal_folder() -> Path | None:
 
 
 def way_to_a_bank(here: Path, name: str) -> str:
-    """What to do where there is no bank. One that was there, and went with its memlane.toml, is in the journal."""
+    """What to do where there is no bank."""
+    return bank_that_was(here, name) or "Run `memlane init` in your project's folder."
+
+
+def bank_that_was(here: Path, name: str) -> str:
+    """Where there was a bank that went with its memlane.toml, which the journal has, and what to do; else ""."""
     from memlane.disk.journal_place import path_of
 
     journals = journal_folder()
-    for folder in (here, *here.parents) if journals and journals.is_dir() else ():
+    if journals is None or not journals.is_dir():
+        return ""
+    for folder in (here, *here.parents):
         if os.path.exists(path_of(os.fspath(journals), os.path.realpath(folder / name))):
             return f"There was a bank in {folder}: `memlane init` there, then `memlane recover` shows what it held."
-    return "Run `memlane init` in your project's folder."
+    return ""
 
 
 def user_file() -> Path | None:

@@ -105,10 +105,15 @@ def open_bank(ctx: click.Context) -> Bank:
 
 def _say_journal(bank: Bank, ctx: click.Context) -> None:
     """Tell what the journal knows and a person should, too."""
+    from memlane.config import FOLDER
+    from memlane.config.places import absolute, bank_that_was
     from memlane.history.recover import noticed, summary
 
+    chosen = bank.config.file is not None or ctx.find_root().obj[0] is not None
     if bank.journal and bank.journal.absent:
         say(f"nothing is recorded for undo: {bank.journal.absent}")
+    elif not chosen and (was := bank_that_was(absolute("."), FOLDER)):
+        say(f"This is your own bank. {was}")
     elif ctx.info_name not in ("recover", "move"):
         with suppress(MemlaneError):  # the command has done what it should
             if count := noticed(bank):
