@@ -21,6 +21,7 @@ from conftest import tree, trusted
 from memlane import Bank
 from memlane.recall.blocks import FENCE
 from memlane.surfaces import hook
+from repositories import git
 from samples import transcript
 from terminals import steering
 
@@ -70,7 +71,7 @@ def configure(project: Path, text: str) -> None:
 # -- the start of a session
 
 
-def test_a_session_starts_with_the_snapshot_and_the_newest_memories(bank: Bank, ask: Ask) -> None:
+def test_a_session_starts_with_the_snapshot_and_some_more_memories(bank: Bank, ask: Ask) -> None:
     """S001-51"""
     bank.add("Keep the runtime stable.", lane="vault", type="mission")
     bank.add("House style: short sentences.", title="Style", tags=["pinned"], created_at="2024-01-01")
@@ -78,8 +79,12 @@ def test_a_session_starts_with_the_snapshot_and_the_newest_memories(bank: Bank, 
         bank.add(f"What happened on day {day}.", title=f"Day {day}", created_at=f"2025-01-0{day}")
     answer = json.loads(ask("claude-code", "session-start", source="startup", hook_event_name="SessionStart"))
     text = answer["hookSpecificOutput"]["additionalContext"]
-    assert answer == {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
-    assert text == bank.snapshot(budget=1500, recent=5)
+    block = bank.snapshot(budget=1500, recent=5)
+    assert text == block
+    assert answer == {
+        "systemMessage": f"memlane: 7 memories, {block.tokens} tokens",
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text},
+    }
     assert [f"day {day}." in text for day in range(1, 9)] == [False] * 3 + [True] * 5
     assert "Keep the runtime stable." in text
     assert "House style" in text
@@ -103,6 +108,39 @@ def test_how_much_a_session_starts_with_is_configured(bank: Bank, ask: Ask, tmp_
     configure(tmp_path / "project", "[memory]\nenabled = true\n[hook]\nrecent = 2\n")
     text = context(ask("claude-code", "session-start"))
     assert [f"day {day}." in text for day in range(1, 9)] == [False] * 6 + [True] * 2
+
+
+def test_a_session_starts_with_what_is_about_the_files_in_work(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    bank.add("Tokens in auth.py last a day.", title="Tokens", created_at="2020-01-01")
+    for day in range(1, 9):
+        bank.add(f"What happened on day {day}.", title=f"Day {day}", created_at=f"2025-01-0{day}")
+    assert "Tokens" not in context(ask("claude-code", "session-start"))
+    git(tmp_path / "project", "init", "-q")
+    (tmp_path / "project/auth.py").write_text("a = 1\n")
+    git(tmp_path / "project", "add", "auth.py")
+    git(tmp_path / "project", "commit", "-qm", "one")
+    (tmp_path / "project/auth.py").write_text("a = 22\n")
+    assert "### About files in work\n\n- [notes:tokens]" in context(ask("claude-code", "session-start"))
+
+
+@pytest.mark.parametrize(
+    ("client", "told"), [("claude-code", True), ("codex", True), ("gemini", True), ("vscode", False), ("cursor", False)]
+)
+def test_the_user_is_told_how_much_a_session_starts_with(bank: Bank, ask: Ask, client: str, told: bool) -> None:
+    """Only where the client has a field for the user."""
+    bank.add("Deploys go out on Tuesdays.", title="Deploys")
+    expected = f"memlane: 1 memory, {bank.snapshot(recent=5).tokens} tokens" if told else None
+    assert json.loads(ask(client, "session-start", source="startup")).get("systemMessage") == expected
+
+
+def test_the_user_is_told_once_and_not_at_all_where_that_is_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploys")
+    assert "systemMessage" not in json.loads(ask("claude-code", "session-start", source="compact"))
+    assert "systemMessage" not in json.loads(
+        ask("claude-code", "prompt", prompt="When do deploys go out?", session_id="b")
+    )
+    configure(tmp_path / "project", "[memory]\nenabled = true\n[hook]\nnotice = false\n")
+    assert "systemMessage" not in json.loads(ask("claude-code", "session-start", source="startup"))
 
 
 # -- a prompt

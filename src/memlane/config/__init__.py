@@ -73,10 +73,7 @@ SETTINGS = (
     Setting("memory.enabled", bool, False, what="whether there is a memory here"),
     Setting("memory.storage_strategy", ("project", "user"), "project", what=".memories/ here, or the user's folder"),
     Setting(
-        "memory.worktrees",
-        ("auto", "shared", "own"),
-        "auto",
-        what="in a linked git worktree: the main one's bank, its own, or (auto) its own where git tracks it",
+        "memory.worktrees", ("auto", "shared", "own"), "auto", what="a linked worktree's bank; auto: its own if in git"
     ),
     Setting("memory.user_bank", bool, True, what="whether your own bank is read together with the project's"),
     Setting("memory.recency_boost_days", int, 7, least=0, what="how long a memory counts as recent"),
@@ -108,7 +105,9 @@ SETTINGS = (
     Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),
     Setting("hook.enabled", bool, True, what="whether hooks do anything in this project"),
     Setting("hook.capture", bool, True, what="whether hooks keep what the assistant said as records"),
-    Setting("hook.recent", int, 5, least=0, what="how many of the newest memories a session starts with"),
+    Setting("hook.recent", int, 5, least=0, what="how many memories a session starts with besides those it must have"),
+    Setting("hook.records", bool, False, what="whether they may be what the assistant said in earlier sessions"),
+    Setting("hook.notice", bool, True, what="whether the user is told how much memory a session starts with"),
     Setting("hook.session_budget", int, 1500, least=0, what="tokens of memory that a session starts with, at most"),
     Setting("hook.prompt_budget", int, 800, least=0, what="tokens of memory that a prompt is given, at most"),
     Setting("hook.deadline", float, 2.0, least=0.1, most=60.0, what="seconds after which a hook gives up"),

@@ -95,7 +95,7 @@ def write_block(bank: Bank, path: str | Path, scopes: str | tuple[str, ...] | No
     """
     path = outside(bank, path)
     with bank.alone() as alone:  # the file is the project's, and mostly committed: private notes have no place in it
-        block = snapshot(alone, scopes, MAX_LINES - _FRAME, 0, lambda text: _size(_inert(text)), None, private=False)
+        block = snapshot(alone, scopes, MAX_LINES - _FRAME, None, lambda text: _size(_inert(text)), None, private=False)
     content = _inert(block).strip("\n") or "Nothing is remembered yet."
     note = f"Written by `memlane export --to {path.name}`; run it again to refresh. Edit the memories, not this block."
     return marked_block.write(path, f"{note}\n\n{content}")

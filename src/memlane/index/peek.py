@@ -19,7 +19,7 @@ from memlane.core.choosing import Fits, list_order
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
 from memlane.disk import rooted
-from memlane.index.rows import loaded, marks
+from memlane.index.rows import loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
 
@@ -31,7 +31,6 @@ _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
-_TAGGED = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag = ?)"  # noqa: S608 - fixed text
 _NAMES = (
     "SELECT m.file, m.lane, m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id' FROM memories m "
     "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
@@ -149,12 +148,28 @@ class Peek:
             self._db.close()
             self._db = None
 
-    def tagged(self, tag: str) -> list[Memory]:
-        """The memories with this tag, by id."""
+    def tagged(self, *tags: str) -> list[Memory]:
+        """The memories with one of these tags, by id."""
+        query = f"{_ROWS} WHERE m.n IN (SELECT memory FROM tags WHERE tag IN ({marks(tags)}))"  # noqa: S608 - marks
+        wanted = {*tags}
         memories = self._answer(
-            lambda: [*self._indexed(_TAGGED, tag), *(memory for memory in self._read() if tag in memory.tags)]
+            lambda: [*self._indexed(query, *tags), *(memory for memory in self._read() if wanted & {*memory.tags})]
         )
         return sorted({memory.id: memory for memory in memories}.values(), key=lambda memory: memory.id)
+
+    def holding(self, texts: Collection[str]) -> list[Memory]:
+        """The memories with one of these texts anywhere in them, where JSON writes it as it is."""
+
+        def has(data: str) -> bool:
+            return any(text in data for text in texts)
+
+        query = f"{_ROWS} WHERE m.lane IN ({marks(self._lanes)})"
+        return self._answer(
+            lambda: [
+                *self._indexed(query, *self._lanes, fits=has),
+                *(memory for memory in self._read() if has(shape(memory)[0])),
+            ]
+        )
 
     def first(self, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
         """The memories that fit; with a limit the newest, then by id, those without a date last.
@@ -221,12 +236,12 @@ class Peek:
         self._unread = [(lane, path) for lane in self._lanes.values() for path in lane.files() if isinstance(path, str)]
         self._outdated = {path for _, path in self._unread}
 
-    def _indexed(self, query: str, *values: Any) -> Iterator[Memory]:
-        """What a query finds among the files that have not changed since they were indexed."""
+    def _indexed(self, query: str, *values: Any, fits: Callable[[str], bool] | None = None) -> Iterator[Memory]:
+        """What a query finds among the files that have not changed since they were indexed, and `fits` of its JSON."""
         if self._db is None:
             return
         for file, known, data in self._db.execute(query, values):
-            if file in self._outdated:
+            if file in self._outdated or (fits and not fits(data)):
                 continue
             memory = loaded(data, known)
             if memory.lane in self._lanes:

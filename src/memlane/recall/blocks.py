@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from memlane.core.invisible import visible
-from memlane.core.model import Hit, Memory
+from memlane.core.model import UNCONFIRMED, Hit, Memory
 from memlane.core.text import estimate
 from memlane.index.chunks import chunks
 from memlane.index.words import query_terms, terms
@@ -61,7 +61,9 @@ SHARE = 0.5  # of the best hit's score: a hit with less is not shown beside it
 _ALIKE = 0.8  # least sequence ratio of two memories that say the same
 _OTHERS = "From others, not reviewed"
 _USERS = "The user's own, in every project"
-_GROUPS = ("Canon", "Active Registers", "Pinned notes", "Newest", "Related", _USERS, _OTHERS)  # headings, in this order
+WHOLE = ("Canon", "Active Registers", "Pinned notes")  # headings of what a snapshot does not cut
+CHOSEN = ("Rules and preferences", "Open work", "About files in work", "Also remembered")
+_GROUPS = (*WHOLE, *CHOSEN, "Related", _USERS, _OTHERS)  # headings, in this order
 
 
 class LeftOut(NamedTuple):
@@ -110,24 +112,17 @@ class Composer:
 
     # -- blocks
 
-    def snapshot(
-        self,
-        canon: Sequence[Memory],
-        registers: Sequence[Memory],
-        pinned: Sequence[Memory],
-        newest: Sequence[Memory] = (),
-        budget: int | None = None,
-    ) -> Block:
-        """The block of these memories in this order; with a budget, of those that fit.
+    def snapshot(self, groups: Mapping[str, Sequence[Memory]], budget: int | None = None) -> Block:
+        """The block of these memories by heading, in this order; with a budget, of those that fit.
 
-        Of a new memory that is too long, its first chunk is shown. New ones of the project's and of the user's own take
-        turns, so that neither leaves no room for the other.
+        Of a memory that is too long, its first chunk is shown, unless its heading is one of WHOLE. Those of the
+        project's and of the user's own take turns there, so that neither leaves no room for the other.
         """
-        groups = (("Canon", canon), ("Active Registers", registers), ("Pinned notes", pinned))
-        items = [_Item(self._group(memory, title), memory) for title, group in groups for memory in group]
-        for memory in _in_turn(newest):
-            header, text = chunks(memory.text)[0]
-            items.append(_Item(self._group(memory, "Newest"), memory, Hit(memory, 1.0, text.strip(), header)))
+        items = []
+        for title, group in groups.items():
+            for memory in group if title in WHOLE else _in_turn(group):
+                header, text = ("", memory.text) if title in WHOLE else chunks(memory.text)[0]
+                items.append(_Item(self._group(memory, title), memory, Hit(memory, 1.0, text.strip(), header)))
         return self._block("snapshot", sorted(items, key=lambda item: item.group == _OTHERS), budget)
 
     def context(
@@ -292,6 +287,7 @@ class Composer:
             facts += [] if memory.owner else [self._origin(memory.file)]
             if title := _title(memory, one_line(item.text[:300])):
                 facts.append(title)
+        facts += [UNCONFIRMED] if memory.unconfirmed else []
         facts += item.marks
         facts += (f"⚠ {warning}" for warning in self._warnings(memory))
         lines = escaped(item.text.strip("\n")).rstrip().splitlines()

@@ -13,10 +13,20 @@ from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
 from memlane.disk.names import is_private
 from memlane.index.peek import Peek
-from memlane.recall import asking, under
+from memlane.recall import asking, starting, under
 from memlane.recall import scopes as scopes_
 from memlane.recall.arguments import check_query
-from memlane.recall.blocks import CANDIDATES, PINNED, RELEVANT, Block, Composer, LeftOut, without_blocks
+from memlane.recall.blocks import (
+    CANDIDATES,
+    CHOSEN,
+    PINNED,
+    RELEVANT,
+    WHOLE,
+    Block,
+    Composer,
+    LeftOut,
+    without_blocks,
+)
 from memlane.recall.leaving import without_secrets
 from memlane.recall.superseded import in_place
 
@@ -27,17 +37,18 @@ Count = Callable[[str], int]
 MOST = 3  # memories that a prompt is given unasked
 EXTRA = 2  # hits beyond them: some may be replaced by others
 SHARE = 0.3  # of the best one's probability: one with less is not shown beside it
-_NEWEST = ("notes", "topics", "records")  # lanes whose newest memories a snapshot may have
+_LASTING = ("notes", "topics")  # lanes that a session's start is chosen from
 
 
 def snapshot(
     bank: Bank,
     scopes: str | Sequence[str] | None,
     budget: int | None,
-    recent: int,
+    recent: int | None,
     count: Count | None,
     wait: float | None,
     *,
+    files: Sequence[str] = (),
     private: bool = True,
 ) -> Block:
     """As `Bank.snapshot`; without `private` notes where others will read it."""
@@ -46,43 +57,49 @@ def snapshot(
     at, scopes = under.asked(bank, scopes)
     in_scope = _seen(at, scopes, wait)
     seen = in_scope if private else (lambda memory: in_scope(memory) and not is_private(memory.id))
-    groups = _groups(at, seen, recent, wait, _NEWEST)
+    said = ("records",) if at.config["hook.records"] else ()
+    groups = _groups(at, seen, recent, wait, (*_LASTING, *said), files)
     if at is not bank:
         groups = [list(map(under.as_users, without_secrets(at, group))) for group in groups]
     elif below := bank.under:
         stays_out = under.hidden(bank, [memory for group in groups for memory in group])
         # not what was captured: that was said somewhere else
-        theirs = _groups(below, lambda memory: seen(memory) and not stays_out(memory), recent, wait, _NEWEST[:2])
+        theirs = _groups(below, lambda memory: seen(memory) and not stays_out(memory), recent, wait, _LASTING)
         groups = [
             [*own, *map(under.as_users, without_secrets(below, users))]
             for own, users in zip(groups, theirs, strict=True)
         ]
-    canon, registers, pinned, newest = groups
-    composer = _composer(bank, count, [*canon, *registers, *pinned, *newest])
+    titled = dict(zip((*WHOLE, *CHOSEN), groups, strict=True))
+    composer = _composer(bank, count, [memory for group in groups for memory in group])
     return _without_secrets(
         bank,
-        lambda clean: composer.snapshot(clean(canon), clean(registers), clean(pinned), clean(newest), budget),
+        lambda clean: composer.snapshot({title: clean(group) for title, group in titled.items()}, budget),
     )
 
 
-def _groups(bank: Bank, seen: Fits, recent: int, wait: float | None, lanes: Sequence[str]) -> list[list[Memory]]:
-    """Of one bank: canon, registers with a topic, pinned notes, and so many of the newest memories of these lanes."""
+def _groups(
+    bank: Bank, seen: Fits, recent: int | None, wait: float | None, lanes: Sequence[str], files: Sequence[str] = ()
+) -> list[list[Memory]]:
+    """Of one bank: canon, registers with a topic, pinned notes, and with `recent` what `starting` chooses of lanes."""
     present = {lane.name: lane for lane in bank.present()}
     vault = list(filter(seen, bank.memories("vault"))) if "vault" in present else []
     vault.sort(key=lambda memory: (memory.type or "", date_of(memory), memory.id))
     canon = [memory for memory in vault if memory.fields["tier"] == "canon"]
     registers = [memory for memory in vault if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
-    names = lanes if recent > 0 else ("notes",)
+    names = ("notes",) if recent is None else lanes
     held = bank.tombstones.held
+
+    def fits(memory: Memory) -> bool:
+        return memory.status != "archived" and seen(memory) and not held(memory)
+
     with Peek(bank.index_file, [lane for name, lane in present.items() if name in names], wait) as peek:
-        tagged = [memory for memory in peek.tagged(PINNED) if memory.lane == "notes" and not held(memory)]
-        pinned = [memory for memory in filter(seen, tagged) if memory.status != "archived"]
-
-        def is_new(memory: Memory) -> bool:
-            return memory.status != "archived" and memory not in pinned and seen(memory) and not held(memory)
-
-        newest = [memory for memory in peek.first(is_new, limit=recent) if memory.created_at or memory.updated_at]
-    return in_place(bank, (canon, registers, pinned, newest), seen)
+        pinned = [memory for memory in peek.tagged(PINNED) if memory.lane == "notes" and fits(memory)]
+        others = (
+            [[]] * len(CHOSEN)
+            if recent is None
+            else starting.chosen(peek, lambda memory: memory not in pinned and fits(memory), files, recent)
+        )
+    return in_place(bank, (canon, registers, pinned, *others), seen)
 
 
 def context(

@@ -1,6 +1,6 @@
 """The command that clients run during a session: `memlane hook CLIENT [EVENT]`, with the client's JSON on stdin.
 
-    session-start                    prints the snapshot and the newest memories
+    session-start                    prints what a session should know, and tells the user how much that is
     prompt                           prints what is relevant to the prompt, if anything is
     stop, pre-compact, session-end   captures what the assistant said
 
@@ -99,6 +99,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
                 session = _text(payload, *_SESSION)
                 with journal.acting("hook", client, session), journal.change(f"hook {event}"):
                     answer = _answer(event, payload, settings)
+                note = note or _notice(event, payload, settings, answer)
     except _TimeIsUp:
         _log(client, event, "the time was up")
     except MemlaneError as error:
@@ -180,7 +181,8 @@ def _may_answer(event: str, settings: config.Config) -> bool:
 
 
 def _session_start(bank: Bank, payload: Payload) -> str:
-    """The snapshot with the newest memories. The session begins afresh, so any memory may be shown again."""
+    """What a session should know. It begins afresh, so any memory may be shown again."""
+    from memlane.history.working import files_in_work
     from memlane.recall.under import SCOPE
 
     settings = bank.config
@@ -188,6 +190,7 @@ def _session_start(bank: Bank, payload: Payload) -> str:
         SCOPE if settings.distrust else None,
         budget=settings["hook.session_budget"],
         recent=settings["hook.recent"],
+        files=files_in_work(bank, settings["hook.deadline"] / 8),
         wait=settings["hook.deadline"] / 4,
     )
     _save_shown(payload, [memory.id for memory in block.memories])
@@ -241,6 +244,15 @@ def _untrusted(event: str, settings: config.Config) -> str:
 
     done = "Hooks show only your own memory here." if _may_answer(event, settings) else "Hooks do nothing here."
     return escaped(" ".join(f"memlane: {error} {done} {error.hint}".split()))  # of a folder's name, too
+
+
+def _notice(event: str, payload: Payload, settings: config.Config, answer: str) -> str:
+    """What the user is told when a session starts with memory; not again when the client compacts it."""
+    memories = getattr(answer, "memories", ()) if event == "session-start" and settings["hook.notice"] else ()
+    if not memories or payload.get("source") == "compact":
+        return ""
+    count = f"{len(memories)} {'memory' if len(memories) == 1 else 'memories'}"
+    return f"memlane: {count}, {getattr(answer, 'tokens', 0):,} tokens"
 
 
 def _reply(client: str, event: str, answer: str, note: str = "") -> str:

@@ -1,0 +1,83 @@
+"""What a session starts with, beyond what every prompt gets: chosen by worth, not by date.
+
+    rules         rules and preferences, by their tag
+    open work     what is not done yet, by its tag
+    about files   what is said of the files that are being worked on
+    the rest      a few more: those written on purpose, the newest first, then the surest that nobody has confirmed
+
+In each of them, what nobody has confirmed comes last. What the assistant said in a session is no rule and no lesson:
+such records are only among the rest, and only where they are looked at at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from memlane.core.choosing import Fits, list_order
+from memlane.core.model import UNCONFIRMED, Memory
+from memlane.index.peek import Peek
+
+RULES = ("rule", "preference")  # tags
+OPEN = "open"
+MOST = 5  # rules that nobody confirmed, open work, memories about files
+FILES = 20  # that are looked for
+_PATH = r"[\w@+./-]*"
+# A name that many folders of a project have says nothing without its folder.
+_COMMON = re.compile(
+    r"(?:__init__|__main__|index|main|mod|lib|types|utils|readme|changelog|package|makefile)\b", re.IGNORECASE
+)
+
+
+def chosen(peek: Peek, fits: Fits, files: Sequence[str], recent: int) -> list[list[Memory]]:
+    """Rules, open work, memories about these files, and so many of the rest; none of them twice."""
+    taken: set[str] = set()
+
+    def kept(memories: Iterable[Memory], most: int | None = None) -> list[Memory]:
+        found = [memory for memory in memories if memory.id not in taken][:most]
+        taken.update(memory.id for memory in found)
+        return found
+
+    def lasting(memories: Iterable[Memory]) -> list[Memory]:
+        return sorted((one for one in memories if one.lane != "records" and fits(one)), key=_order)
+
+    rules = lasting(peek.tagged(*RULES))
+    sure = kept(memory for memory in rules if not memory.unconfirmed)
+    rules = [*sure, *kept(rules, MOST)]
+    work = kept(lasting(peek.tagged(OPEN)), MOST)
+    names = _names(files)
+    about = lasting(peek.holding(names)) if names else []
+    places = {memory.id: place for memory in about if (place := _place(memory, names)) is not None}
+    about = kept(
+        sorted((one for one in about if one.id in places), key=lambda one: (one.unconfirmed, places[one.id])), MOST
+    )
+    rest = kept(peek.first(lambda one: fits(one) and not one.unconfirmed and one.id not in taken, limit=recent))
+    rest = [memory for memory in rest if memory.created_at or memory.updated_at]
+    if len(rest) < recent:
+        rest += kept(lasting(peek.tagged(UNCONFIRMED)), recent - len(rest))
+    return [rules, work, about, rest]
+
+
+def _order(memory: Memory) -> tuple[object, ...]:
+    """Confirmed ones first, the newest of them first; then the surest."""
+    sure = memory.fields.get("confidence") if memory.unconfirmed else 0.0
+    return memory.unconfirmed, -sure if isinstance(sure, float) else 0.0, list_order(memory)
+
+
+def _names(files: Sequence[str]) -> dict[str, list[str]]:
+    """The names of files, each with the paths that it stands for, in their order."""
+    names: dict[str, list[str]] = {}
+    for path in files[:FILES]:
+        names.setdefault(path.rpartition("/")[2], []).append(path)
+    return names
+
+
+def _place(memory: Memory, names: dict[str, list[str]]) -> int | None:
+    """Which of the files a memory names, the first if several; None when it is none of them."""
+    said = f"{memory.scope or ''}\n{memory.title}\n{memory.text}"
+    for place, (name, paths) in enumerate(names.items()):
+        for match in re.finditer(rf"(?<![\w@+./-])({_PATH}?){re.escape(name)}(?![\w-])", said):
+            folder = match[1].removeprefix("./")
+            if any(f"/{path}".endswith(f"/{folder}{name}") for path in paths) and (folder or not _COMMON.match(name)):
+                return place
+    return None
