@@ -6,7 +6,8 @@ With `--user`, there is also a bank of the user's own with so many notes; what i
 with `memory.user_bank = false`, and so is a search in an open bank.
 
 The bank holds that many notes of made-up prose, ten vault records and its index. The transcript has 200 messages that
-were captured before and one new one each round. User and system time of whole processes, the median of the rounds.
+were captured before and one new one each round, which `stop` captures and `session-end` distils. User and system time
+of whole processes, the median of the rounds.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def main() -> None:
             "prompt": "why did the cache retry time out?",
         }
         commands = {"python -c pass": [sys.executable, "-c", "pass"]}
-        events = ("session-start", "prompt", "stop")
+        events = ("session-start", "prompt", "stop", "session-end")
         commands |= {f"hook {event}": [memlane, "hook", "claude-code", event] for event in events}
         off = ["env", "MEMLANE_USER_BANK=false"]
         for event in events[:2] if options.user else ():

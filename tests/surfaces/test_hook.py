@@ -303,6 +303,69 @@ def test_capture_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path) -> No
     assert bank.list(lane="records") == []
 
 
+# -- distilling
+
+SAID = (
+    {"role": "user", "timestamp": "2025-01-15T10:29:00Z", "content": "No, always use uv instead of pip here."},
+    {
+        "role": "assistant",
+        "timestamp": "2025-01-15T10:30:00Z",
+        "content": "The migration fails because SQLite does not support DROP CONSTRAINT; the table must be rebuilt.",
+    },
+)
+DECIDED = {
+    "role": "user",
+    "timestamp": "2025-01-16T10:30:00Z",
+    "content": "We decided to keep the invoices until March.",
+}
+
+
+def talk(path: Path, *said: dict[str, str]) -> str:
+    with path.open("a") as file:
+        file.writelines(json.dumps(one) + "\n" for one in said)
+    return str(path)
+
+
+def distilled(bank: Bank) -> list[tuple[str, str, str, list[int]]]:
+    """(text, kind, day, lines) of what nobody has confirmed yet."""
+    return sorted(
+        (memory.text.strip(), memory.tags[0], str(memory.created_at)[:10], memory.fields["lines"])
+        for memory in bank.list(tags=["unconfirmed"])
+    )
+
+
+def test_a_session_that_ends_or_is_compacted_is_distilled_from_where_it_stopped(
+    bank: Bank, ask: Ask, tmp_path: Path, home: Path
+) -> None:
+    path = talk(tmp_path / "t.jsonl", *SAID)
+    assert ask("claude-code", "stop", transcript_path=path) == ""
+    assert distilled(bank) == []
+    assert ask("claude-code", "pre-compact", transcript_path=path) == ""
+    first = [(SAID[0]["content"], "rule", "2025-01-15", [1]), (SAID[1]["content"], "lesson", "2025-01-15", [2])]
+    assert distilled(bank) == first
+    for memory in bank.list(tags=["unconfirmed"]):
+        bank.delete(memory.id)
+    talk(tmp_path / "t.jsonl", DECIDED)
+    assert ask("claude-code", "session-end", transcript_path=path) == ""
+    assert distilled(bank) == [(DECIDED["content"], "decision", "2025-01-16", [3])]
+    assert all(memory.id.startswith("notes:private/") for memory in bank.list(tags=["unconfirmed"]))
+    assert log(home) == ""
+
+
+@pytest.mark.parametrize("setting", ['distil = "off"', "capture = false"])
+def test_distilling_can_be_switched_off(bank: Bank, ask: Ask, tmp_path: Path, setting: str) -> None:
+    configure(tmp_path / "project", f"[memory]\nenabled = true\n[hook]\n{setting}\n")
+    ask("claude-code", "session-end", transcript_path=talk(tmp_path / "t.jsonl", *SAID))
+    assert distilled(bank) == []
+
+
+def test_a_secret_is_not_distilled(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    said = {**SAID[0], "content": f"No, always use this key for the staging server: {CANARY}"}
+    ask("claude-code", "session-end", transcript_path=talk(tmp_path / "t.jsonl", said))
+    assert distilled(bank) == []
+    assert not any(CANARY.encode() in data for data in tree(tmp_path / "project").values() if isinstance(data, bytes))
+
+
 # -- the clients
 
 

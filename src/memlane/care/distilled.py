@@ -9,8 +9,10 @@ than an older candidate in the same words takes its place. What somebody wrote o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.errors import AlreadyExists, InvalidInput, Refused
@@ -71,6 +73,27 @@ def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
             done += Stored(refused=1)
         else:
             done += Stored(known=1) if memory is None or memory.duplicate else Stored((memory,))
+    return done
+
+
+def store_new(bank: Bank, transcript: str, seconds: float) -> Stored:
+    """Store the candidates of what a transcript has got since the last time, as far as it is read in so many seconds.
+
+    Writes notes, and how far it came under `indices/distil/`. Raises NotFound, StorageError, InvalidInput for a file
+    that is no transcript.
+    """
+    from memlane.capture import transcript_file
+    from memlane.capture.distil.candidates import distil
+    from memlane.capture.distil.session import Session
+    from memlane.capture.progress import Progress, place_of
+
+    path = os.path.realpath(transcript)
+    place = place_of(bank.root / "indices" / "distil", path)
+    with transcript_file.opened(path) as file:
+        before = Progress.load(place, file) or Progress()
+        session = Session(id=before.thread, cwd=before.cwd, offset=before.offset)
+        done = store(bank, distil(path, session=session, deadline=monotonic() + seconds))
+        Progress(session.offset, session.id, session.cwd).save(place, file)
     return done
 
 

@@ -2,7 +2,7 @@
 
     session-start                    prints what a session should know, and tells the user how much that is
     prompt                           prints what is relevant to the prompt, if anything is
-    stop, pre-compact, session-end   captures what the assistant said
+    stop, pre-compact, session-end   captures what the assistant said; the last two also distil the session
 
 A hook never blocks and never fails: it has a deadline, and whatever happens, it prints an answer that the client
 accepts and exits with 0. The work is done in a child process, so that this also holds for one that hangs or crashes in
@@ -170,7 +170,7 @@ def _answer(event: str, payload: Payload, settings: config.Config) -> str:
             return _session_start(bank, payload)
         if event == "prompt":
             return _prompt(bank, payload)
-        return _capture(bank, payload)
+        return _capture(bank, event, payload)
 
 
 def _may_answer(event: str, settings: config.Config) -> bool:
@@ -206,7 +206,8 @@ def _prompt(bank: Bank, payload: Payload) -> str:
     return block
 
 
-def _capture(bank: Bank, payload: Payload) -> str:
+def _capture(bank: Bank, event: str, payload: Payload) -> str:
+    """Keep what the assistant said; of a session that ends or is compacted, also what is worth remembering of it."""
     from memlane.capture.messages import capture, capture_messages
 
     if not _may_capture(bank.config):
@@ -216,9 +217,18 @@ def _capture(bank: Bank, payload: Payload) -> str:
     if isinstance(messages, list):
         capture_messages(bank, messages, thread=_text(payload, "session_id"), shown=_shown_texts(bank, payload))
     elif transcript:
-        left = signal.getitimer(signal.ITIMER_REAL)[0]  # seconds until the deadline, which would lose our place
-        capture(bank, transcript, seconds=left * 0.8)
+        distils = event != "stop" and bank.config["hook.distil"] == "rules"
+        done = capture(bank, transcript, seconds=_left() * (0.4 if distils else 0.8))
+        if distils and done.complete:
+            from memlane.care.distilled import store_new
+
+            store_new(bank, transcript, seconds=_left() * 0.5)
     return ""
+
+
+def _left() -> float:
+    """The seconds until the deadline, which would lose our place."""
+    return signal.getitimer(signal.ITIMER_REAL)[0]
 
 
 def _may_capture(settings: config.Config) -> bool:

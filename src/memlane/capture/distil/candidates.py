@@ -69,17 +69,25 @@ class Candidate:
         return told | {"rule": self.rule, "signs": self.signs} if explain else told
 
 
-def distil(transcript: str | os.PathLike[str], *, kind: str | None = None) -> list[Candidate]:
+def distil(
+    transcript: str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    session: Session | None = None,
+    deadline: float | None = None,
+) -> list[Candidate]:
     """The candidates of a transcript, in the order they were said; the same ones each time.
 
+    With a `session`, of what comes after the part that it has read; it then says how far that was. Reading stops at a
+    deadline of the monotonic clock.
     Texts that the gate would refuse are left out. Raises NotFound, StorageError, InvalidInput for a file that is no
     transcript.
     """
     if kind is not None and kind not in KINDS:
         raise InvalidInput("There is no such kind of transcript.", hint=f"Use one of: {', '.join(KINDS)}.")
-    session, model, ran = Session(), weights(), commands.Commands()
+    session, model, ran = session or Session(), weights(), commands.Commands()
     held: list[tuple[float, int, int, int, str, Seen]] = []  # a heap: the worst first
-    for order, said in enumerate(read(os.path.realpath(transcript), session, kind)):
+    for order, said in enumerate(read(os.path.realpath(transcript), session, kind, deadline)):
         if isinstance(said, Run):
             ran.add(said, session.date)
             continue

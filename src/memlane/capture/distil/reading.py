@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any, BinaryIO, NamedTuple
 
 from memlane.capture import transcript_file, transcripts
@@ -10,6 +12,8 @@ from memlane.capture.distil.features import Place, features
 from memlane.capture.distil.passages import Passage, passages
 from memlane.capture.distil.session import Run, Said, Session
 from memlane.capture.distil.summaries import sections
+
+_PIECE = 1 << 20  # bytes
 
 
 class Seen(NamedTuple):
@@ -22,28 +26,48 @@ class Seen(NamedTuple):
     signs: dict[str, float]
 
 
-def read(path: str, session: Session, kind: str | None = None) -> Iterator[Said | Run]:
-    """What was said in a transcript, in order. `session` is filled on the way. Raises NotFound, StorageError,
-    InvalidInput for a file that is no transcript."""
-    known = objects = 0
+def read(path: str, session: Session, kind: str | None = None, deadline: float | None = None) -> Iterator[Said | Run]:
+    """What was said in a transcript, in order, from `session.offset` on and until a deadline of the monotonic clock.
+
+    `session` is filled on the way. Raises NotFound, StorageError, InvalidInput for a file that is no transcript.
+    """
+    known, objects, begun = 0, 0, session.offset
     with transcript_file.opened(path) as file:
-        for number, value in _numbered(file):
+        for number, value in _numbered(file, session):
             objects += 1
             for spoken in transcripts.conversation(value, kind):
                 known += 1
                 yield from session.take(*spoken, number)
-    if objects and not known:
+            if deadline is not None and monotonic() > deadline:
+                break
+    if objects and not known and not begun:
         raise transcript_file.unknown(path)
     yield from session.finish()
 
 
-def _numbered(file: BinaryIO) -> Iterator[tuple[int, Any]]:
+def _numbered(file: BinaryIO, session: Session) -> Iterator[tuple[int, Any]]:
     """The objects of a transcript with their lines; those of one JSON document are counted instead."""
-    document = transcript_file.document(file)
-    if document is None:
-        lines = enumerate(transcript_file.lines(file, 0), 1)
-        return ((number, value) for number, line in lines if (value := line.value) is not None)
-    return enumerate(transcripts.objects(document), 1)
+    document = None if session.offset else transcript_file.document(file)
+    if document is not None:
+        session.offset = os.fstat(file.fileno()).st_size
+        yield from enumerate(transcripts.objects(document), 1)
+        return
+    number = _lines_before(file, session.offset)
+    for line in transcript_file.lines(file, session.offset):
+        value = line.value
+        if value is None and line.data is not None and not line.data.endswith(b"\n"):
+            return  # half a line waits for its other half
+        number, session.offset = number + 1, line.end
+        if value is not None:
+            yield number, value
+
+
+def _lines_before(file: BinaryIO, offset: int) -> int:
+    file.seek(0)
+    count = 0
+    while offset > 0 and (data := file.read(min(offset, _PIECE))):
+        count, offset = count + data.count(b"\n"), offset - len(data)
+    return count
 
 
 def seen(said: Said) -> Iterator[Seen]:

@@ -76,7 +76,10 @@ class _Call(NamedTuple):
 
 @dataclass
 class Session:
-    """One pass over a transcript: `take` yields what was said; the fields count what selection asks about."""
+    """One pass over a transcript: `take` yields what was said; the fields count what selection asks about.
+
+    `offset` is how far the transcript was read; what was read in an earlier pass is not read again.
+    """
 
     id: str = ""
     cwd: str = ""
@@ -84,6 +87,7 @@ class Session:
     prompts: int = 0
     messages: int = 0
     summaries: int = 0
+    offset: int = 0
     _calls: dict[str, _Call] = field(default_factory=dict)
     _around: set[str] = field(default_factory=set)
     _held: Said | None = None
@@ -92,8 +96,8 @@ class Session:
         """What an object says. `number` is its line; a document counts its messages instead."""
         self.id = self.id or entry.thread
         self.cwd = entry.cwd or self.cwd
-        if isinstance(entry.at, str):
-            self.date = entry.at[:10]
+        if at := word(entry.at) or word(line.get("timestamp")):  # what the user says may have no entry of its own
+            self.date = at[:10]
         uuid = word(line.get("uuid")) or word(line.get("id"))
         for part in parts:
             yield from self._part(part, number, uuid)
