@@ -376,6 +376,7 @@ class _Rule(NamedTuple):
     why: str
     needs: tuple[frozenset[str], ...]  # of each of these, a line that fits has a letter
     pattern: str
+    across: bool  # it may fit over the end of a sentence
 
 
 @cache
@@ -389,7 +390,7 @@ def _rules() -> dict[str, list[_Rule]]:
     for why, rules in _RULES.items():
         for rule in rules:
             needs = sorted(_needs(rule), key=lambda need: max(shares[letter] for letter in need))
-            entry = _Rule(why, tuple(needs[1:]), _pattern(rule))
+            entry = _Rule(why, tuple(needs[1:]), _pattern(rule), "=" in rule)
             for letter in needs[0]:
                 found.setdefault(letter, []).append(entry)
     return found
@@ -450,7 +451,10 @@ def _signs(text: str) -> Iterator[str]:
         words = _compiled(_FETCHED).sub(" \0FETCHED ", folded)
     line = "".join(map(_letters.__getitem__, _blobs(words)))
     there = set(line)
-    found = {rule.why for rule in _candidates(there) if _compiled(rule.pattern).search(line)}
+    found = {rule.why for rule in _candidates(there) if rule.across and _compiled(rule.pattern).search(line)}
+    for sentence in set(line.split("/")):  # of which few have the words of any rule
+        rules = _candidates(set(sentence))
+        found |= {rule.why for rule in rules if not rule.across and _compiled(rule.pattern).search(sentence)}
     yield from (why for why in _RULES if why in found)
     if "//" in folded and "=" in folded and _compiled(_FILLED).search(folded):
         yield "sends secrets away"

@@ -201,15 +201,18 @@ def _next_piece(text: str, end: int) -> tuple[int, int] | None:
 
 # -- what a word says once it is decoded
 
-_ESCAPE = (
-    r"%(?:2[1-9a-f]|[3-7][0-9a-f])|\\(?:u00|u\{|x)[2-7][0-9a-f]\}?|&#(?:3[3-9]|[4-9]\d|1[01]\d|12[0-6]|x0{0,4}[2-7][0-9a-f]);"
-    r"|&(?:quot|apos|amp|lt|gt|equals|colon|semi|lowbar|hyphen|dash|period|comma|plus|sol|bsol|num|dollar|percnt|excl|quest"
-    r"|commat|ast|lpar|rpar|lbrack|rbrack);"
-)
+# By the sign that they begin with: a pattern that begins with one sign is found fast.
+_ESCAPES = {
+    "%": r"%(?:2[1-9a-f]|[3-7][0-9a-f])",
+    "\\": r"\\(?:u00|u\{|x)[2-7][0-9a-f]\}?",
+    "&": r"&(?:#(?:3[3-9]|[4-9]\d|1[01]\d|12[0-6]|x0{0,4}[2-7][0-9a-f])"
+    r"|quot|apos|amp|lt|gt|equals|colon|semi|lowbar|hyphen|dash|period|comma|plus|sol|bsol|num|dollar|percnt|excl|quest"
+    r"|commat|ast|lpar|rpar|lbrack|rbrack);",
+}
 # Where code puts a string together of two.
 _INNER = r"[\w+/=.!@#$%^&*~-]"
 _GLUE = (
-    rf"[\"'`](?<={_INNER}[\"'`])[ \t]{{0,8}}(?:(?:\+|\.{{1,2}}|&|\|\||<>)\s{{0,60}}|\\?\r?\n[ \t]{{0,60}}"
+    rf"(?<={_INNER}[\"'`])[ \t]{{0,8}}(?:(?:\+|\.{{1,2}}|&|\|\||<>)\s{{0,60}}|\\?\r?\n[ \t]{{0,60}}"
     rf"(?:(?:\+|\.{{1,2}}|&|\|\||<>)[ \t]{{0,8}})?)[\"'`](?={_INNER})"
 )
 _BEFORE = 80
@@ -223,14 +226,14 @@ _APART = "\n\0\n"  # no rule reads over this
 
 def decoded(text: str, words: list[tuple[int, str]]) -> Reading | None:
     """What escapes, strings put together, and long words in base64, base32 or hex say; None where none do."""
-    edits = []
-    if any(sign in text for sign in ("+", "|", "&", "$", " . ", '"\n', "'\n", "\\\n")):  # else nothing is put together
-        edits = [(match.start(), match.end(), "") for match in _regex(_GLUE).finditer(text)]
-    if "%" in text or "\\" in text or "&" in text:
-        edits += (
-            (match.start(), match.end(), _unescaped(match[0]))
-            for match in _regex(_ESCAPE, re.IGNORECASE).finditer(text)
-        )
+    edits: list[tuple[int, int, str]] = []
+    for quote in "\"'`":
+        if quote in text:
+            edits += ((match.start(), match.end(), "") for match in _regex(quote + _GLUE).finditer(text))
+    for sign, escape in _ESCAPES.items():
+        if sign in text:
+            found = _regex(escape, re.IGNORECASE).finditer(text)
+            edits += ((match.start(), match.end(), _unescaped(match[0])) for match in found)
     stretches = [*_edited(text, sorted(edits)), *_decoded_words(text, words)]
     return Reading(stretches) if stretches else None
 

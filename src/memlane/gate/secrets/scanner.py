@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, chain, islice
 
 from memlane.gate.fingerprints import is_allowed
 from memlane.gate.secrets import assignments, disguises, tables, values, vendors
@@ -53,11 +53,10 @@ _POINTERS = frozenset(
 # The match of a wide rule begins at most this far before its keyword.
 _BEFORE = 420
 
-# Parts that keywords of wide rules share; the last is in every text.
-_STEMS = (
-    *("pass", "secret", "login", "session", "private", "auth", " -", "serv", "recover", " pin", "ed in "),
-    *("=", ">", '"', "(", "@", "--", "_", "net", ""),
-)
+# Characters of which every keyword of a wide rule holds one, the rarest in notes first: only where one of them stands is
+# a text looked at for keywords. And how much of a keyword is looked for there.
+_RARE = '@!"=_j(:/vfwbgucdnhs '
+_PART = 6
 
 # Start, end, rule, kind, description.
 _Span = tuple[int, int, str, str, str]
@@ -87,46 +86,58 @@ def _words_before_numbers() -> tuple[tuple[str, Rule], ...]:
 
 
 @cache
-def _waking(wide: bool) -> dict[str, dict[str, tuple[int, ...]]]:
-    """The numbers of the rules that each keyword wakes, wide rules or the others, grouped by a part of the keyword.
-
-    A group is skipped where its part does not occur. The part is a stem for wide rules, whose keywords are looked for
-    in the whole text, and the first three characters for the others, which are looked for in the few long words.
-    """
-    groups: dict[str, dict[str, tuple[int, ...]]] = {}
+def _keywords(wide: bool) -> dict[str, tuple[int, ...]]:
+    """The numbers of the rules that each keyword wakes, wide rules or the others."""
+    rows: dict[str, tuple[int, ...]] = {}
     for number, rule in enumerate(RULES):
         for keyword in rule.keywords if rule.wide == wide and rule not in NUMBERS else ():
-            part = next(stem for stem in _STEMS if stem in keyword) if wide else keyword[:3]
-            rows = groups.setdefault(part, {})
             rows[keyword] = (*rows.get(keyword, ()), number)
-    return groups
+    return rows
+
+
+@cache
+def _rare_parts() -> tuple[re.Pattern[str], dict[str, list[tuple[str, int]]]]:
+    """Finds where a part of a wide rule's keyword may begin; and for each part the keywords, and its place in them."""
+    parts: dict[str, list[tuple[str, int]]] = {}
+    for keyword in _keywords(True):
+        heads = (keyword[:-3], keyword[:-2], keyword)  # rather four characters than three
+        at = next((head.index(sign) for head in heads for sign in _RARE if sign in head), 0)
+        parts.setdefault(keyword[at : at + _PART], []).append((keyword, at))
+    rests: dict[str, list[str]] = {}
+    for part in parts:
+        rests.setdefault(part[0], []).append(re.escape(part[1:]))
+    # Only the first character is passed over, so that parts may overlap.
+    search = "|".join(f"{re.escape(sign)}(?={'|'.join(rest)})" for sign, rest in rests.items())
+    return re.compile(search), parts
 
 
 def _woken_by_text(lowered: str) -> set[int]:
-    return {
-        number
-        for stem, group in _waking(True).items()
-        if stem in lowered
-        for keyword, rows in group.items()
-        if keyword in lowered
-        for number in rows
-    }
+    search, parts = _rare_parts()
+    found = set()
+    for match in search.finditer(lowered):
+        at = match.start()
+        for size in range(1, _PART + 1):
+            for keyword, before in parts.get(lowered[at : at + size], ()):
+                if lowered.startswith(keyword, at - before):
+                    found.add(keyword)
+    return {number for keyword in found for number in _keywords(True)[keyword]}
+
+
+@cache
+def _heads() -> dict[str, list[str]]:
+    """The keywords of rules that are not wide, by their first three characters."""
+    heads: dict[str, list[str]] = {}
+    for keyword in _keywords(False):
+        heads.setdefault(keyword[:3], []).append(keyword)
+    return heads
 
 
 def _woken_by_words(lowered: str) -> set[int]:
-    groups = _waking(False)
-    runs = {
-        *lowered,
-        *map("".join, pairwise(lowered)),
-        *map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)),
-    }
-    return {
-        number
-        for part in groups.keys() & runs
-        for keyword, rows in groups[part].items()
-        if keyword in lowered
-        for number in rows
-    }
+    heads = _heads()
+    runs = set(map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)))
+    runs.update(head for head in heads if len(head) < 3)
+    found = (keyword for head in heads.keys() & runs for keyword in heads[head] if keyword in lowered)
+    return {number for keyword in found for number in _keywords(False)[keyword]}
 
 
 def scan(
@@ -339,8 +350,8 @@ def _long_words(text: str, least: int = _LONG) -> list[tuple[int, str]]:
     One in sixty AWS key ids has no digit, so that its form counts, too.
     """
     words, at = [], 0
-    for word in text.split():
-        if len(word) >= least and (_DIGIT.search(word) or _AWS_LETTERS.search(word)):
+    for word in [word for word in text.split() if len(word) >= least]:
+        if _DIGIT.search(word) or _AWS_LETTERS.search(word):
             at = text.index(word, at)
             words.append((at, word))
             at += len(word)

@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memlane.gate.secrets.assignments import places
 from memlane.gate.secrets.decoys import is_generated, is_marked_whole, is_password, is_random
 from memlane.gate.secrets.rule import pattern
 
 _HEADING = (
     r"(?:[\w ]{0,20}[ _])?(?:(?P<password>pass(?:word|wort|phrase|code|wd)?|pwd|pw|psk)|secret|token|api[ _-]?key)"
 )
-_RULE_LINE = r"(?m)^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*\|[-|: \t]*$"
-_CSV_HEAD = r"(?m)^(?=[^\n]{0,200}pass)\"?[\w -]{1,30}\"?(?:[,;\t]\"?[\w -]{1,30}\"?){1,20}$"
+_RULE_LINE = r"\n[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*\|[-|: \t]*(?=\n|\Z)"
+_RULE_MARKS = ("-|", "- |", "-:|", "-: |")
+_CSV_HEAD = r"\"?[\w -]{1,30}\"?(?:[,;\t]\"?[\w -]{1,30}\"?){1,20}(?=\n|\Z)"
 _CSV_MARKS = (",pass", "pass,", "word,", ";pass", "word;", "\tpass", "word\t")
 # How many rows are read below one heading.
 _ROWS = 200
@@ -24,16 +26,17 @@ _ROWS = 200
 def find(text: str, lowered: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield (rule, description, start, end) of each cell that holds a secret below a heading that says so."""
     done = 0  # no row is read twice, however many headings a text holds
-    if "|" in text and ("|-" in text or "| -" in text or "|:-" in text or "| :-" in text):
+    if "|" in text and any(mark in text for mark in _RULE_MARKS):
         for line in pattern(_RULE_LINE).finditer(text):
-            head = max(done, text.rfind("\n", 0, max(0, line.start() - 1)) + 1)
-            columns = _columns(text[head : max(head, line.start() - 1)], "|")
+            head = max(done, text.rfind("\n", 0, line.start()) + 1)
+            columns = _columns(text[head : line.start()], "|")
             for found in _cells(text, line.end() + 1, columns, "|") if line.start() >= done else ():
                 done = found[3]
                 yield found
     done = 0
     if "pass" in lowered and any(mark in lowered for mark in _CSV_MARKS):
-        for line in pattern(_CSV_HEAD).finditer(text):
+        lines = (lowered.rfind("\n", max(0, at - 200), at) + 1 for at in places(lowered, "pass", 4))
+        for line in filter(None, (pattern(_CSV_HEAD).match(text, start) for start in sorted(set(lines)))):
             sign = next(sign for sign in ",;\t" if sign in line[0])
             for found in _cells(text, line.end() + 1, _columns(line[0], sign), sign) if line.start() >= done else ():
                 done = found[3]
