@@ -88,7 +88,7 @@ def find(text: str, lowered: str) -> Iterator[Found]:
         found = None
         for form in (_SIGNED, _BLANK):
             found, upto = _after(text, name, at, form)
-            left -= max(0, upto - at)
+            left -= max(0, upto - at) + 50  # a short value costs, too
             done = max(done, upto) if found or left < 0 else done
             if found:
                 break

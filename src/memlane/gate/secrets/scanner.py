@@ -53,9 +53,9 @@ _POINTERS = frozenset(
 # The match of a wide rule begins at most this far before its keyword.
 _BEFORE = 420
 
-# Characters of which every keyword of a wide rule holds one, the rarest in notes first: only where one of them stands is
-# a text looked at for keywords. And how much of a keyword is looked for there.
-_RARE = '@!"=_j(:/vfwbgucdnhs '
+# Characters of which every keyword of a wide rule holds one, the rarest in notes first: a text is looked at for
+# keywords only where one of them stands. And how much of a keyword is looked for there.
+_RARE = "@!\"=_j(:/vfwbgucdnhs "
 _PART = 6
 
 # Start, end, rule, kind, description.
@@ -359,15 +359,17 @@ def _long_words(text: str, least: int = _LONG) -> list[tuple[int, str]]:
 
 
 def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> Iterator[_Span]:
+    done, left = 0, 4 * (min(high, len(text)) - low) + 4000  # how much may be read twice: a word may be full of values
     for match in _compiled(rule).finditer(text, low, high):
         before = text[match.start() - 1] if match.start() and rule.starts_word else " "
         if before.isalnum() or before in rule.not_after:
             continue
         value, (start, end) = match[rule.group], match.span(rule.group)
         if rule.whole:
-            read = values.read(text, start)
+            read = values.read(text, start) if left > 0 or start >= done else None
             if not read:
                 continue
+            done, left = read.stop, left - (read.stop - start)
             value, start = read.text.rpartition(rule.upto)[0] if rule.upto else read.text, read.start
             end = start + len(value) if rule.upto else read.stop
             if is_marked_whole(value):

@@ -15,7 +15,7 @@ _QUOTES = 6
 # No value is read further than this.
 _MOST = 600
 # How much of the line before a value is looked at for what it has opened.
-_LINE = 1000
+_LINE = 300
 # A blank of any width, but no new line.
 BLANK = r"[^\S\n\r]"
 _QUOTE = (
