@@ -38,6 +38,11 @@ CONTEXTS = {
     "the password is {}...": "",
     "&quot;password&quot;: &quot;{}&quot;": "&",
     "define('AUTH_KEY', '{}');": "'\\",
+    "la password del NAS è {}": "",
+    "Mot de passe du wifi : {}": "",
+    "password: !!str {}": "",
+    "Password (temporary): {}": "",
+    "creds for staging -> admin / {}": "",
     'ConvertTo-SecureString "{}" -AsPlainText': '"\\',
     "| user | password |\n|---|---|\n| bob | {} |": "|",
 }
@@ -156,7 +161,82 @@ def test_a_refusal_reads_no_further_than_the_first_finding() -> None:
     assert scan("nothing", first=True) == []
 
 
-@pytest.mark.parametrize("unit", ["密码是密码为", "password=)", 'password="', "key=", "auth:{", "don't password='x"])
+ALL_SIGNS = "Kx9#" + "mQ2v!Lp7z"
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("https://x.io/cb?password={}&x=1", "https://x.io/cb?password=[REDACTED:password]&x=1"),
+        (
+            "GET /in?user=bob&password={}&next=/a HTTP/1.1",
+            "GET /in?user=bob&password=[REDACTED:odbc-password]&next=/a HTTP/1.1",
+        ),
+        (
+            "https%3A%2F%2Fx.io%2Fcb%3Fpassword%3D{}%26x%3D1",
+            "https%3A%2F%2Fx.io%2Fcb%3Fpassword%3D[REDACTED:password]%26x%3D1",
+        ),
+        ("password={}&x=1", "password=[REDACTED:password]"),
+    ],
+)
+def test_in_an_address_a_value_ends_where_the_next_one_begins(text: str, redacted: str) -> None:
+    text = text.replace("{}", ALL_SIGNS)
+    assert redact(text, scan(text)) == redacted
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Username: ops\nPassword:\n    {}\n", "password"),
+        ("| Password | {} |", "password"),
+        ("admin:{} (Grafana)", "login-pair"),
+        ("client.auth('{}')", "login-call"),
+        ("net use Z: \\\\nas\\share /user:bob {}", "cli-password"),
+    ],
+)
+def test_a_generated_password_needs_no_sign_of_assignment(text: str, rule: str) -> None:
+    text = text.replace("{}", ALL_SIGNS)
+    assert redact(text, scan(text)) == text.replace(ALL_SIGNS, f"[REDACTED:{rule}]")
+
+
+def test_every_recovery_code_of_a_list_is_found() -> None:
+    text = "MFA recovery codes: 8fc6c-18114 " + "0603a-bba1d, then none"
+    assert redact(text, scan(text)) == "MFA recovery codes: [REDACTED:recovery-code], then none"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Password:\n  type: string",
+        "La password è obbligatoria e va cambiata ogni 90 giorni.",
+        "Le mot de passe est dans 1Password (coffre Prod-2024).",
+        "login on web: OAuth2/PKCE-S256",
+        "credentials in CI -> GitHub/Actions-v4",
+        "root:x:0:0:root:/root:/bin/bash",
+        "image: postgres:15-alpine3.18",
+        "app.auth('google')",
+        'PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]',
+        "net use Z: \\\\srv\\c$ /user:CORP\\bob\nBackup2024 follows",
+    ],
+)
+def test_what_only_looks_like_a_login_passes(text: str) -> None:
+    assert scan(text) == []
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "http://a:b@",
+        "'password': '",
+        "sk-sk-sk-1key key contrase",
+        "密码是密码为",
+        "password=)",
+        'password="',
+        "key=",
+        "auth:{",
+        "don't password='x",
+    ],
+)
 def test_hostile_text_costs_little_more_than_plain_text(unit: str) -> None:
     """Milliseconds for a kilobyte; the bound is for slow machines."""
     from time import process_time

@@ -17,11 +17,12 @@ from memlane.gate.secrets.values import BLANK, Value
 
 Found = tuple[str, str, int, int]
 
-_VERB = r"is|was|to|ist|war|es|est|lautet"
+_VERB = r"is|was|to|ist|war|es|est|è|é|era|jest|är|lautet"
 # From a credential's word to its value: the rest of the name, perhaps words, and the sign. All repeats are bounded.
 _REST = r"(?:[^\W是为為は]|[.-]){0,40}+"
 _SIGNED = (
     rf"(?P<more>(?:[ \t]{{1,2}}(?!(?:{_VERB})\b)\w[\w.-]{{0,19}}+){{0,4}}?)"
+    r"(?:[ ][(\[][\w -]{1,20}[)\]])?"  # "Password (temporary): …"
     rf"(?:\[\d{{0,4}}\]|\\{{1,7}}[\"']|&quot;|&#3[49];|[\"'`\])*}}]{{0,4}}+){BLANK}{{0,80}}+(?P<sep>"
     # A name and its value as two fields, and the default of a variable.
     r"[,;]?\s{0,20}[\"'`]?\b(?:value|default)\b[\"'`]?[ \t]{0,4}[:=]|</key>\s{0,20}<string>"
@@ -30,7 +31,7 @@ _SIGNED = (
     r"|(?:[\w:.-]{1,40}=\\?[\"'][^\"'<>\n]{0,100}[\"']\s?){1,5}>"
     r"|:[ \t]{0,2}[&*]?(?:'\w{1,10} )?[\w.<>?]{1,30}[ \t]{0,3}=(?=[ \t]{0,3}[\"'`])"
     r"|:[-=]|:(?!:)|:{2,3}(?==|[ \t])=?|：|=>|[!=]?={1,3}|->|→"
-    r"|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
+    r"|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|\|(?=[ \t])|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
     rf"|\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b(?:{_VERB})\b:?)"
 )
 # Only blanks: before a quote, or before what is no word of prose.
@@ -41,6 +42,10 @@ _BEFORE = (
     r"(?:is|was|as|for|becomes|ist|als|es|como|est|comme) (?:(?:the|our|my|your|its|their|a|an|this|that"
     r"|new|current|old|default|temporary|initial|das|der|die|mein|unser|la|el|su|mi|le|mon|notre|sa) ){1,3}"
     r"(?:[\w-]{1,20} ?){0,2}\Z"
+)
+_BELOW = (
+    r"[\"'`*]{0,3}[ \t]{0,4}[:：]\*{0,2}[ \t]{0,4}\r?\n[ \t>]{0,12}[\"'`*]{0,3}"
+    r"(?P<value>[^\s\"'`]{8,80})[\"'`*]{0,3}\s{0,2}(?:\n|\Z)"
 )
 # A password without digits that holds one of these is an example's.
 _WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
@@ -92,7 +97,7 @@ def find(text: str, lowered: str) -> Iterator[Found]:
             done = max(done, upto) if found or left < 0 else done
             if found:
                 break
-        found = found or _before(text, name, at)
+        found = found or _before(text, name, at) or _below(text, name, at)
         if found:
             yield found
 
@@ -141,6 +146,14 @@ def _before(text: str, name: str, end: int) -> Found | None:
     return *_PASSWORD, start, start + len(value)
 
 
+def _below(text: str, name: str, at: int) -> Found | None:
+    """A generated password that is all of the line below its name."""
+    match = pattern(_BELOW).match(text, at) if names.kind_of(name) == names.PASSWORD else None
+    if not match or not decoys.is_generated(match["value"]) or decoys.is_marked_whole(match["value"]):
+        return None
+    return *_PASSWORD, *match.span("value")
+
+
 def _sign(text: str, match: re.Match[str], value: Value) -> str:
     """The sign between name and value: `=` for all that assigns, `is` for verbs, or the sign itself."""
     sep = match["sep"].strip().lower()
@@ -151,7 +164,7 @@ def _sign(text: str, match: re.Match[str], value: Value) -> str:
         return "="
     if sep in "-–—":
         return ""
-    return sep if sep in (",", "(", "->", ":", "=>", ">") else "="
+    return sep if sep in (",", "(", "->", ":", "=>", ">", "|") else "="
 
 
 def _judge(kind: str, sign: str, value: Value) -> tuple[str, str] | None:
@@ -168,7 +181,7 @@ def _judge(kind: str, sign: str, value: Value) -> tuple[str, str] | None:
     bare = re.sub(
         r"\A[A-Za-z][A-Za-z0-9]{0,11}[-_](?=[0-9a-fA-F]{32,64}\Z)", "", text
     )  # `sk_` and thirty-two hex digits
-    if sign in ("", ",", ">", "(", "is", "->"):
+    if sign in ("", ",", ">", "(", "is", "->", "|"):
         sure = is_random(bare) or (decoys.is_generated(text, 12) and (sign == "is" or value.quote))
         return _SECRET if secret and sure else None
     if secret and re.fullmatch(r"\d{20,}", text) and len(set(text)) > 4:
@@ -200,7 +213,7 @@ def _judge_password(name: str, sign: str, value: Value, match: re.Match[str]) ->
 
 def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bool:
     text, quoted = value.text[:200].strip("\"'"), bool(value.quote)
-    if match["more"] and sign in ("(", ",", ">", "->"):
+    if match["more"] and sign in ("(", ",", ">", "->", "|"):
         return False  # prose goes on
     if _is_verb(name, sign, quoted, match["sep"] in ("→", "->") or match[0].endswith(" :")) or (
         sign == "" and re.match(r"[\w-]+=", text)
@@ -210,7 +223,7 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     if _is_none(value) or text.lower() in words or re.sub(r"[\W_]", "", text.lower()) == "".join(words):
         return False
     if decoys.is_generated(text) and (
-        sign in ("=", ":", "=>", "is") or quoted or (sign == "" and _stands_alone(value, match))
+        sign in ("=", ":", "=>", "is", "->", "|") or quoted or (sign == "" and _stands_alone(value, match))
     ):
         return True
     if pattern(_OTHER_VALUES).fullmatch(text) and not pattern(_PHRASE).fullmatch(text):
@@ -230,15 +243,18 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
         return False
     if sign == "":
         return strong and _stands_for_password(value, match, after)
-    if sign in (",", ">", "(", "->"):
+    if sign in (",", ">", "(", "->", "|"):
         return quoted and strong and len(text) >= 8 and not match["more"]
+    phrase = pattern(_PHRASE).fullmatch(text) and not pattern(_WEAK).search(text)
+    if phrase and "phrase" in name.lower() and sign in ("=", ":", "is") and not after.strip():
+        return True
     if match["more"] or sign == "is":
         # Words between them: only a value with a digit, and "pass" may be the verb.
         return strong and not pattern(_ALGORITHM).match(text)
     if strong or decoys.is_noise(text):
         return True
-    if pattern(_PHRASE).fullmatch(text):
-        return (quoted or not after.strip()) and not pattern(_WEAK).search(text)
+    if phrase:
+        return quoted or not after.strip()
     if mix[3] and not re.fullmatch(r"[\w.-]+", text):
         return len(text) >= 6 and not re.search(r"[:=]", text) and text.isascii()
     if quoted or (sign == "=" and name.rpartition(" ")[2][:1].isupper() and not re.search(r"[a-z][A-Z]", text)):

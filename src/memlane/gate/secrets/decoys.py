@@ -172,7 +172,7 @@ def is_code(value: str) -> bool:
     """True for an expression that fetches a value: a call, an index, a member, a constant with a name."""
     match = pattern(_CODE).match(value)
     if not match:
-        return value[0] in "([{*&!~-+" and words_in(value) > 0 and not re.search(r"\d", value)
+        return value[:1] in "([{*&!~-+" and words_in(value) > 0 and not re.search(r"\d", value)
     rest = value[match.end() :].rstrip("!")
     if not rest:
         return bool(re.search(r"[.$@]|::|->", value)) and words_in(value) * 2 > len(re.sub(r"\W", "", value))

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from memlane.gate.secrets import proofs
 from memlane.gate.secrets.decoys import is_generated, is_password, is_random, kinds
-from memlane.gate.secrets.rule import Rule, form, read_whole, wide
+from memlane.gate.secrets.rule import Rule, form, pattern, read_whole, wide
 
 
 def login_pair(value: str) -> bool:
-    """A password after a user's name: with a digit, since prose has "login with Google/GitHub"."""
-    return is_password(value) and (is_generated(value) or kinds(value)[2])
+    """A password after a user's name: with a digit, since prose has "login with Google/GitHub"; no name of a thing."""
+    named = pattern(r"[a-z]+(?:[-_][a-z]*\d{0,3})+").fullmatch(value)
+    return is_password(value) and (is_generated(value) or (kinds(value)[2] and not named))
 
 
 # fmt: off
@@ -80,10 +81,18 @@ FILES: tuple[Rule, ...] = read_whole(
     form("snmp-community", "SNMP community", "snmp-server", r"snmp-server community ()(?=\S{6,60} R[OW]\b)", group=1,
          check=is_password),
     form("login-pair", "user and password", "cred login wifi wlan log+_in+_ sign+_in+_ logged+_in+_ signed+_in+_",
-         r"(?:(?:creds?|credentials|logins?|wi-?fi|wlan)(?:\s{0,2}[:=]|\s(?:is|are|with|as))"
+         r"(?:(?:creds?|credentials|logins?|wi-?fi|wlan)(?:\s(?:for|of|to|on|at|in)(?:\s[\w.-]{1,20}){1,3})?"
+         r"(?:\s{0,2}(?:[:=]|->|→)|\s(?:is|are|with|as))"
          r"|(?:log(?:ged)?|sign(?:ed)?)[ -]in (?:with|as|using))\s{0,3}[\"'`]?[\w.@-]{2,40}"
          r"(?::|\s?/\s?(?![\w./-]{0,60}\.[a-z]{1,5}(?!\w)))"  # "login: src/auth.py" is a file
          r"()(?=[^\s/]\S{5})", group=1, ignore_case=True, check=login_pair),
+)
+
+# The accounts that every machine has, where a generated password follows them.
+FILES += read_whole(
+    form("login-pair", "user and password", "admin: admin/ root: root/ istrator: istrator/ postgres:",
+         r"(?:admin|root|administrator|postgres)[:/]()(?=[^\s/]\S{7})", group=1, ignore_case=True, not_after="_-./:@",
+         check=is_generated),
 )
 
 CODE: tuple[Rule, ...] = read_whole(
@@ -101,6 +110,8 @@ CODE: tuple[Rule, ...] = read_whole(
          r"(?:connect|getconnection|basic_?auth|auth=|\.login|pdo|credentials|\bauth)\s?\("
          r"[^()\n]{0,160}?[\"'][^\"'\n]{1,80}[\"']\s{0,3},\s{0,3}()(?=[\"'][^\s\"'\n]{5})", group=1,
          ignore_case=True, starts_word=False, check=proofs.password_in_call),
+    form("login-call", "password in a call", "auth(", r"\.auth\(\s{0,4}()(?=[\"'][^\s\"'\n]{8,100}[\"']\s{0,3}\))",
+         group=1, ignore_case=True, starts_word=False, check=is_generated),
     form("login-call", "token in a call", ".login(", r"\.login\(\s{0,4}()(?=[\"'][A-Za-z0-9_.-]{40,200}[\"'])", group=1,
          starts_word=False, check=proofs.random_key),
     form("compared-secret", "secret in a comparison", "== !=",

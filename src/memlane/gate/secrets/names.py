@@ -22,7 +22,7 @@ ASCII_WORDS = tuple(word for word in WORDS if word.isascii())
 PASSWORD, SECRET, KEY = "password", "secret", "key"
 
 _ENDS = (
-    (PASSWORD, r"pass(?:w(?:or)?d|wort|phrase|code|wrd|wo?rt|ord)?s?|pwds?|pws?|pswd|psk|masterauth"),
+    (PASSWORD, r"pass(?:w(?:or)?d|wort|phrase|code|wrd|wo?rt|ord)?s?|pwds?|pws?|pswd|psk|masterauth|de passe"),
     (SECRET, r"secrets?|tokens?|cred(?:ential)?s?|api[ ]?keys?"),
     # A key of what only one's own programs may open.
     (SECRET, (
@@ -124,7 +124,8 @@ def kind_of(name: str) -> str:
     for end in range(len(words), 0, -1):
         if kind := _ends_in(" ".join(words[max(0, end - 3) : end])):
             beside = end < len(words) and words[end - 1] in _LAST
-            return "" if beside or kind == "open" or not _ABOUT.isdisjoint(words[end:]) else kind
+            about = any(word in _ABOUT or word.removesuffix("s") in _ABOUT for word in words[end:])
+            return "" if beside or kind == "open" or about else kind
     return ""
 
 

@@ -55,7 +55,7 @@ _BEFORE = 420
 
 # Characters of which every keyword of a wide rule holds one, the rarest in notes first: a text is looked at for
 # keywords only where one of them stands. And how much of a keyword is looked for there.
-_RARE = "@!\"=_j(:/vfwbgucdnhs "
+_RARE = '@!"=_j(:/vfwbgucdnhs '
 _PART = 6
 
 # Start, end, rule, kind, description.

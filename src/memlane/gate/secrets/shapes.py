@@ -67,8 +67,9 @@ SPOKEN: tuple[Rule, ...] = wide(
          rf"({_UNIQUE_WORDS})", group=1, ignore_case=True, starts_word=False, check=proofs.seed_words),
     form("recovery-code", "recovery code", "recovery+_code recovery_code backup+_code backup_code unlock+_code",
          r"(?:recovery|backup|unlock)[ _]codes?[\"'`]?(?:\s{0,3}[:=]|\s(?:is|are):?)\s{0,3}[\"'`]?"
-         r"([A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7})(?![\w-])", group=1, ignore_case=True, starts_word=False,
-         check=proofs.mixed),
+         r"([A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7}(?![\w-])"
+         r"(?:[\s,;]{1,4}(?=\S{0,40}\d)[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7}(?![\w-])){0,20})", group=1,
+         ignore_case=True, starts_word=False, check=proofs.mixed),
     form("pin", "PIN", "+_pin: +_pin= +_pin+_is +_pin+_code",
          r"\b(?:sim|card|door|alarm|bank|atm|phone|unlock|lock|safe|security|gate|garage|debit|credit)(?: card)? pin"
          r"(?: code)?(?:\s{0,2}[:=]|\sis)\s{0,2}[\"'`]?(\d{4,8})(?![\w.-])", group=1, ignore_case=True,

@@ -18,11 +18,12 @@ _MOST = 600
 _LINE = 300
 # A blank of any width, but no new line.
 BLANK = r"[^\S\n\r]"
+_TYPE = rf"(?:!!\w{{1,10}}{BLANK}{{1,4}})?"  # of YAML
 _QUOTE = (
-    rf"{BLANK}{{0,60}}+(?:\*\*?{BLANK}?)?(?P<sigil>[a-z]{{1,2}}|@)?"
+    rf"{BLANK}{{0,60}}+(?:\*\*?{BLANK}?)?{_TYPE}(?P<sigil>[a-z]{{1,2}}|@)?"
     r"(?P<quote>\\{1,7}[\"']|\"{3}|'{3}|[\"']|`{1,3}|&quot;|&#3[49];|[“„«‘])"
 )
-_BARE = rf"{BLANK}{{0,60}}+(?:\*\*?{BLANK})?(?P<bare>(?-i:[^\s\u2010-\u209f\u20d0-\U0010ffff]){{1,{_MOST}}}+)"
+_BARE = rf"{BLANK}{{0,60}}+(?:\*\*?{BLANK})?{_TYPE}(?P<bare>(?-i:[^\s\u2010-\u209f\u20d0-\U0010ffff]){{1,{_MOST}}}+)"
 _CLOSING = {"“": "”", "„": "“”", "«": "»", "‘": "’"}
 # What follows a quote that ends a value, and not one inside it.
 _AFTER_QUOTE = r"[\s,;:)\]}>.|&+*?\\/=\"'`<!-]|\Z"
@@ -87,6 +88,9 @@ def _quoted(text: str, start: int, quote: str, sigil: str) -> Value | None:
 
 def _own(run: str, before: str) -> tuple[str, int]:
     """A bare run without what belongs to the text before it, and how far a value with signs may reach."""
+    if before.endswith("="):
+        path, query, _ = before.rsplit(None, 1)[-1].partition("?")
+        run = run.partition("&")[0] if query and "/" in path else run  # in an address, which writes `&` as %26
     if tag := pattern(_TAG).search(run):
         run = run[: tag.start()]
     reach = len(run)
