@@ -125,17 +125,20 @@ def recall(cases: Iterable[Case]) -> dict[str, Any]:
     found: Counter[str] = Counter()
     total: Counter[str] = Counter()
     false_alarms = [0, 0]
+    in_order = 0
     for case in cases:
         hit = bool(scan(case.text))
         if case.positive:
             total[case.group] += 1
             found[case.group] += hit
+            in_order += not hit and bool(re.search("abcdefgh|0123456789|1234567890", case.text.lower()))
         else:
             false_alarms[0] += hit
             false_alarms[1] += 1
     return {
         "found": found.total(),
         "positives": total.total(),
+        "missed_in_order": in_order,
         "false_alarms": false_alarms[0],
         "negatives": false_alarms[1],
         "classes": {group: [found[group], total[group]] for group in sorted(total)},
@@ -175,12 +178,15 @@ def named(values: list[str]) -> Iterator[tuple[str, Path]]:
 def report(sets: dict[str, dict[str, Any]], notes: dict[str, dict[str, Any]], by_class: bool) -> None:
     """Print the figures as Markdown."""
     if sets:
-        print("| positives | found | of | recall | false alarms on its negatives |\n|---|---:|---:|---:|---:|")
+        print(
+            "| positives | found | of | recall | missed, in order | false alarms on its negatives |\n"
+            "|---|---:|---:|---:|---:|---:|"
+        )
         for name, figures in sets.items():
             share = 100 * figures["found"] / max(figures["positives"], 1)
             print(
                 f"| {name} | {figures['found']} | {figures['positives']} | {share:.1f} % "
-                f"| {figures['false_alarms']} of {figures['negatives']} |"
+                f"| {figures['missed_in_order']} | {figures['false_alarms']} of {figures['negatives']} |"
             )
     if by_class:
         for name, figures in sets.items():

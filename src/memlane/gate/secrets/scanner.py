@@ -55,7 +55,7 @@ _BEFORE = 420
 
 # Characters of which every keyword of a wide rule holds one, the rarest in notes first: a text is looked at for
 # keywords only where one of them stands. And how much of a keyword is looked for there.
-_RARE = '@!"=_j(:/vfwbgucdnhs '
+_RARE = '@!"=_j(:/v-fwbgucdhsnr'
 _PART = 6
 
 # Start, end, rule, kind, description.
@@ -100,14 +100,15 @@ def _rare_parts() -> tuple[re.Pattern[str], dict[str, list[tuple[str, int]]]]:
     """Finds where a part of a wide rule's keyword may begin; and for each part the keywords, and its place in them."""
     parts: dict[str, list[tuple[str, int]]] = {}
     for keyword in _keywords(True):
-        heads = (keyword[:-3], keyword[:-2], keyword)  # rather four characters than three
+        heads = (keyword[:-3], keyword[:-2], keyword[:-1])  # a part of four characters, or of fewer
         at = next((head.index(sign) for head in heads for sign in _RARE if sign in head), 0)
         parts.setdefault(keyword[at : at + _PART], []).append((keyword, at))
     rests: dict[str, list[str]] = {}
     for part in parts:
         rests.setdefault(part[0], []).append(re.escape(part[1:]))
-    # Only the first character is passed over, so that parts may overlap.
-    search = "|".join(f"{re.escape(sign)}(?={'|'.join(rest)})" for sign, rest in rests.items())
+    # Only the first character is passed over, so that parts may overlap; the commonest is tried first.
+    common = sorted(rests, key=_RARE.find, reverse=True)
+    search = "|".join(f"{re.escape(sign)}(?={'|'.join(rests[sign])})" for sign in common)
     return re.compile(search), parts
 
 
