@@ -133,7 +133,7 @@ def _verified(path: str, folder: Path) -> dict[str, Any]:
     found: dict[str, tuple[int, str]] = {}
     manifest: dict[str, Any] = {}
     left = MAX_BYTES
-    with open(path, "rb") as file, tarfile.open(fileobj=file, mode="r|gz") as tar:
+    with gzip.open(path) as file, tarfile.open(fileobj=file, mode="r|") as tar:
         for member in tar:
             name = member.name
             if manifest or not member.isreg() or path_problem(name) or name in found:
@@ -150,6 +150,8 @@ def _verified(path: str, folder: Path) -> dict[str, Any]:
                 manifest = json.loads(source.read())
             else:
                 found[name] = (member.size, _extract(source, folder / name))
+        while file.read(_CHUNK):  # to the checksum at the end of the file
+            pass
     if not manifest:
         raise ValueError("its end is missing")
     if {row["name"]: (row["size"], row["sha256"]) for row in manifest["files"]} != found:
