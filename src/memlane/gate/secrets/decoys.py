@@ -81,7 +81,7 @@ _SHAPED = (
 )
 _CLASSES = r"(?-i:a-z|a-f|A-Z|A-F)|0-9|\\[dws][+*{\]]|\{\d+,\d*\}|\(\?[:=!]|\.\*|\[\^"
 _IN_ORDER = r"abcdefgh|0123456789|1234567890"
-_MASKED = _IN_ORDER + r"|\*{3}|\.{3}|…|•{3}|_{6}|-{6}|#{4}|x{4}|\[redacted|\[hidden"
+_MASKED = r"\*{3}|\.{3}|…|•{3}|_{6}|-{6}|#{4}|x{4}|\[redacted|\[hidden"
 _MARKED = (
     r"<[\w .,:/'|-]+>?|\$\{.*|\$\$?\(.*|\{\{.*|\{%.*|<%.*|[#%@]\{.*|%\(.*|\$\$?[a-z_][a-z_.]*\d?|%[a-z_]+%"
     r"|\{[\w.: -]*\}\W*|@@?[a-z_]+@?@?|\^\w+\^|\\\$\w+"
@@ -182,11 +182,26 @@ def is_code(value: str) -> bool:
     return words_in(value) > 0 or (balanced and rest[0] in "([{")
 
 
+def counts_up(lowered: str) -> bool:
+    """True where at least half of a value is the alphabet or the digits in their order."""
+    if not re.search(_IN_ORDER, lowered):
+        return False
+    runs, run = 0, 1
+    for a, b in pairwise(lowered + "\0"):
+        if ord(b) - ord(a) == 1 or a + b == "90":
+            run += 1
+            continue
+        runs += run if run >= 6 else 0
+        run = 1
+    return 2 * runs >= len(lowered)
+
+
 def is_marked_whole(value: str) -> bool:
     """True where all of a value says that it is none: `<your-password>`, `${VAR}`, `********`, `[omitted]`."""
     return (
         len(set(value)) <= 3
         or bool(pattern(_MASKED).search(value) or pattern(_CLASSES).search(value))
+        or counts_up(value.lower())
         or bool(pattern(_MARKED).fullmatch(value))
     )
 
@@ -198,7 +213,7 @@ def is_marked(value: str) -> bool:
     if len(set(value)) <= 3 or _placeholder_word().search(lowered):
         return True
     if value.isalnum():
-        return bool(re.search(_IN_ORDER, lowered))
+        return counts_up(lowered)
     return bool(pattern(_PLACEHOLDER_SIGNS).search(value) or pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
 
 
