@@ -213,7 +213,7 @@ def is_marked(value: str) -> bool:
     if len(set(value)) <= 3 or _placeholder_word().search(lowered):
         return True
     if value.isalnum():
-        return counts_up(lowered)
+        return False
     return bool(pattern(_PLACEHOLDER_SIGNS).search(value) or pattern(r"[$%]\w+%?|\{\w*\}|op://.*").fullmatch(value))
 
 

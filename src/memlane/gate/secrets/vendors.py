@@ -100,6 +100,9 @@ def _shapes(vendor: str) -> re.Pattern[str]:
     return re.compile("|".join(forms))
 
 
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"  # of an encoding: no secret
+
+
 def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, int, int]]:
     """Yield (rule, description, start, end) of each key that stands right after a vendor's or a credential's name."""
     for at, word in words:
@@ -122,7 +125,7 @@ def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, in
             vendor = next((v for v in sorted(near) if _is_key_of(v, value, before)), None)
             if vendor:
                 yield f"{vendor}-key", f"{vendor} key", start, end
-            elif named:
+            elif named and _ALPHABET not in value.lower():
                 yield "named-secret", "secret after a credential's name", start, end
 
 
