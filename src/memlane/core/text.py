@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 _ALIKE = 0.6  # difflib's ratio of names that may be meant for each other
-_ALLOWED = re.compile(r"\s*(?:<!--|//|--|[#;%(])?\s*(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b.*")
+_ALLOWED = re.compile(r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b")
 _TELLING = 3  # characters of a name that tell something when they are part of another
 
 
@@ -47,7 +47,9 @@ def first_line(text: str, limit: int = 200) -> str:
     Nor has it the mark that allows what is on the line: that is for whoever reads the file, and not for a title.
     """
     for line in text.splitlines():
-        if bare := _ALLOWED.sub("", line).strip().lstrip("#>*-+ \t").strip():
+        if mark := _ALLOWED.search(line):
+            line = line[: mark.start()].rstrip().rstrip("<!-/#;%(")
+        if bare := line.strip().lstrip("#>*-+ \t").strip():
             return bare if len(bare) <= limit else bare[: limit - 3] + "..."
     return ""
 
