@@ -125,6 +125,19 @@ def test_records_that_git_tracks_stay_shared_and_that_is_said(run: Run, team: Pa
     assert run("--bank", team, "doctor", "--only", "git-private", "--json").json["findings"] == []
 
 
+def test_records_that_were_shared_before_there_were_any_stay_shared(run: Run, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    run("init")
+    run("share", "records")
+    assert run("init").code == 0
+    run("add", "The build needs Java 21.", "--lane", "records")
+    assert ".memories/records/" in git(tmp_path, "status", "--porcelain", "-uall")
+    assert run("doctor", "--only", "git-private", "--json").json["findings"] == []
+    run("share", "--private", "records")
+    assert run("init").code == 0
+    assert ".memories/records/" not in git(tmp_path, "status", "--porcelain", "-uall")
+
+
 # -- moving between the two
 
 

@@ -55,7 +55,7 @@ def git_private(inventory: Inventory) -> Iterator[Sign]:
     present = [path for path in records.files() if isinstance(path, str)] if top else []
     if top and present:
         count = sum(path.endswith(".md") for path in git.tracked(top, records.root))
-        if git.ignored(top, records.root / "x.md"):
+        if git.ignored(top, records.root / "x.md") or sharing.shares_records(bank):
             pass
         elif count:
             why = f"is in git with {count:,} captured messages: they travel with every clone"

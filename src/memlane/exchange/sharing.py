@@ -1,6 +1,7 @@
 """What others get of a bank through git, and what stays with its user: rules for git, and moving memories between them.
 
-records         private: `/records/*.md` in the bank's .gitignore; one that is shared has a line `!/records/ID.md`
+records         private: `/records/*.md` in the bank's .gitignore; one that is shared has a line `!/records/ID.md`,
+                and where all are, that is said by `!/records/*.md`
 notes           shared, but for those in the folder `private`, which tells git to leave it out by a .gitignore in it
 vault, topics   shared as a whole: their files hold many memories
 layers          shared as a whole: a file is for a project, a skill or an agent, not for a person
@@ -73,7 +74,10 @@ def join_git(settings: config.Config, *, merging: bool = True) -> dict[str, Any]
         ignores += [f"/{below}{pattern.format(name=spelt)}" for pattern in answers.ignores]
         own = [f"/{below}{pattern}" for pattern in answers.private]
         before = _block(home / ".gitignore")
-        if own and not set(own) <= set(before) and any(path.endswith(".md") for path in git.tracked(top, root)):
+        open_to_all = [f"!{line}" for line in own]
+        if own and set(open_to_all) <= set(before):
+            last[home] = open_to_all  # somebody has shared them all, maybe before there were any
+        elif own and not set(own) <= set(before) and any(path.endswith(".md") for path in git.tracked(top, root)):
             tracked.append(os.fspath(root))  # a rule would change sides for what somebody has committed
         elif own:
             private.append(os.fspath(root))
@@ -275,9 +279,15 @@ def _share_lane(bank: Bank, *, private: bool) -> Shared:
     """Let git take all captured records along, or leave them out."""
     home, rules = _record_rules(bank)
     lines = [line for line in _block(home / ".gitignore") if line not in rules and not line.startswith("!")]
-    _set_block(home / ".gitignore", [*lines, *rules] if private else lines)
+    _set_block(home / ".gitignore", [*lines, *(rules if private else [f"!{rule}" for rule in rules])])
     said = _committed(bank.records.root) if private else _outlook(bank, bank.records.root / "x.md")
     return Shared(_LANE, _LANE, private, tuple(filter(None, [said])))
+
+
+def shares_records(bank: Bank) -> bool:
+    """Whether somebody has said that git is to take all captured records along."""
+    home, rules = _record_rules(bank)
+    return {f"!{rule}" for rule in rules} <= set(_block(home / ".gitignore"))
 
 
 def _record_rules(bank: Bank) -> tuple[Path, list[str]]:
