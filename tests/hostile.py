@@ -19,10 +19,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memlane import MemlaneError, Memory
 from memlane.lanes import NAMES, open_lane
+
+if TYPE_CHECKING:
+    from memlane.surfaces.mcp.tools import Tool
 
 NOW = datetime(2025, 1, 10, 14, 30, 22, tzinfo=UTC)
 TODAY = NOW.date()
@@ -276,14 +279,26 @@ def _hook(text: str) -> None:
     _request(["claude-code"], text.encode(errors="surrogatepass"))
 
 
-def _arguments(text: str) -> None:
+@cache
+def _tools() -> list[Tool]:
+    """Tools that between them take every kind of argument there is: what a hostile text meets is the kind."""
     from memlane.surfaces.mcp import toolsets
 
+    chosen, kinds = [], set[str]()
+    for tool in toolsets.tools(("vault", "topics", "records", "layers")):
+        own = {repr(field.annotation) for field in tool.arguments.model_fields.values()}
+        if not own <= kinds:
+            chosen.append(tool)
+            kinds |= own
+    return chosen
+
+
+def _arguments(text: str) -> None:
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
         given = None
-    for tool in toolsets.tools(("vault", "topics", "records", "layers")):
+    for tool in _tools():
         for arguments in ({"text": text, "query": text, "tags": text, "id": text}, given, {text: text}):
             with suppress(MemlaneError):
                 tool.checked(arguments if isinstance(arguments, dict) else {"text": arguments})
