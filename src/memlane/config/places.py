@@ -27,6 +27,11 @@ def user_bank() -> Path:
     return earlier if os.path.isdir(earlier) and not os.path.exists(own) else own
 
 
+def models() -> Path:
+    """Where models are that memlane was given in a wheel."""
+    return _data() / "memlane" / "models"
+
+
 def earlier_user_bank() -> Path:
     """Where the user's bank was before memlane had a place of its own, and where seed 003's config.toml means it."""
     return _data() / EARLIER

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlane.core.errors import ConfigError
+from memlane.gate import shown
 
 Vectors = NDArray[np.float32]
 
@@ -80,7 +81,8 @@ def open_encoder(name: str = "static") -> Encoder:
         return OnnxEncoder(Path(argument))
     if kind == "fastembed" and (argument or name == kind):
         return FastembedEncoder(argument or FASTEMBED_MODEL)
-    raise ConfigError(f"There is no encoder {name!r}.", hint=f"Use one of: {', '.join(NAMES)}.", code="unknown_encoder")
+    hint = f"Use one of: {', '.join(NAMES)}."
+    raise ConfigError(f"There is no encoder {shown(name)!r}.", hint=hint, code="unknown_encoder")
 
 
 class NoEncoder:

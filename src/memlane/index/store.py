@@ -35,6 +35,7 @@ from memlane.index.writing import Entry, ReadFile, Writer
 from memlane.lanes import NAMES, Lane
 
 BATCH = 500  # files per transaction
+EMBEDDED = 64  # passages between two words on how far it is: with a model, a second's work
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
@@ -47,12 +48,12 @@ _LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
 
 
-def progress_line(done: int, total: int) -> None:
-    """A progress bar on a terminal, nothing elsewhere."""
-    if sys.stderr.isatty() and total >= BATCH:
+def progress_line(done: int, total: int, said: str = "indexing {:,} of {:,} files", many: int = BATCH) -> None:
+    """How far it is, on a terminal; nothing elsewhere."""
+    if sys.stderr.isatty() and total >= many:
         end = "\n" if done >= total else ""
         stream = getattr(sys.stderr, "plain", sys.stderr)  # the command line escapes control characters in the other
-        print(f"\rindexing {done:,} of {total:,} files", end=end, file=stream, flush=True)
+        print(f"\r{said.format(done, total)}", end=end, file=stream, flush=True)
 
 
 class Index:
@@ -320,7 +321,11 @@ class Index:
         while True:
             packed, texts = get_meta(self._db, "packed"), self._chunk_texts()
             missing = [n for n in texts if n not in vectors]
-            vectors.update(zip(missing, writing.stored_vectors(encoder, [texts[n] for n in missing]), strict=True))
+            for start in range(0, len(missing), EMBEDDED):
+                progress_line(start, len(missing), "embedding {:,} of {:,} passages", EMBEDDED)
+                batch = missing[start : start + EMBEDDED]
+                vectors.update(zip(batch, writing.stored_vectors(encoder, [texts[n] for n in batch]), strict=True))
+            progress_line(len(missing), len(missing), "embedding {:,} of {:,} passages", EMBEDDED)
             with self._writing() as db:
                 if get_meta(db, "packed") != packed:
                     vectors.clear()  # the numbers mean other chunks now

@@ -51,7 +51,7 @@ CALLS = (  # in the order that leaves something to show for each
     ["layers", "append", "projects/api/known_issues", TEXT], ["layers", "update", "projects/api/known_issues", TEXT],
     ["layers", "create", TEXT, "--project", TEXT, "--type", "known_issues"], ["layers", "get", "--project", "api"],
     ["layers", "get", TEXT], ["layers", "upsert", "projects/api/known_issues", TEXT], ["layers", "delete", TEXT],
-    ["gate", "show"], ["gate", "allow", TEXT, "--reason", TEXT],
+    ["gate", "show"], ["encoder", "show"], ["encoder", "use", TEXT], ["gate", "allow", TEXT, "--reason", TEXT],
     ["gate", "allow", "ssn@7f3a-9c21b", "--reason", TEXT],
     ["gate", "test", TEXT, "--title", TEXT], ["gate", "test", f"x ghp_{TEXT}"], ["check-config"],
     ["check-config", "--json"], ["--set", f"{TEXT}={TEXT}", "list"], ["--bank", TEXT, "list"], ["--bank", TEXT, "init"],

@@ -55,7 +55,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
 }
 MORE = (  # rarer, or for programs: named in one line below the others
     "redo", "recover", "share", "backup", "restore-backup", "move", "update", "append", "links", "merge", "capture",
-    "distil", "stats", "gate", "check-config", "mcp", "hook", "completion", "merge-driver", "help",
+    "distil", "stats", "gate", "encoder", "check-config", "mcp", "hook", "completion", "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called

@@ -34,8 +34,8 @@ CALLS: dict[str, tuple[str, ...]] = {
 # What a person decides, or does to the whole bank. Every other command that a message names must be above.
 TERMINAL = frozenset(
     {
-        "backup", "doctor", "edit", "export", "forget", "gate", "history", "init", "recover", "redo", "restore-backup",
-        "review", "share", "topics", "trust", "undo",
+        "backup", "doctor", "edit", "encoder", "export", "forget", "gate", "history", "init", "recover", "redo",
+        "restore-backup", "review", "share", "topics", "trust", "undo",
     }
 )  # fmt: skip
 _COMMAND = re.compile(r"`memlane ([^`]+)`")
