@@ -43,6 +43,7 @@ def test_a_memory_has_one_shape_everywhere(bank: Bank) -> None:
         "updated_at": None,
         "path": str(bank.root / "deploy-day.md"),
         "suspicious": [],
+        "version": memory.version,
         "fields": {},
     }
 

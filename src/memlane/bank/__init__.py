@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memlane import config, gate
-from memlane.bank.journaled import Journaled
+from memlane.bank.expected import expecting
+from memlane.bank.keyed import Keyed
 from memlane.bank.opened import verb
 from memlane.core.choosing import date_given, fitting, scope_given, tags_of
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from memlane.recall.clusters import Cluster
 
 
-class Bank(Journaled):
+class Bank(Keyed):
     """A folder of memory with its configuration. Use `Bank.init` to make one and `Bank.open` to find one."""
 
     @classmethod
@@ -128,12 +129,6 @@ class Bank(Journaled):
         draft = Draft(text, *labels, replaces=replaces or "")
         memory = add(self, draft, lane, extra or {})
         return memory if memory.duplicate else self._anchored(self._indexed(memory))
-
-    def check(
-        self, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
-    ) -> Draft:
-        """What the lane's gate makes of a text: the draft as it would be stored. Raises Refused; stores nothing."""
-        return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
 
     def get(self, id: str) -> Memory:
         """One memory by its id, path, file name or title, the user's as well; secrets are blanked. Raises NotFound."""
@@ -355,8 +350,12 @@ class Bank(Journaled):
 
     @under.by_id
     @verb
-    def update(self, id: str, text: str | None = None, **changes: Any) -> Memory:
-        """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is."""
+    def update(self, id: str, text: str | None = None, *, expected: str | None = None, **changes: Any) -> Memory:
+        """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is.
+
+        `extra` sets keys of your own in a note, and None removes one. With `expected`, a `Memory.version`, raises
+        Conflict where it is another by now; then nothing is written.
+        """
         lane, native = address.locate(self, id)
         if text is not None:
             changes["text"] = text
@@ -367,7 +366,9 @@ class Bank(Journaled):
         scope_given(changes.get("scope"))
         if "created_at" in changes:
             changes["created_at"] = date_given(changes["created_at"], "created_at")
-        memory = self._indexed(lane.revise(native, changes))
+        with expecting(self, lane, native, expected):
+            memory = lane.revise(native, changes)
+        self._indexed(memory)
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
 
     @under.by_id
@@ -380,23 +381,27 @@ class Bank(Journaled):
 
     @under.by_id
     @verb
-    def append(self, id: str, text: str) -> Memory:
-        """Add text to the end of a memory."""
+    def append(self, id: str, text: str, *, expected: str | None = None) -> Memory:
+        """Add text to the end of a memory. `expected` is that of `update`."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to append.", hint="Give some text.")
         lane, native = address.locate(self, id)
-        return self._anchored(self._indexed(lane.extend(native, text)))
+        with expecting(self, lane, native, expected):
+            memory = lane.extend(native, text)
+        return self._anchored(self._indexed(memory))
 
     @under.by_id
     @verb
-    def delete(self, id: str) -> Removed:
-        """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it.
+    def delete(self, id: str, *, expected: str | None = None) -> Removed:
+        """Delete a memory in its lane's own way (trash or tombstone). `restore` undoes it. `expected` is `update`'s.
 
         Its text stays deleted: capture and import do not bring it back, and a file that comes back is held back. See
         `memlane.disk.tombstones`; `memlane.care.forget` removes a memory for good.
         """
         memory = address.get(self, id)
-        removed = self.lane(memory.lane).drop(memory.native_id)
+        lane = self.lane(memory.lane)
+        with expecting(self, lane, memory.native_id, expected):
+            removed = lane.drop(memory.native_id)
         self.wrote(memory.lane, memory.file)
         return removed
 

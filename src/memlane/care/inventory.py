@@ -7,7 +7,6 @@ only, and does not open the index. `memlane.care.doctor` judges what is in it.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shlex
@@ -211,13 +210,13 @@ def _conflict(data: bytes, path: str) -> int | None:
 
 def _entry(memory: Memory, deleted: str | None) -> Entry:
     text = memory.text.strip()
-    data, digest = shape(memory)
+    _, digest = shape(memory)
     return Entry(
         memory=replace(memory, text=""),
         shape=digest,
         words=hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest() if text else None,
         links=tuple(dict.fromkeys(node for node, _, _ in links_in(memory.text))),
-        suspicious=tuple(json.loads(data)["suspicious"]),  # quicker than judging the text again
+        suspicious=memory.suspicious,
         deleted=deleted,
     )
 

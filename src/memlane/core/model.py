@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import date, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +61,16 @@ class Memory:
         return self.id.partition(":")[2]
 
     @property
+    def version(self) -> str:
+        """A name for what it says now: another text, title, tag or field has another one. For `expected=` of a verb."""
+        import json
+        from hashlib import sha256
+
+        said = (self.text, self.title, self.tags, self.type, self.status, self.scope, self.project, self.thread)
+        whole = json.dumps((*said, iso(self.created_at), _plain(self.fields)), sort_keys=True)
+        return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
     def owner(self) -> str:
         """`user` for a memory of the user's own bank that is read below a project's; else "": it is the bank's."""
         return "user" if self.id.startswith(USERS) else ""
@@ -77,7 +88,10 @@ class Memory:
         return suspicious("\n".join((self.title, *self.tags, self.text)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape for JSON on every surface. What is only said of some memories is left out where it is not."""
+        """The one shape for JSON on every surface: nothing in it but what JSON has, whatever a file's fields hold.
+
+        What is only said of some memories is left out where it is not.
+        """
         said = {
             "owner": self.owner,
             "superseded_by": self.superseded_by,
@@ -85,6 +99,11 @@ class Memory:
             "duplicate": self.duplicate,
             "similar": [like._asdict() for like in self.similar],
         }
+        judged = {"suspicious": list(self.suspicious), "version": self.version}
+        return {**self.stored(), **judged, **{name: value for name, value in said.items() if value}}
+
+    def stored(self) -> dict[str, Any]:
+        """What of `to_dict` comes from its file alone."""
         return {
             "id": self.id,
             "lane": self.lane,
@@ -99,10 +118,19 @@ class Memory:
             "created_at": iso(self.created_at),
             "updated_at": iso(self.updated_at),
             "path": self.file,
-            "suspicious": list(self.suspicious),
-            "fields": dict(self.fields),
-            **{name: value for name, value in said.items() if value},
+            "fields": _plain(self.fields),
         }
+
+
+def _plain(value: Any) -> Any:
+    """A value of a file's as JSON can hold it: a date becomes text, and so does what JSON has no word for."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    return iso(value) if isinstance(value, datetime) else value.isoformat() if isinstance(value, date) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,6 +294,7 @@ def locked(path: str, wait: float | None = None) -> Iterator[None]:
     The lock is on the file itself, so there is nothing to clean up, and a killed holder frees it. A holder replaces
     the file; whoever waited on the old one sees that the name now means another file, and waits again. Raises NotFound
     when there is no such file, and Busy when the lock is not free within `wait` seconds (locks.patience).
+    Whoever wants to see the file before it is changed sets `locks.once_locked`, which may raise.
     """
     deadline = locks.deadline(wait)
     while True:
@@ -307,6 +308,8 @@ def locked(path: str, wait: float | None = None) -> Iterator[None]:
                 locks.take(fd, path, deadline)
                 current = is_at(fd, path)
             if current:
+                if look := locks.once_locked.get():
+                    look(path)
                 yield
                 return
         finally:

@@ -18,6 +18,7 @@ PATIENCE = 10.0  # seconds a writer waits for a lock
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 
 patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)  # of this thread; a hook has less
+once_locked: ContextVar[Callable[[str], None] | None] = ContextVar("once_locked", default=None)  # see `files.locked`
 on_wait: ContextVar[Callable[[], None] | None] = ContextVar("on_wait", default=None)  # called when a lock is not free
 
 

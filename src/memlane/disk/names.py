@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Collection
+from hashlib import sha256
 from pathlib import Path
 
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.text import slug
 
 TRASH = ".trash"  # the folder of what was deleted, in each lane
 PRIVATE = "private"  # the folder of notes, and of lines about them, that git is told to leave out
@@ -16,6 +19,7 @@ STRAY = "is a link out of the bank and not followed"
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_PLAIN_KEY = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_][a-z0-9]+)*)*")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 
 
@@ -133,3 +137,19 @@ def namesake(path: str) -> str | None:
         return next((other for other in os.listdir(folder) if other != name and folded(other) == key), None)
     except FileNotFoundError:
         return None
+
+
+def of_key(key: str, folders: Collection[str] = ()) -> str:
+    """The file name, without its ending, for a name that may be any string; not in one of these folders.
+
+    It is the name itself where that is plain and in lower case, else what can be kept of it, and a tail that tells it
+    from others. Raises InvalidInput for an empty one.
+    """
+    if not isinstance(key, str) or not key:
+        raise InvalidInput("There is no name.", hint="Give any text.")
+    parts = key.split("/")
+    plain = _PLAIN_KEY.fullmatch(key) and len(key) <= MAX_NAME_BYTES // 2 and not any(map(is_reserved, parts))
+    if plain and (len(parts) == 1 or parts[0] not in folders):
+        return key
+    digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{slug(key)[:60].strip('-') or 'key'}-{digest}"

@@ -38,7 +38,7 @@ _AT = re.compile(r"(^|[^\w\\])@(?=\S)")
 
 def line_of(memory: Memory) -> dict[str, Any]:
     """A memory as `export` writes it: everything but what belongs to this machine or is worked out from the rest."""
-    return {name: value for name, value in memory.to_dict().items() if name not in ("path", "suspicious")}
+    return {name: value for name, value in memory.to_dict().items() if name not in ("path", "suspicious", "version")}
 
 
 def lines(memories: Iterable[Memory]) -> Iterator[str]:

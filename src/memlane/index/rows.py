@@ -12,7 +12,7 @@ from memlane.core.model import Memory
 
 def shape(memory: Memory) -> tuple[str, bytes]:
     """A memory as JSON, and the digest that tells whether it has changed."""
-    data = json.dumps(memory.to_dict(), ensure_ascii=False)
+    data = json.dumps(memory.stored(), ensure_ascii=False)
     return data, digest(data)
 
 
@@ -29,7 +29,7 @@ def loaded(data: str, known: bytes | None = None) -> Memory:
         if known is not None and digest(data) != known:
             raise ValueError("a row is not what was written")
         values = json.loads(data)
-        del values["suspicious"]
+        values.pop("suspicious", None)  # in rows of earlier versions
         values["file"] = values.pop("path")
         values["tags"] = tuple(values["tags"])
         for key in ("created_at", "updated_at"):

@@ -45,6 +45,7 @@ def test_an_entry_as_a_memory(lane: TopicLane) -> None:
         "updated_at": None,
         "path": "",
         "suspicious": [],
+        "version": memory.version,
         "fields": {
             "topic": "auth",
             "subtopic": "oauth2",

@@ -216,11 +216,12 @@ class NoteLane:
         return self._just_written(path, draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
-        known(changes, _FIELDS, self.name)
-        changes = _merged(changes)
+        changes, own = _own_keys(changes)
+        known(changes, _FIELDS, self.name, "Put a field of your own under extra.")
+        changes = changes if own else _merged(changes)
         _refuse_unknown(changes.get("type"), changes.get("status"), changes.get("scope"))
         path = self._located(native)
-        draft = self._admit(Draft(changes.get("text", ""), fields={**changes, "text": ""}, over=readable(path)))
+        draft = self._admit(Draft(changes.get("text", ""), fields={**changes, **own, "text": ""}, over=readable(path)))
         keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
         with files.locked(path):
             text = readable(path)
@@ -454,6 +455,16 @@ class NoteLane:
         if remembered := self._namesakes.get(folder):
             remembered[1].add(folded(name))
             self._namesakes[folder] = (os.stat(folder).st_mtime_ns, remembered[1])
+
+
+def _own_keys(changes: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Changes, and apart from them the keys that are the caller's own, under `extra`; None removes one."""
+    own = changes.get("extra") or {}
+    if not isinstance(own, Mapping) or not all(isinstance(key, str) and key.strip() for key in own):
+        raise InvalidInput("extra is not a mapping from names to values.", hint='Give extra={"name": value}.')
+    if taken := sorted((_FIELDS | {"filename"}) & own.keys()):
+        raise InvalidInput(f"{', '.join(taken)} cannot be under extra.", hint="It is an argument of its own.")
+    return {key: value for key, value in changes.items() if key != "extra"}, own
 
 
 def _merged(changes: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,108 @@
+"""The verbs of a bank for programs: notes under names of the caller's choice, and many memories at once."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from memlane import gate
+from memlane.bank.expected import expecting
+from memlane.bank.journaled import Journaled
+from memlane.bank.opened import verb
+from memlane.core.choosing import scope_given, tags_of
+from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from memlane.core.model import Draft, Memory
+from memlane.disk.names import PRIVATE, of_key
+from memlane.lanes import NAMES
+from memlane.lanes.notes.front import KEYS
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+_ATTEMPTS = 20
+_FOLDERS = (*NAMES, PRIVATE, "indices")  # these are not for notes of a program's
+_KEY = "key"  # where a note says what it is called, if that is no file name
+
+
+class Keyed(Journaled):
+    """A bank in which a program can choose the names of notes."""
+
+    @verb
+    def put(
+        self,
+        key: str,
+        text: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] = (),
+        type: str | None = None,
+        scope: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+        expected: str | None = None,
+    ) -> Memory:
+        """Make the note of this name say this, whether it is there or not; the text is taken as it is.
+
+        Any string is a name, and upper and lower case differ; one that can be a file's is. Everything that the note
+        said before is replaced, but when it was made. With `expected`, a `Memory.version`, or "" for a note that is
+        not there: raises Conflict where it is another by now. Raises Refused, InvalidInput, StorageError.
+        """
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput("There is no text to remember.", hint="Give some text.")
+        native = of_key(key, _FOLDERS)
+        own = {**(extra or {}), **({} if native == key else {_KEY: key})}
+        if taken := sorted(KEYS & own.keys()):
+            raise InvalidInput(f"{', '.join(taken)} cannot be under extra.", hint="It is an argument of its own.")
+        said: dict[str, Any] = {
+            "title": title or None,
+            "tags": tags_of(tags),
+            "type": type,
+            "scope": scope_given(scope),
+        }
+        for _ in range(_ATTEMPTS):
+            try:
+                memory = self._overwritten(key, native, text, said, own, expected)
+            except NotFound:
+                if expected:
+                    raise Conflict(f"{gate.shown(key)} is gone.", hint="Read what is there now.") from None
+                try:
+                    memory = self.notes.put(Draft(text, **said, fields={**own, "filename": native}))
+                except AlreadyExists:
+                    continue  # somebody else made it at this moment
+            bank = cast("Bank", self)
+            return bank._anchored(bank._indexed(memory))
+        raise Conflict(f"{gate.shown(key)} comes and goes.", hint="Try again.")
+
+    def _overwritten(
+        self,
+        key: str,
+        native: str,
+        text: str,
+        said: Mapping[str, Any],
+        own: Mapping[str, Any],
+        expected: str | None,
+    ) -> Memory:
+        there = self.notes.fetch(native)
+        if there.fields.get(_KEY, native) != key:
+            raise InvalidInput("Another name means that note.", hint="Choose another name.")
+        if expected == "":
+            raise Conflict(f"{gate.shown(key)} is there already.", hint="Read it, and expect its version.")
+        gone: dict[str, Any] = dict.fromkeys(there.fields)
+        changes = {**said, "type": said["type"] or "journal", "text": text, "extra": {**gone, **own}}
+        with expecting(cast("Bank", self), self.notes, native, expected):
+            return self.notes.revise(native, changes)
+
+    @verb
+    def add_many(self, items: Iterable[Mapping[str, Any]]) -> builtins.list[Memory]:
+        """`add` for each of these, a mapping of its arguments; one change for `undo`.
+
+        Raises what `add` raises for the first that cannot be stored; those before it are.
+        """
+        bank = cast("Bank", self)
+        return [bank.add(**item) for item in items]
+
+    def check(
+        self, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
+    ) -> Draft:
+        """What the lane's gate makes of a text: the draft as it would be stored. Raises Refused; stores nothing."""
+        return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))

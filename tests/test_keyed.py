@@ -1,0 +1,188 @@
+"""Notes under names of a program's choice, and changes that hold only while nobody else has changed the memory."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memlane import Bank
+from memlane.core.errors import Conflict, InvalidInput, NotFound, Refused
+from memlane.core.model import Memory
+from memlane.disk.names import of_key
+from samples import LANES, draft
+
+# -- compare and swap
+
+
+def made_in(bank: Bank, lane: str) -> Memory:
+    given = draft(lane, 1)
+    return bank.add(given.text, lane=lane, title=given.title, **given.fields)
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_change_that_expects_another_version_is_refused(bank: Bank, lane: str) -> None:
+    made = made_in(bank, lane)
+    before = bank.get(made.id)
+    changed = bank.append(made.id, "A second paragraph.", expected=before.version)
+    assert changed.version != before.version
+    for change in (
+        lambda: bank.update(made.id, "Something else.", expected=before.version),
+        lambda: bank.append(made.id, "A third.", expected=before.version),
+        lambda: bank.delete(made.id, expected=before.version),
+    ):
+        with pytest.raises(Conflict, match="Nothing was written"):
+            change()
+    assert bank.get(made.id) == bank.get(changed.id)
+    now = bank.get(made.id)
+    bank.update(made.id, "Something else.", expected=now.version)
+    bank.delete(made.id, expected=bank.get(made.id).version)
+    with pytest.raises(NotFound):
+        bank.get(made.id)
+
+
+@pytest.mark.parametrize("lane", ["notes", "vault", "topics"])
+def test_of_many_that_change_one_version_one_succeeds(bank: Bank, lane: str) -> None:
+    made = made_in(bank, lane)
+    for turn in range(5):
+        version = bank.get(made.id).version
+
+        def change(name: str, version: str = version, turn: int = turn) -> bool:
+            try:
+                bank.update(made.id, f"The text of {name} in turn {turn}.", expected=version)
+            except Conflict:
+                return False
+            return True
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sorted(pool.map(change, "abcd")) == [False, False, False, True]
+
+
+def test_a_version_is_what_the_memory_says(bank: Bank) -> None:
+    made = bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    assert bank.get(made.id).version == bank.get(made.id).version
+    assert bank.update(made.id, tags=["ops"]).version != made.version
+    assert bank.update(made.id, tags=[]).version == made.version
+
+
+def test_a_memory_with_a_secret_has_the_version_that_the_caller_saw(bank: Bank) -> None:
+    made = bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    with made.path.open("a") as file:
+        file.write("\npassword: Sommer2024!xyz\n")
+    seen = bank.get(made.id)
+    assert "Sommer2024" not in seen.text
+    bank.update(made.id, tags=["ops"], expected=seen.version)
+
+
+# -- keys
+
+
+def test_put_makes_and_replaces_and_keeps_when_it_was_made(bank: Bank) -> None:
+    made = bank.put("deploy-day", "Tuesdays.", title="Day", tags=["ops"], extra={"user": {"level": 3}})
+    again = bank.put("deploy-day", "Fridays.", extra={"colour": "red"})
+    assert (made.id, again.id, again.text) == ("notes:deploy-day", "notes:deploy-day", "Fridays.")
+    assert (again.tags, dict(again.fields), again.created_at) == ((), {"colour": "red"}, made.created_at)
+    assert len(bank.list()) == 1
+
+
+def test_a_text_is_taken_as_it_is(bank: Bank) -> None:
+    text = "---\ntitle: Not ours\n---\nBody."
+    for _ in range(2):
+        assert bank.put("page", text, extra={"n": 1}).text == text
+
+
+def test_two_notes_may_say_the_same(bank: Bank) -> None:
+    bank.put("one", "The same text in both.")
+    bank.put("two", "The same text in both.")
+    assert sorted(memory.id for memory in bank.list()) == ["notes:one", "notes:two"]
+
+
+def test_names_may_be_anything_and_differ_by_case(bank: Bank) -> None:
+    keys = [
+        "Alice",
+        "alice",
+        "alice ",
+        "../../etc/passwd",
+        "con",
+        "records/x",
+        "private/x",
+        "日本",
+        "a\nb",
+        "😀",
+        "x" * 500,
+    ]
+    for key in keys:
+        bank.put(key, f"The text of {key!r}.")
+    for key in keys:
+        assert bank.put(key, f"The text of {key!r}, again.", expected=None).text.endswith("again.")
+    assert len(bank.list()) == len(keys)
+    assert all(Path(memory.file).is_relative_to(bank.root) for memory in bank.list())
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_no_two_names_have_one_file(first: str, second: str) -> None:
+    assert (of_key(first) == of_key(second)) == (first == second)
+
+
+def test_put_expects_a_version_or_nothing(bank: Bank) -> None:
+    made = bank.put("plan", "First.", expected="")
+    with pytest.raises(Conflict, match="there already"):
+        bank.put("plan", "Second.", expected="")
+    second = bank.put("plan", "Second.", expected=made.version)
+    with pytest.raises(Conflict):
+        bank.put("plan", "Third.", expected=made.version)
+    assert bank.get("plan").text == second.text == "Second."
+    with pytest.raises(Conflict, match="gone"):
+        bank.put("other", "Text.", expected=made.version)
+
+
+def test_put_passes_the_gate(bank: Bank) -> None:
+    with pytest.raises(Refused):
+        bank.put("plan", "password: Sommer2024!xyz")
+    with pytest.raises(InvalidInput):
+        bank.put("", "Text.")
+    with pytest.raises(InvalidInput):
+        bank.put("plan", "Text.", extra={"title": "x"})
+    assert bank.list() == []
+
+
+def test_put_is_taken_back_by_undo(bank: Bank) -> None:
+    bank.put("plan", "First.")
+    bank.put("plan", "Second.")
+    bank.undo()
+    assert bank.get("plan").text == "First."
+
+
+# -- fields of one's own, and many at once
+
+
+def test_update_sets_and_removes_fields_of_ones_own(bank: Bank) -> None:
+    made = bank.add("Deploys go out on Tuesdays.", extra={"source": "wiki", "level": 1})
+    changed = bank.update(made.id, extra={"level": 2, "source": None})
+    assert (dict(changed.fields), changed.text) == ({"level": 2}, made.text)
+
+
+def test_many_are_one_change(bank: Bank) -> None:
+    made = bank.add_many(
+        [{"text": "The API listens on port 8080."}, {"text": "Deploys go out on Tuesdays.", "tags": ["ops"]}]
+    )
+    assert [memory.tags for memory in made] == [(), ("ops",)]
+    bank.undo()
+    assert bank.list() == []
+
+
+# -- what programs get
+
+
+def test_a_memory_is_json_whatever_its_fields_hold(bank: Bank) -> None:
+    made = bank.add("Deploys go out on Tuesdays.", title="Day")
+    odd = "when: 2025-01-09\nat: 2025-01-09T10:00:00Z\nratio: .nan\n2: [1, {x: null}]\n"
+    made.path.write_text(made.path.read_text().replace("---\n", f"---\n{odd}", 1))
+    fields = {"when": "2025-01-09", "at": "2025-01-09T10:00:00Z", "ratio": ".nan", "2": [1, {"x": None}]}
+    memory = bank.get(made.id)
+    assert json.loads(json.dumps(memory.to_dict(), allow_nan=False)) == memory.to_dict()
+    assert (memory.to_dict()["fields"], memory.to_dict()["version"]) == (fields, memory.version)
