@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AlreadyExists": "core.errors",
+    "AsyncBank": "bank.asynchronous",
     "Bank": "bank",
     "ConfigError": "core.errors",
     "Conflict": "core.errors",
@@ -43,6 +44,7 @@ _HOME = {
 
 __all__ = [
     "AlreadyExists",
+    "AsyncBank",
     "Bank",
     "ConfigError",
     "Conflict",
@@ -69,6 +71,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+    from memlane.bank.asynchronous import AsyncBank
     from memlane.core.errors import (
         AlreadyExists,
         ConfigError,

@@ -99,6 +99,7 @@ class Bank(Keyed):
     @verb
     def add(
         self,
+        /,
         text: str,
         *,
         lane: str | None = None,
@@ -322,7 +323,7 @@ class Bank(Keyed):
         )
         return without_secrets(self, found)
 
-    def review(self, **chosen: Any) -> Plan:
+    def review(self, /, **chosen: Any) -> Plan:
         """What the bank as a whole needs; `chosen` narrows it, as `memlane.care.review.plan` says. Changes nothing."""
         from memlane.care.review import plan
 
@@ -350,7 +351,7 @@ class Bank(Keyed):
 
     @under.by_id
     @verb
-    def update(self, id: str, text: str | None = None, *, expected: str | None = None, **changes: Any) -> Memory:
+    def update(self, /, id: str, text: str | None = None, *, expected: str | None = None, **changes: Any) -> Memory:
         """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is.
 
         `extra` sets keys of your own in a note, and None removes one. With `expected`, a `Memory.version`, raises

@@ -102,7 +102,7 @@ class Keyed(Journaled):
         return [bank.add(**item) for item in items]
 
     def check(
-        self, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
+        self, /, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
     ) -> Draft:
         """What the lane's gate makes of a text: the draft as it would be stored. Raises Refused; stores nothing."""
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
