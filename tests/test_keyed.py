@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlane import Bank
-from memlane.core.errors import Conflict, InvalidInput, NotFound, Refused
+from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, Refused
 from memlane.core.model import Memory
 from memlane.disk.names import of_key
 from samples import LANES, draft
@@ -155,6 +155,49 @@ def test_put_is_taken_back_by_undo(bank: Bank) -> None:
     bank.put("plan", "Second.")
     bank.undo()
     assert bank.get("plan").text == "First."
+
+
+# -- moving
+
+
+def test_a_note_moves_with_its_links_its_anchors_and_its_history(bank: Bank) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    bank.update("deploy-day", "Deploys go out on Fridays.")
+    link = bank.add("See [[deploy-day]], [[Deploy-Day.md#when|the day]] and `[[deploy-day]]`, [[memory:deploy-day]].")
+    bank.add("Deploys are frozen in December.", title="Freeze", replaces="notes:deploy-day")
+    moved = bank.move("notes:deploy-day", "ops/release-day")
+    assert (moved.id, moved.text, moved.remarks) == ("notes:ops/release-day", "Deploys go out on Fridays.", ())
+    assert bank.get(link.id).text == (
+        "See [[ops/release-day]], [[ops/release-day#when|the day]] and `[[deploy-day]]`, [[memory:ops/release-day]]."
+    )
+    assert [found.memory.id for found in bank.linked(moved.id)] == [link.id]
+    assert bank.get(moved.id).superseded_by == "notes:freeze"
+    versions = bank.history(moved.id)
+    assert [version.what for version in versions] == ["move", "update", "add"]
+    bank.undo()
+    assert (bank.get("notes:deploy-day").text, "[[deploy-day]]," in bank.get(link.id).text) == (moved.text, True)
+
+
+def test_links_that_still_mean_it_stay_as_they_are(bank: Bank) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    link = bank.add("See [[deploy-day]].")
+    bank.move("notes:deploy-day", "ops/deploy-day")
+    assert bank.get(link.id).text == "See [[deploy-day]]."
+
+
+def test_what_cannot_be_moved_says_why(bank: Bank) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    bank.add("The API listens on port 8080.", title="Port")
+    fact = bank.add("The mission is to keep the runtime stable.", lane="vault")
+    for id, new, error in (
+        ("notes:deploy-day", "port", AlreadyExists),
+        ("notes:deploy-day", "../out", InvalidInput),
+        ("notes:nothing", "else", NotFound),
+        (fact.id, "else", InvalidInput),
+    ):
+        with pytest.raises(error):
+            bank.move(id, new)
+    assert bank.get("notes:deploy-day").text == "Deploys go out on Tuesdays."
 
 
 # -- fields of one's own, and many at once

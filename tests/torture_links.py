@@ -50,6 +50,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("merge", "notes:first", "notes:second", "--into", "both", "--text", "Both."), ("review", "--only", "similar"),
     ("review",), ("share", "notes:first"), ("share", "--private", "notes:first"), ("backup", "../kept.tar.gz"),
     ("restore-backup", "../kept.tar.gz", "../back"), ("move", "elsewhere"),
+    ("rename", "notes:first", "ops/renamed"),
     ("review", "--apply"), ("undo",), ("redo",),
     ("recover",), ("recover", "--apply"), ("review", "--only", "prune"), ("review", "--only", "prune", "--apply"),
     ("review", "--only", "stale"), ("doctor", "--only", "format"), ("stats",),

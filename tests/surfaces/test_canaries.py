@@ -299,6 +299,7 @@ def _writes() -> Iterator[list[str]]:
         yield ["update", "deploy-day", "--tag", secret]
         yield ["update", "deploy-day", "--title", secret]
         yield ["edit", "deploy-day", "--old", "Tuesdays", "--new", secret]
+        yield ["rename", "deploy-day", secret]
         yield ["merge", "deploy-day", "--into", "new", "--text", secret]
         yield ["merge", "deploy-day", "--into", secret.replace("/", ""), "--text", "words"]
         yield ["vault", "add", secret]

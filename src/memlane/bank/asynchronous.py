@@ -56,6 +56,7 @@ class AsyncBank:
     add = _awaited(Bank.add)
     add_many = _awaited(Bank.add_many)
     put = _awaited(Bank.put)
+    move = _awaited(Bank.move)
     check = _awaited(Bank.check)
     get = _awaited(Bank.get)
     list = _awaited(Bank.list)

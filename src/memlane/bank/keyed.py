@@ -16,6 +16,7 @@ from memlane.core.model import Draft, Memory
 from memlane.disk.names import PRIVATE, of_key
 from memlane.lanes import NAMES
 from memlane.lanes.notes.front import KEYS
+from memlane.recall import under
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -91,6 +92,17 @@ class Keyed(Journaled):
         changes = {**said, "type": said["type"] or "journal", "text": text, "extra": {**gone, **own}}
         with expecting(cast("Bank", self), self.notes, native, expected):
             return self.notes.revise(native, changes)
+
+    @under.by_id
+    @verb
+    def move(self, id: str, new: str) -> Memory:
+        """Give a note another name, in another folder or not; links, anchors and its history follow.
+
+        Raises NotFound, AlreadyExists, InvalidInput for what has no name of its own.
+        """
+        from memlane.exchange.moving import move
+
+        return move(cast("Bank", self), id, new)
 
     @verb
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> builtins.list[Memory]:

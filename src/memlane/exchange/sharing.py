@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
-from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, StorageError
+from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.core.model import Memory
-from memlane.disk import anchors, derived, files, replaced, tombstones
+from memlane.disk import anchors, files, replaced, tombstones
 from memlane.disk.names import PRIVATE, is_private
+from memlane.exchange import moving
 from memlane.exchange.adopt import decoded
 from memlane.history import git
 from memlane.lanes import NAMES, open_lane
@@ -237,24 +238,10 @@ def _move(bank: Bank, memory: Memory, *, private: bool) -> Shared:
     if is_private(memory.id) == private:
         return Shared(memory.id, memory.id, private, (f"it is {'private' if private else 'shared'} already",))
     native = f"{PRIVATE}/{memory.native_id}" if private else memory.native_id.removeprefix(f"{PRIVATE}/")
-    source, target = memory.file, bank.notes.answers.path_of(native)
-    committed = _committed(source) if private else ""
-    if private:
-        derived.prepare(bank.notes.root / PRIVATE)
-    try:
-        with files.locked(source):
-            files.move(source, target)
-    except AlreadyExists:
-        hint = f"`memlane edit {native}` changes that one, `memlane rm {native}` deletes it."
-        raise AlreadyExists(f"There is a note {gate.shown(native)} already.", hint=hint) from None
-    for path in (source, target):
-        bank.wrote("notes", path)
-    moved = bank.notes.fetch(native)
-    anchors.readdress(os.path.join(bank.root, anchors.NAME), memory.id, moved.id)
-    bank.replaced.readdress(memory.id, moved.id)
-    remarks = bank.tombstones.lift(moved.text, forgotten=False)
-    said = committed if private else _outlook(bank, target)
-    return Shared(moved.id, memory.id, private, (*remarks, *filter(None, [said])))
+    committed = _committed(memory.file) if private else ""
+    moved = moving.to(bank, memory, native)
+    said = committed if private else _outlook(bank, moved.file)
+    return Shared(moved.id, memory.id, private, (*moved.remarks, *filter(None, [said])))
 
 
 def _share_record(bank: Bank, memory: Memory, *, private: bool) -> Shared:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
@@ -50,9 +50,7 @@ def links_in(text: str) -> Iterator[tuple[str, str, str]]:
     """(node, edge type, context) of every link outside code. A node is `memory:<name>` or `ghost:<target>`."""
     if "[[" not in text:
         return
-    plain = "".join(line if not code else re.sub(r"[^\n]", " ", line) for line, code in lines_with_code(text))
-    plain = _without_inline_code(plain)
-    for match in _LINK.finditer(plain):
+    for match in _LINK.finditer(_without_code(text)):
         target, _, note = (part.strip() for part in match[1].partition("|"))
         if not target:
             continue
@@ -60,6 +58,30 @@ def links_in(text: str) -> Iterator[tuple[str, str, str]]:
         is_memory = target.startswith("memory:")
         stated = note.removeprefix("type:") if note.startswith("type:") else ""
         yield target if is_memory else f"ghost:{target}", stated or edge_type(context, is_memory), context
+
+
+def retargeted(text: str, name_for: Callable[[str], str | None]) -> str:
+    """The text with other targets in its links: `name_for` gives the one for a node, None leaves it as it is.
+
+    What a link says besides stays: the place in the file, the words that are shown.
+    """
+    parts, done = [], 0
+    for match in _LINK.finditer(_without_code(text)):
+        target = match[1].partition("|")[0].strip()
+        bare = placeless(target)
+        new = name_for(target if target.startswith("memory:") else f"ghost:{target}") if target else None
+        if new is not None:
+            start = match.start(1) + match[1].index(bare)
+            kept = "memory:" if target.startswith("memory:") else ""
+            parts += [text[done:start], kept, new]
+            done = start + len(bare)
+    return "".join([*parts, text[done:]])
+
+
+def _without_code(text: str) -> str:
+    """The text with code blanked out; everything else stays where it is."""
+    plain = "".join(line if not code else re.sub(r"[^\n]", " ", line) for line, code in lines_with_code(text))
+    return _without_inline_code(plain)
 
 
 def placeless(target: str) -> str:

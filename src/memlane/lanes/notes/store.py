@@ -99,7 +99,7 @@ class NoteLane:
         if kind == TYPES[0] and front.brought(content)[0].get("type") in TYPES:  # it counts more than a default
             given = replace(given, type=None)
         draft = self._admit(front.unfolded(given, to_tags))
-        path = self._new(draft.fields["filename"])
+        path = self.new_path(draft.fields["filename"])
         self._create(path, self._front(draft), draft.text)
         return self._written("created", path, draft.remarks)
 
@@ -157,7 +157,7 @@ class NoteLane:
             raise InvalidInput("No source files provided", hint="Name the notes that are to be merged.")
         old = [self._given(name, "Source file") for name in dict.fromkeys(map(self._name, sources))]
         draft = self._admit(Draft(content, fields={"filename": target}, over="\n".join(map(readable, old))))
-        new = self._new(draft.fields["filename"])
+        new = self.new_path(draft.fields["filename"])
         if os.path.lexists(new):
             raise AlreadyExists(f"Target file already exists: {self._filename(new)}", hint="Choose another name.")
         self._create(new, "", draft.text)
@@ -209,7 +209,7 @@ class NoteLane:
         folder, draft = _placed(self.root, self._admit(draft))
         head = self._front(draft)
         if "filename" in draft.fields:
-            path = self._new(folder + self._name(draft.fields["filename"]).removeprefix(folder))
+            path = self.new_path(folder + self._name(draft.fields["filename"]).removeprefix(folder))
             self._create(path, head, draft.text)
         else:
             path = self._create_named(folder, slug(draft.title or first_line(draft.text)), head, draft.text)
@@ -311,7 +311,7 @@ class NoteLane:
     def _admit(self, draft: Draft) -> Draft:
         return gate.admit(self.checks, draft, self)
 
-    def _new(self, filename: str) -> str:
+    def new_path(self, filename: str) -> str:
         """The path of a note to be made. Raises InvalidInput for a name that some file system or walking would miss."""
         parts = safe_parts(self._name(filename))
         path = inside(self.root, *parts)
@@ -407,7 +407,7 @@ class NoteLane:
         for attempt in range(100):
             tail = "" if attempt == 0 else f"-{attempt + 1}" if attempt < 9 else f"-{os.urandom(4).hex()}"
             try:
-                path = self._new(f"{folder}{stem}{tail}.md")
+                path = self.new_path(f"{folder}{stem}{tail}.md")
                 self._create(path, front, content)
             except AlreadyExists:
                 continue

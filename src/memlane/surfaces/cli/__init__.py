@@ -54,8 +54,9 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
 }
 MORE = (  # rarer, or for programs: named in one line below the others
-    "redo", "recover", "share", "backup", "restore-backup", "move", "update", "append", "links", "merge", "capture",
-    "distil", "stats", "gate", "encoder", "check-config", "mcp", "hook", "completion", "merge-driver", "help",
+    "redo", "recover", "share", "backup", "restore-backup", "move", "rename", "update", "append", "links", "merge",
+    "capture", "distil", "stats", "gate", "encoder", "check-config", "mcp", "hook", "completion", "merge-driver",
+    "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called
@@ -80,6 +81,7 @@ _HOMES = {  # the module of a command, where it is not its own; it is imported o
     "stats": "get",
     "links": "search",
     "redo": "undo",
+    "rename": "edit",
     "update": "add",
     "append": "add",
     "restore": "rm",

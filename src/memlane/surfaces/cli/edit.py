@@ -141,3 +141,16 @@ def _editor() -> list[str]:
 def _no_editor(why: str) -> MemlaneError:
     hint = "Set EDITOR, for example: EDITOR=nano memlane edit ID. Or give the new text: memlane edit ID TEXT."
     return MemlaneError(why, hint=hint, code="no_editor")
+
+
+@click.command()
+@id_argument
+@click.argument("new", metavar="NAME")
+@with_bank
+def rename(bank: Bank, id: str, new: str, as_json: bool) -> None:
+    """Give a note another NAME, in another folder or not; links to it, what is watched for it and its history follow.
+
+    \b
+    $ memlane rename deploy-day ops/release-day
+    """
+    print_written(bank.move(id, new), as_json, "moved to")
