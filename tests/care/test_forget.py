@@ -30,8 +30,9 @@ from memlane.disk import files
 from memlane.disk import journal as journals
 from memlane.exchange.export import write_block
 from memlane.exchange.sharing import share
-from memlane.history import versions
+from memlane.history import sessions, versions
 from memlane.lanes import NAMES
+from memlane.recall.blocks import Block
 from repositories import git, save
 from samples import transcript, words
 
@@ -182,14 +183,14 @@ def test_no_byte_of_it_is_left(open_bank: Bank, folder: Path, lane: str) -> None
     canary, bank = Canary(lane), open_bank
     before = {memory.id for memory in bank.list()}
     ids = lived(bank, lane, canary, folder)
-    sessions = state() / "sessions"
-    sessions.mkdir(parents=True)
-    (sessions / "s.json").write_text(json.dumps([*ids, "notes:deploys"]))
+    kept_then = [sessions.Item(id, " ".join(canary.words)) for id in ids]
+    sessions.note(bank, "prompt", "s", block=Block.of("", [bank.get("notes:deploys")]), captured=kept_then)
     assert canary.found_in(folder / ".memories/indices")
+    assert canary.found_in(state() / "sessions")
     done = forget(bank, ids)
     assert done.ids == tuple(ids)
     assert canary.found_in(folder, state()) == []
-    assert json.loads((sessions / "s.json").read_text()) == ["notes:deploys"]
+    assert sessions.shown("s") == ["notes:deploys"]
     kept = {memory.id for memory in bank.list() if "filler" not in memory.id}
     assert kept == before
     assert [problem for problem in bank.problems() if "temporary" not in problem.why] == []

@@ -21,8 +21,10 @@ from memlane.disk import tombstones
 from memlane.disk.forgotten import ForgottenTexts, Gone
 from memlane.exchange import export
 from memlane.exchange.imports import import_from
+from memlane.history import sessions
 from memlane.history.undo import undo
 from memlane.lanes import NAMES
+from memlane.recall.blocks import Block
 from repositories import git, save
 from samples import transcript, words
 
@@ -415,12 +417,13 @@ def test_a_link_in_the_state_folder_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_session_that_was_shown_it_is_cleaned_and_not_called_left(kept: Bank) -> None:
     memory = kept.add("notes:a-rather-long-name-of-it", title="A rather long name of it")
-    sessions = config.user_state() / "sessions"
-    sessions.mkdir(parents=True)
-    (sessions / "s.json").write_text(json.dumps([memory.id, "notes:deploys"]))
+    other = kept.get("notes:deploys")
+    said = "Is this the rather long name of it, notes:a-rather-long-name-of-it?"
+    sessions.note(kept, "prompt", "s", prompt=said, block=Block.of("", [memory, other]))
     assert [left.where for left in plan(kept, [memory.id]).left] == ["backups"]
     forget(kept, [memory.id])
-    assert json.loads((sessions / "s.json").read_text()) == ["notes:deploys"]
+    (event,) = sessions.session(kept, "s").events
+    assert (event.prompt, event.given) == ("", (sessions.Item("notes:deploys"),))
 
 
 def test_no_folder_keeps_the_name_of_a_layer(kept: Bank) -> None:

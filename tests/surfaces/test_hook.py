@@ -19,6 +19,7 @@ import pytest
 from commands import CANARY, MEMLANE
 from conftest import tree, trusted
 from memlane import Bank
+from memlane.history import sessions
 from memlane.recall.blocks import FENCE
 from memlane.surfaces import hook
 from repositories import git
@@ -513,7 +514,7 @@ def test_the_log_is_not_written_through_a_link(ask: Ask, home: Path, tmp_path: P
 
 
 def test_only_the_latest_sessions_are_remembered(ask: Ask, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook, "KEPT_SESSIONS", 3)
+    monkeypatch.setattr(sessions, "KEPT", 3)
     for number in range(6):
         ask("claude-code", "session-start", session_id=f"s{number}")
     assert len(list((home / ".local/state/memlane/sessions").iterdir())) == 3

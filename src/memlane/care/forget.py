@@ -27,7 +27,7 @@ from memlane.disk import anchors, derived, files, journal, log, names, scratch, 
 from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
-from memlane.history import git, undo
+from memlane.history import git, sessions, undo
 from memlane.lanes import NAMES, Lane
 from memlane.lanes.answers import TELLING, Trace, needles
 from memlane.recall.address import find, find_any
@@ -135,6 +135,7 @@ def _forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
         for trace in target.traces:
             trace.remove()
         _forget_id(bank, target.id)
+        sessions.forget(target.id, target.needles(every=True))
     _remove_index(bank)  # a search may have made it again meanwhile
     for piece in done.removed:
         _remove_empty(bank, piece.path)
@@ -277,7 +278,7 @@ def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
 
 
 def _forget_id(bank: Bank, id: str) -> None:
-    """Take an id out of what lists ids: anchors, what replaced what, what sessions were shown, the log of the hooks."""
+    """Take an id out of what lists ids: anchors, what replaced what, the log of the hooks."""
     path = os.path.join(bank.root, anchors.NAME)
     paths = [path, names.private_twin(path)]
     quoted = [json.dumps(id, ensure_ascii=way).encode() for way in (False, True)]
@@ -289,16 +290,6 @@ def _forget_id(bank: Bank, id: str) -> None:
     for file in lines:
         if os.path.isfile(file) and _has_any(file, [id.encode()]):
             log.remove_lines(file, lambda line: id.encode() in line)
-    for file in map(os.fspath, (state / "sessions").glob("*.json")):
-        with suppress(OSError, ValueError, TypeError):
-            data = Path(file).read_bytes()
-            if id in json.loads(data):
-                files.replace(file, _without(data, id))
-
-
-def _without(data: bytes, id: str) -> bytes:
-    """What a session was shown, without an id. Raises ValueError, TypeError."""
-    return json.dumps([other for other in json.loads(data) if other != id]).encode()
 
 
 def _remove_empty(bank: Bank, path: str) -> None:
@@ -391,13 +382,10 @@ def _in_state(target: _Target) -> Iterator[Left]:
     state = os.fspath(config.user_state())
     for path in _walk(state) if needles else ():
         folder = os.path.relpath(path, state).split(os.sep)[0]
-        if folder in (scratch.NAME, "journal", *_LOGS):
+        if folder in (scratch.NAME, "journal", sessions.FOLDER, *_LOGS):
             continue  # removed as a whole, or piece by piece
         with suppress(OSError):
             data = Path(path).read_bytes()
-            if folder == "sessions":
-                with suppress(ValueError, TypeError):
-                    data = _without(data, target.id)
             if any(needle in data for needle in needles):
                 yield Left(path, f"has words of {target.id}", f"rm {shlex.quote(path)}")
 

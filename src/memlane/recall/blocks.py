@@ -64,6 +64,7 @@ _USERS = "The user's own, in every project"
 WHOLE = ("Canon", "Active Registers", "Pinned notes")  # headings of what a snapshot does not cut
 CHOSEN = ("Rules and preferences", "Open work", "About files in work", "Also remembered")
 _GROUPS = (*WHOLE, *CHOSEN, "Related", _USERS, _OTHERS)  # headings, in this order
+Why = tuple[str, float | None]
 
 
 class LeftOut(NamedTuple):
@@ -74,17 +75,29 @@ class LeftOut(NamedTuple):
 
 
 class Block(str):
-    """The text of a block, with its memories, its size, and the memories that were left out; "" when it is empty."""
+    """The text of a block, with its memories, its size, and the memories that were left out; "" when it is empty.
 
-    __slots__ = ("left_out", "memories", "tokens")
+    `why` says of each memory's id the heading that it is there for, and how relevant it is where a search found it.
+    """
+
+    __slots__ = ("left_out", "memories", "tokens", "why")
     memories: tuple[Memory, ...]
     left_out: tuple[LeftOut, ...]
     tokens: int
+    why: Mapping[str, Why]
 
     @classmethod
-    def of(cls, text: str, memories: Iterable[Memory] = (), left_out: Iterable[LeftOut] = (), tokens: int = 0) -> Self:
+    def of(
+        cls,
+        text: str,
+        memories: Iterable[Memory] = (),
+        left_out: Iterable[LeftOut] = (),
+        tokens: int = 0,
+        why: Mapping[str, Why] | None = None,
+    ) -> Self:
         block = cls(text)
         block.memories, block.left_out, block.tokens = tuple(memories), tuple(left_out), tokens
+        block.why = why or {}
         return block
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +175,8 @@ class Composer:
             lines.append(line)
             memories.append(hit.memory)
         text = _brief(lines)
-        return Block.of(text, memories, left_out, self.count(text))
+        why: dict[str, Why] = {hit.memory.id: (self._group(hit.memory), hit.relevance) for hit in order}
+        return Block.of(text, memories, left_out, self.count(text), why)
 
     def _line(self, hit: Hit, query: str) -> str:
         """A memory as one line: its date, what matters of it, and what there is to be careful about."""
@@ -230,7 +244,8 @@ class Composer:
             left_out = [item for item in left_out if not chosen or item.id != items[0].memory.id]
         text = _text(kind, chosen)
         memories = [item.memory for item in _ordered(chosen)]
-        return Block.of(text, memories, (*left_out, *others), self.count(text))
+        why = {item.memory.id: item.why for item in chosen}
+        return Block.of(text, memories, (*left_out, *others), self.count(text), why)
 
     def _fitting(self, kind: str, chosen: Sequence[_Item], forms: Sequence[_Item], budget: int | None) -> _Item | None:
         """The first of an item's forms that fits beside the chosen items; None when none does."""
@@ -326,6 +341,10 @@ class _Item:
     text: str = ""  # what is shown of the memory
     marks: tuple[str, ...] = ()  # which part of it that is
     entry: str = ""  # the finished lines
+
+    @property
+    def why(self) -> Why:
+        return self.group, self.hit.relevance if self.hit and self.hit.why else None
 
     def forms(self) -> list[_Item]:
         """The ways to show it, the longest first: the whole memory, and the chunk that was found if that is less."""

@@ -10,8 +10,8 @@ C and is ended by force (`run`, `_deadline`).
 Errors go to `hook.log` in the state folder. It also imports little: `memlane hook` does not load the rest of the
 command line, and NumPy is loaded only for a search.
 
-Writes the log, what capture writes, and in `sessions/` of the state folder the ids that each session was shown, so
-that it is shown no memory twice.
+Writes the log of failures, what capture writes, and what each session was given and what was kept of it
+(`memlane.history.sessions`), by which it is shown no memory twice.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from memlane import config
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.disk import files, journal, locks
+from memlane.disk import journal, locks, state
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memlane.bank import Bank
+    from memlane.core.model import Memory
 
 MAX_INPUT = 64 * 1024 * 1024  # bytes
 MAX_LOG = 256 * 1024
-KEPT_SESSIONS = 200
 _AGAIN = 0.1  # seconds; SQLite swallows what is raised while it works, and only ends the query
 _GRACE = 0.4  # seconds that Python has to notice the deadline
 Payload = Mapping[str, Any]
@@ -182,6 +180,7 @@ def _may_answer(event: str, settings: config.Config) -> bool:
 
 def _session_start(bank: Bank, payload: Payload) -> str:
     """What a session should know. It begins afresh, so any memory may be shown again."""
+    from memlane.history import sessions
     from memlane.history.working import files_in_work
     from memlane.recall.under import SCOPE
 
@@ -193,36 +192,45 @@ def _session_start(bank: Bank, payload: Payload) -> str:
         files=files_in_work(bank, settings["hook.deadline"] / 8),
         wait=settings["hook.deadline"] / 4,
     )
-    _save_shown(payload, [memory.id for memory in block.memories])
+    sessions.note(bank, sessions.START, _text(payload, *_SESSION), block=block)
     return block
 
 
 def _prompt(bank: Bank, payload: Payload) -> str:
-    shown = _shown(payload)
+    from memlane.history import sessions
+    from memlane.recall.blocks import without_blocks
+
+    session = _text(payload, *_SESSION)
     prompt = _text(payload, "prompt", "user_prompt")
-    block = bank.for_prompt(prompt, without=shown, wait=bank.config["hook.deadline"] / 2)
-    if block.memories:
-        _save_shown(payload, [*shown, *(memory.id for memory in block.memories)])
+    block = bank.for_prompt(prompt, without=sessions.shown(session), wait=bank.config["hook.deadline"] / 2)
+    sessions.note(bank, "prompt", session, prompt=without_blocks(prompt), block=block)
     return block
 
 
 def _capture(bank: Bank, event: str, payload: Payload) -> str:
     """Keep what the assistant said; of a session that ends or is compacted, also what is worth remembering of it."""
-    from memlane.capture.messages import capture, capture_messages
+    from memlane.capture.messages import Captured, capture, capture_messages
+    from memlane.history import sessions
 
     if not _may_capture(bank.config):
         return ""
+    session = _text(payload, *_SESSION)
     messages, info = payload.get("messages"), payload.get("tool_info")
     transcript = _text(payload, "transcript_path") or _text(info if isinstance(info, dict) else {}, "transcript_path")
+    kept = Captured()
+    learned: Sequence[Memory] = ()
     if isinstance(messages, list):
-        capture_messages(bank, messages, thread=_text(payload, "session_id"), shown=_shown_texts(bank, payload))
+        kept = capture_messages(bank, messages, thread=_text(payload, "session_id"), shown=_shown_texts(bank, session))
     elif transcript:
         distils = event != "stop" and bank.config["hook.distil"] == "rules"
-        done = capture(bank, transcript, seconds=_left() * (0.4 if distils else 0.8))
-        if distils and done.complete:
+        kept = capture(bank, transcript, seconds=_left() * (0.4 if distils else 0.8))
+        if distils and kept.complete:
             from memlane.care.distilled import store_new
 
-            store_new(bank, transcript, seconds=_left() * 0.5)
+            learned = store_new(bank, transcript, seconds=_left() * 0.5).memories
+    if kept.records or event != "stop":
+        captured = [sessions.Item(record.id, record.subject) for record in kept.records]
+        sessions.note(bank, event, session, captured=captured, distilled=map(sessions.item_of, learned))
     return ""
 
 
@@ -238,9 +246,11 @@ def _may_capture(settings: config.Config) -> bool:
     return bool(settings["hook.capture"]) and chosen
 
 
-def _shown_texts(bank: Bank, payload: Payload) -> Iterator[str]:
+def _shown_texts(bank: Bank, session: str) -> Iterator[str]:
     """The texts of the memories that a session was shown, for a client whose messages do not mark them."""
-    for id in _shown(payload):
+    from memlane.history import sessions
+
+    for id in sessions.shown(session):
         with suppress(MemlaneError):  # it may have been deleted
             yield bank.get(id).text
 
@@ -281,43 +291,6 @@ def _reply(client: str, event: str, answer: str, note: str = "") -> str:
     return "{}\n" if client in ("gemini", "opencode") else ""
 
 
-# -- what a session was shown
-
-
-def _session_file(payload: Payload) -> Path | None:
-    """The file with the ids of the memories that this session was shown; None when the client names no session."""
-    import hashlib
-
-    session = _text(payload, *_SESSION)
-    name = hashlib.sha256(session.encode(errors="replace")).hexdigest()[:32]
-    return config.user_state() / "sessions" / f"{name}.json" if session else None
-
-
-def _shown(payload: Payload) -> list[str]:
-    """The ids of the memories that this session was shown."""
-    path = _session_file(payload)
-    try:
-        ids = json.loads(files.read_bytes(os.fspath(path))) if path else []  # which bounds how much is read
-    except (OSError, MemlaneError, ValueError, RecursionError):
-        return []
-    return [id for id in ids if isinstance(id, str)] if isinstance(ids, list) else []
-
-
-def _save_shown(payload: Payload, ids: Sequence[str]) -> None:
-    """Write the ids that this session was shown, and delete the files of the oldest sessions."""
-    path = _session_file(payload)
-    if path is None:
-        return
-    _make_private(path.parent)
-    files.replace(os.fspath(path), json.dumps(ids[-1000:]).encode())
-    path.chmod(0o600)
-    with os.scandir(path.parent) as listing:
-        old = sorted((entry.stat().st_mtime, entry.path) for entry in listing)[:-KEPT_SESSIONS]
-    for _, name in old:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-
-
 # -- the deadline and the log
 
 
@@ -356,24 +329,12 @@ def _log(client: str, event: str, what: str) -> None:
 
     when = iso(utc_now().replace(microsecond=0))
     names = f"{redacted(' '.join(client.split()))[:40] or '-'} {event or '-'}"
-    line = escaped(f"{when} {names}: {redacted(' '.join(what.split()))[:500]}") + "\n"
+    line = escaped(f"{when} {names}: {redacted(' '.join(what.split()))[:500]}")
     with suppress(OSError, MemlaneError):
         path = config.user_state() / "hook.log"
-        _make_private(path.parent)
         if path.exists() and path.stat().st_size > MAX_LOG:
             os.replace(path, path.with_suffix(".log.1"))
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with open(os.open(path, flags, 0o600), "ab") as log:
-            os.fchmod(log.fileno(), 0o600)  # an older memlane left it open to others
-            log.write(line.encode())
-
-
-def _make_private(folder: Path) -> None:
-    """Make a folder in the state folder that only the user can read."""
-    for path in (config.user_state(), folder):
-        os.makedirs(path, mode=0o700, exist_ok=True)
-        if path.stat().st_mode & 0o077:
-            path.chmod(0o700)  # an older memlane left it open to others
+        state.append(path.parent, path.name, line.encode())
 
 
 def _where(error: Exception) -> str:

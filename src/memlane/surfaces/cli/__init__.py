@@ -33,6 +33,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     "Review": {
         "review": "Is what the bank says still right? One plan over all lanes.",
         "history": "List the versions of a memory, or the bank's commits.",
+        "log": "What your agent was told in each session, and what was kept of it.",
         "undo": "Take back the last change, whoever made it, or list them.",
         "forget": "Remove memories for good, wherever they left a trace.",
     },
@@ -62,7 +63,6 @@ COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called
     "snapshot": "context",
     "graph": "links",
-    "log": "history",
     "trash": "restore",
     "disconnect": "connect CLIENT --remove",
     "reindex": "doctor --reindex",

@@ -34,7 +34,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 # What a person decides, or does to the whole bank. Every other command that a message names must be above.
 TERMINAL = frozenset(
     {
-        "backup", "doctor", "edit", "encoder", "export", "forget", "gate", "history", "init", "recover", "redo",
+        "backup", "doctor", "edit", "encoder", "export", "forget", "gate", "history", "init", "log", "recover", "redo",
         "restore-backup", "review", "share", "topics", "trust", "undo",
     }
 )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Small files of lines in the user's state folder: only the user can read them, and they are appended to in one write.
+
+Not for memories: nothing is recorded or awaited here, and what a power cut takes of a log is no loss.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from memlane.disk import files
+
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def append(state: str | os.PathLike[str], name: str, line: bytes) -> int:
+    """Add a line to a file of the state folder, and return how long the file was before. Raises OSError."""
+    path = os.path.join(state, name)
+    for folder in dict.fromkeys((os.fspath(state), os.path.dirname(path))):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.stat(folder).st_mode & 0o077:
+            os.chmod(folder, 0o700)  # an older memlane left it open to others
+    fd = os.open(path, _APPEND, 0o600)
+    try:
+        size = os.fstat(fd).st_size
+        os.fchmod(fd, 0o600)
+        torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+        os.write(fd, b"\n" * torn + line + b"\n")
+        return size
+    finally:
+        os.close(fd)
+
+
+def replace(path: str, data: bytes) -> None:
+    """Put another content into such a file, or remove it when there is none. Raises OSError, StorageError."""
+    if data:
+        files.replace(path, data)
+        os.chmod(path, 0o600)
+    else:
+        os.unlink(path)
+
+
+def newest(folder: str | os.PathLike[str]) -> list[str]:
+    """The files of a folder, the last changed one first; none where there is no such folder."""
+    found: list[tuple[float, str]] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False):
+                    found.append((entry.stat().st_mtime, entry.path))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def remove(paths: list[str]) -> None:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)

@@ -1,0 +1,300 @@
+"""What sessions were told and what was kept of them: the log that the hooks write, and reading it.
+
+    sessions/<hash of the session's id>.jsonl    in the user's state folder, a line for each event
+
+    {"at":"2025-01-10T14:30:22Z","event":"prompt","session":"…","client":"codex","bank":"/work/app/.memories",
+     "project":"/work/app","branch":"main","prompt":"when do we deploy?","tokens":61,
+     "given":[{"id":"notes:deploy-day","title":"Deploy day","why":"related","relevance":0.62}]}
+
+Of a prompt, it has the beginning, without secrets; with `hook.log = false`, only ids and numbers. It also tells which
+memories a session was shown, so that none is shown twice. Only the newest sessions are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from memlane import config
+from memlane.core.dates import iso, moment, utc_now
+from memlane.core.errors import MemlaneError, NotFound
+from memlane.core.model import USERS
+from memlane.disk import files, journal, state
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+    from memlane.core.model import Memory
+    from memlane.recall.blocks import Block
+
+FOLDER = "sessions"
+KEPT = 200  # sessions
+MAX_BYTES = 256 * 1024  # of one session; then the older half of it goes
+PROMPT = 120  # characters of a prompt
+TITLE = 100
+START = "session-start"
+_LOOKED_AT = 4000  # characters of a prompt that are searched for secrets before it is cut
+_TELLING = 20  # characters of a forgotten line by which it is recognised in what was cut
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A memory that a session was given, or that was kept of it. `why` says what it was given for, `relevance` how
+    probable it was that the prompt is about it. Without a title where the log has ids alone."""
+
+    id: str
+    title: str = ""
+    why: str = ""
+    relevance: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {"id": self.id, "title": self.title, "why": self.why, "relevance": self.relevance}
+        return {key: value for key, value in found.items() if value not in ("", None)}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a hook did. `event` is one of `memlane.surfaces.hook.EVENTS`; `prompt` is its beginning."""
+
+    at: datetime
+    event: str
+    prompt: str = ""
+    tokens: int = 0
+    given: tuple[Item, ...] = ()
+    captured: tuple[Item, ...] = ()
+    distilled: tuple[Item, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {"at": iso(self.at), "event": self.event, "prompt": self.prompt, "tokens": self.tokens}
+        return found | {
+            name: [item.to_dict() for item in getattr(self, name)] for name in ("given", "captured", "distilled")
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session with a client, as its hooks saw it: `events` in order, of which there is at least one."""
+
+    id: str
+    client: str
+    project: str
+    branch: str
+    events: tuple[Event, ...]
+
+    @property
+    def started(self) -> datetime:
+        return self.events[0].at
+
+    @property
+    def prompts(self) -> tuple[Event, ...]:
+        return tuple(event for event in self.events if event.event == "prompt")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "client": self.client,
+            "started": iso(self.started),
+            "project": self.project,
+            "branch": self.branch,
+            "events": [event.to_dict() for event in self.events],
+        }
+
+
+# -- writing
+
+
+def note(
+    bank: Bank,
+    event: str,
+    session: str,
+    *,
+    prompt: str = "",
+    block: Block | None = None,
+    captured: Iterable[Item] = (),
+    distilled: Iterable[Item] = (),
+) -> None:
+    """Log what a hook did in a session, for the client that `journal.acting` names. A log that cannot be written is no
+    reason to fail; a client that names no session has none."""
+    if not session:
+        return
+    home = config.user_state()
+    words = bool(bank.config["hook.log"])
+    project = os.fspath(bank.config.code or bank.root)
+    found: dict[str, Any] = {
+        "at": iso(utc_now().replace(microsecond=0)),
+        "event": event,
+        "session": _clean(session)[:200],
+        "client": _clean(journal.by.get().client),
+        "bank": os.path.realpath(bank.root),
+        "project": project,
+        "branch": journal.branch_of(project),
+        "prompt": " ".join(_clean(prompt[:_LOOKED_AT]).split())[:PROMPT] if words else "",
+        "tokens": 0 if block is None else block.tokens,
+        "given": [] if block is None else [_written(item, words) for item in _given(block)],
+        "captured": [_written(item, words) for item in captured],
+        "distilled": [_written(item, words) for item in distilled],
+    }
+    line = json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
+    with suppress(OSError, MemlaneError):
+        before = state.append(home, _name(session), line.encode(errors="replace"))
+        if before > MAX_BYTES:
+            _shorten(os.path.join(home, _name(session)))
+        if not before:
+            _remove_oldest(home)
+
+
+def item_of(memory: Memory) -> Item:
+    """A memory that was written, as an item."""
+    return Item(memory.id, memory.title)
+
+
+def _given(block: Block) -> Iterable[Item]:
+    for memory in block.memories:
+        why, relevance = block.why.get(memory.id, ("", None))
+        yield Item(memory.id, memory.title, why, None if relevance is None else round(relevance, 2))
+
+
+def _written(item: Item, words: bool) -> dict[str, Any]:
+    title = " ".join(item.title.split())[:TITLE] if words else ""  # the gate has seen it
+    return Item(item.id, title, item.why if words else "", item.relevance).to_dict()
+
+
+def _clean(text: str) -> str:
+    from memlane.gate import redacted
+
+    return redacted(text) if text else ""
+
+
+def _name(session: str) -> str:
+    return os.path.join(FOLDER, f"{hashlib.sha256(session.encode(errors='replace')).hexdigest()[:32]}.jsonl")
+
+
+def _shorten(path: str) -> None:
+    lines = files.read_bytes(path).splitlines(keepends=True)
+    state.replace(path, b"".join(lines[len(lines) // 2 :]))
+
+
+def _remove_oldest(home: os.PathLike[str]) -> None:
+    """Keep the newest sessions; what an older memlane wrote here in another form goes, too."""
+    found = state.newest(os.path.join(home, FOLDER))
+    logs = [path for path in found if path.endswith(".jsonl")]
+    state.remove([*logs[KEPT:], *(path for path in found if path.endswith(".json"))])
+
+
+# -- reading
+
+
+def sessions(bank: Bank, limit: int | None = None) -> list[Session]:
+    """The sessions of a bank, the last active one first. Raises ConfigError without a home folder."""
+    root = os.path.realpath(bank.root)
+    found: list[Session] = []
+    for path in state.newest(config.user_state() / FOLDER):
+        if limit is not None and len(found) >= limit:
+            break
+        lines = [line for line in _lines(path) if line.get("bank") == root]
+        if session := _session(lines):
+            found.append(session)
+    return found
+
+
+def session(bank: Bank, id: str) -> Session:
+    """The session of this id, or whose id begins so; the last active one of several. Raises NotFound."""
+    found = sessions(bank)
+    matching = [one for one in found if one.id == id] or [one for one in found if id and one.id.startswith(id)]
+    if not matching:
+        raise NotFound("There is no such session in the log.", hint="`memlane log --sessions` lists them.")
+    return matching[0]
+
+
+def shown(session: str) -> list[str]:
+    """The ids of the memories that a session was shown since it last started."""
+    ids: list[str] = []
+    with suppress(MemlaneError):
+        for line in _lines(os.path.join(config.user_state(), _name(session))) if session else ():
+            ids = [*([] if line.get("event") == START else ids), *(item.id for item in _items(line.get("given")))]
+    return ids
+
+
+def _session(lines: list[dict[str, Any]]) -> Session | None:
+    events = tuple(event for event in map(_event, lines) if event)
+    if not events:
+        return None
+    id, client, project, branch = (str(lines[-1].get(key) or "") for key in ("session", "client", "project", "branch"))
+    return Session(id, client, project, branch, events)
+
+
+def _event(line: Mapping[str, Any]) -> Event | None:
+    at, event, tokens = moment(line.get("at")), line.get("event"), line.get("tokens")
+    if at is None or not isinstance(event, str):
+        return None
+    items = (_items(line.get(name)) for name in ("given", "captured", "distilled"))
+    return Event(at, event, str(line.get("prompt") or ""), tokens if isinstance(tokens, int) else 0, *items)
+
+
+def _items(value: Any) -> tuple[Item, ...]:
+    found = []
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, dict) and isinstance(item.get("id"), str):
+            near = item.get("relevance")
+            title, why = (str(item.get(key) or "") for key in ("title", "why"))
+            found.append(Item(item["id"], title, why, near if isinstance(near, float) else None))
+    return tuple(found)
+
+
+def _lines(path: str) -> list[dict[str, Any]]:
+    """The lines of a log; none when it cannot be read."""
+    try:
+        data = files.read_bytes(path) if path.endswith(".jsonl") else b""
+    except (OSError, MemlaneError):
+        return []
+    return [value for value in map(_parsed, data.splitlines()) if isinstance(value, dict)]
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- forgetting
+
+
+def forget(id: str, needles: Collection[bytes]) -> None:
+    """Take a memory out of the log: its id wherever it is listed, and all words of a line that has some of its own.
+
+    Raises OSError, StorageError.
+    """
+    ids = {id, f"{USERS}{id}"}
+    signs = {needle[:_TELLING] for needle in needles}
+    found = state.newest(config.user_state() / FOLDER)
+    state.remove([path for path in found if path.endswith(".json")])  # in the form of an older memlane
+    for path in found:
+        before = files.read_bytes(path) if path.endswith(".jsonl") else b""
+        lines = before.splitlines()
+        if not any(each.encode() in before for each in ids) and not any(sign in before for sign in signs):
+            continue
+        state.replace(path, b"".join(_without(line, ids, signs) + b"\n" for line in lines))
+
+
+def _without(line: bytes, ids: Collection[str], signs: Collection[bytes]) -> bytes:
+    """A line without these ids; without any words when it holds one of the signs. One that is no JSON goes."""
+    value = _parsed(line)
+    if not isinstance(value, dict):
+        return b""
+    for name in ("given", "captured", "distilled"):
+        if name in value:
+            value[name] = [item.to_dict() for item in _items(value[name]) if item.id not in ids]
+    clean = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+    if not any(sign in clean for sign in signs):
+        return clean
+    value.pop("prompt", None)
+    for name in ("given", "captured", "distilled"):
+        if name in value:
+            value[name] = [Item(item.id, "", item.why, item.relevance).to_dict() for item in _items(value[name])]
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace")

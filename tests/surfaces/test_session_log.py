@@ -1,0 +1,202 @@
+"""What the user can see of sessions: `memlane log --sessions`, as the hooks write it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import CANARY, Run
+from conftest import trusted
+from memlane import Bank, NotFound
+from memlane.history import sessions
+from memlane.history.sessions import Item
+from memlane.recall.blocks import Block
+from memlane.surfaces import hook
+from repositories import git
+
+Ask = Callable[..., str]
+SAID = {
+    "role": "assistant",
+    "timestamp": "2025-01-15T10:30:00Z",
+    "content": "The migration fails because SQLite does not support DROP CONSTRAINT;\nthe table must be rebuilt.",
+}
+
+
+@pytest.fixture
+def ask(bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Call a hook of Claude Code in this process; gives what it answers."""
+
+    def call(event: str, session: str = "s1-the-whole-id", /, **payload: Any) -> str:
+        given = json.dumps({"session_id": session, "cwd": str(tmp_path), **payload}).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        out = io.StringIO()
+        hook.main(["claude-code", event], out)
+        return out.getvalue()
+
+    return call
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    return home / ".local/state/memlane/sessions"
+
+
+def test_the_log_tells_what_a_session_was_given_and_what_was_kept_of_it(
+    bank: Bank, ask: Ask, run: Run, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "-q", "-b", "trunk")
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day", tags=["rule"])
+    bank.add("The pool is limited to 10: more led to too many clients.", title="Pool", created_at="2020-01-01")
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text(json.dumps(SAID) + "\n")
+    ask("session-start", source="startup")
+    ask("prompt", prompt="ok, thanks")
+    ask("prompt", "another", prompt="Why is the pool limited to\nso few clients?")
+    ask("stop", transcript_path=str(transcript))
+    ask("stop", transcript_path=str(transcript))
+    ask("session-end", transcript_path=str(transcript))
+    other, first = sessions.sessions(bank)[::-1]
+    assert [(one.id, one.client, one.project, one.branch) for one in (first, other)] == [
+        ("s1-the-whole-id", "claude-code", str(tmp_path), "trunk"),
+        ("another", "claude-code", str(tmp_path), "trunk"),
+    ]
+    start = bank.snapshot(recent=5)
+    (record,) = bank.list(lane="records")
+    (learned,) = bank.list(tags=["unconfirmed"])
+    assert [(one.event, one.prompt, one.tokens, one.given, one.captured, one.distilled) for one in first.events] == [
+        (
+            "session-start",
+            "",
+            sessions.session(bank, "s1").events[0].tokens,
+            (
+                Item("notes:deploy-day", "Deploy day", "Rules and preferences"),
+                Item("notes:pool", "Pool", "Also remembered"),
+            ),
+            (),
+            (),
+        ),
+        ("prompt", "ok, thanks", 0, (), (), ()),
+        ("stop", "", 0, (), (Item(record.id, record.title),), ()),
+        ("session-end", "", 0, (), (), (Item(learned.id, learned.title),)),
+    ]
+    assert 0 < first.events[0].tokens <= start.tokens
+    (event,) = other.events
+    assert (event.prompt, event.tokens > 0) == ("Why is the pool limited to so few clients?", True)
+    assert [(item.id, item.title, item.why, item.relevance is not None) for item in event.given] == [
+        ("notes:pool", "Pool", "Related", True)
+    ]
+    listed = run("log", "--sessions").out.splitlines()
+    started = f"started with 2 memories, {first.events[0].tokens} tokens"
+    assert [line.split("\t")[0::2] for line in listed] == [
+        ["s1-the-w", "claude-code", f"{started}; memory for 0 of 1 prompt; 1 captured; 1 distilled"],
+        ["another", "claude-code", "memory for 1 of 1 prompt"],
+    ]
+    assert run("log", "--sessions", "-n", 1, "--json").json == [first.to_dict()]
+    assert run("log", "--sessions", "s1", "--json").json == first.to_dict()
+    whole = run("log", "--sessions", "s1").out.splitlines()
+    assert [line.split("\t")[1:] for line in whole] == [
+        ["session-start", f"given 2 memories, {first.events[0].tokens} tokens", ""],
+        ["notes:deploy-day", "Rules and preferences", "Deploy day"],
+        ["notes:pool", "Also remembered", "Pool"],
+        ["prompt", "given nothing", "ok, thanks"],
+        ["stop", "1 captured", ""],
+        [record.id, "captured", record.title],
+        ["session-end", "1 distilled", ""],
+        [learned.id, "distilled", learned.title],
+    ]
+
+
+def test_a_bank_has_its_own_sessions(bank: Bank, ask: Ask, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with Bank.init(tmp_path / "other") as other:
+        ask("prompt", "theirs", cwd=str(tmp_path / "other"), prompt="When?")
+        assert [one.id for one in sessions.sessions(other)] == ["theirs"]
+    assert sessions.sessions(bank) == []
+    assert "no session has been logged here yet" in run("log", "--sessions").err
+    assert run("log", "--sessions", "theirs").code == 3
+    with pytest.raises(NotFound):
+        sessions.session(bank, "")
+
+
+def test_a_prompt_is_logged_by_its_beginning_without_secrets(bank: Bank, ask: Ask, folder: Path) -> None:
+    ask("prompt", prompt=f"Use the token {CANARY} for it" + " and so on" * 50)
+    (event,) = sessions.session(bank, "s1").events
+    assert event.prompt.startswith("Use the token [REDACTED:github-token] for it and so on")
+    assert len(event.prompt) == sessions.PROMPT
+    ask("prompt", prompt="x" * (sessions.PROMPT - 20) + f" {CANARY}")  # the cut goes through it
+    assert CANARY[:16] not in "".join(path.read_text() for path in folder.iterdir())
+
+
+def test_without_words_the_log_has_ids_and_numbers(bank: Bank, ask: Ask, tmp_path: Path, folder: Path) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    (tmp_path / "memlane.toml").write_text("[memory]\nenabled = true\n[hook]\nlog = false\n")
+    trusted(tmp_path / "memlane.toml")
+    ask("prompt", prompt="When do deploys go out?")
+    (event,) = sessions.session(bank, "s1").events
+    assert event.prompt == ""
+    assert event.tokens > 0
+    assert [(item.id, item.title, item.why) for item in event.given] == [("notes:deploy-day", "", "")]
+    assert "eploys" not in "".join(path.read_text() for path in folder.iterdir())
+    ask("prompt", prompt="When do deploys go out?")
+    assert sessions.session(bank, "s1").events[1].given == ()  # it is still known that it was shown
+
+
+def test_a_log_that_grows_too_long_loses_its_older_half(
+    bank: Bank, ask: Ask, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_BYTES", 2000)
+    for number in range(40):
+        ask("prompt", prompt=f"question number {number}")
+        assert sum(path.stat().st_size for path in folder.iterdir()) < 3000
+    assert sessions.session(bank, "s1").events[-1].prompt == "question number 39"
+    assert [oct(path.stat().st_mode & 0o777) for path in folder.iterdir()] == ["0o600"]
+
+
+def test_lines_that_are_no_events_are_passed_over(bank: Bank, ask: Ask, folder: Path) -> None:
+    ask("prompt", prompt="one")
+    (path,) = folder.iterdir()
+    odd = {"bank": str(bank.root), "at": "2025-01-10", "event": "prompt", "tokens": "x", "given": [1, {"id": 2}, "x"]}
+    wrong = [b"{", b"[]", b"\xff", b'{"at": 1}', json.dumps(odd | {"at": []}).encode(), json.dumps(odd).encode(), b"{"]
+    path.write_bytes(path.read_bytes() + b"\n".join(wrong))
+    ask("prompt", prompt="two")
+    assert [event.prompt for event in sessions.session(bank, "s1").events] == ["one", "", "two"]
+    (folder / "linked.jsonl").symlink_to(path)
+    (folder / "old.json").write_text("[]")
+    assert len(sessions.sessions(bank)) == 1
+
+
+def test_what_an_older_memlane_left_goes_with_the_next_session(bank: Bank, ask: Ask, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "old.json").write_text('["notes:a"]')
+    ask("prompt", prompt="one")
+    assert [path.suffix for path in folder.iterdir()] == [".jsonl"]
+
+
+def test_a_log_that_cannot_be_written_costs_no_answer(bank: Bank, ask: Ask, folder: Path) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("no folder")
+    assert "Deploys go out on Tuesdays" in ask("prompt", prompt="When do deploys go out?")
+
+
+def test_what_is_forgotten_is_in_no_line(bank: Bank, ask: Ask, folder: Path) -> None:
+    """Its id goes, and all words of a line that quotes it: a prompt may hold the text that was to be forgotten."""
+    door = bank.add("The door code of the office in Leipzig is 4821.", title="Door")
+    day = bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    sessions.note(bank, "session-start", "s", block=Block.of("", [door, day]))
+    sessions.note(bank, "prompt", "s", prompt=f"Remember: {door.text}", block=Block.of("", [day]))
+    sessions.note(bank, "prompt", "s", prompt="What is the day?", block=Block.of("", [day]))
+    bank.forget(door.id)
+    events = sessions.session(bank, "s").events
+    assert [(event.prompt, event.given) for event in events] == [
+        ("", (Item(day.id, "Deploy day"),)),
+        ("", (Item(day.id),)),
+        ("What is the day?", (Item(day.id, "Deploy day"),)),
+    ]
+    assert "4821" not in "".join(path.read_text() for path in folder.iterdir())
