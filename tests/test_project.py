@@ -169,6 +169,7 @@ TOUCHING_METHODS = {
     "touch", "rename", "symlink_to", "hardlink_to", "chmod",
 }  # fmt: skip
 ELSEWHERE = {  # modules that work on something other than a bank, and on what
+    "capture/clients.py": "the client's transcripts",
     "capture/distil/scorer.py": "weights that memlane ships",
     "capture/transcript_file.py": "the client's transcripts",
     "care/forget.py": "exports in the project and the user's own state: only their names",

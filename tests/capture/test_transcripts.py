@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memlane.capture.transcripts import entries
-from memlane.capture.transcripts.entry import Entry
+from memlane.capture.transcripts import conversation, entries
+from memlane.capture.transcripts.entry import Entry, Part
 
 WHEN = "2025-01-15T10:30:00.123Z"
 
@@ -180,6 +180,56 @@ def test_gemini_chat() -> None:
     assert read({"id": "m3", "timestamp": WHEN, "type": "info", "content": "Two\nlines"}) == [Entry()]
     assert read({**header, "messages": [user, said]}) == [*read(header), *read(user), *read(said)]
     assert read({**header, "kind": "subagent"}) == [Entry(thread="g1", aside=True)]
+
+
+# -- opencode
+
+
+def opencode(role: str, *parts: dict[str, Any], **info: Any) -> dict[str, Any]:
+    told = {"id": "m1", "sessionID": "ses_1", "role": role, "time": {"created": 1736937000123}, **info}
+    return {"info": told, "parts": list(parts)}
+
+
+def test_opencode_says_text_and_calls_tools() -> None:
+    tool = {
+        "type": "tool",
+        "tool": "edit",
+        "callID": "c1",
+        "state": {"status": "error", "input": {"filePath": "/app/a.py"}, "error": "No such file."},
+    }
+    texts = [{"type": "text", "text": "One."}, {"type": "reasoning", "text": "hm"}, {"type": "text", "text": "Two."}]
+    line = opencode("assistant", {"type": "step-start"}, *texts, tool, path={"cwd": "/app"})
+    ((_, entry, parts),) = conversation(line)
+    assert entry == Entry(
+        "One.\nTwo.", "m1", "2025-01-15T10:30:00.123000Z", files=("/app/a.py",), cwd="/app", thread="ses_1"
+    )
+    assert parts == [
+        Part("assistant", "One.\nTwo."),
+        Part("call", "", "c1", "edit", {"filePath": "/app/a.py"}),
+        Part("result", "No such file.", "c1", failed=True),
+    ]
+
+
+def test_opencode_marks_what_the_user_did_not_say_and_what_it_summed_up() -> None:
+    document = {
+        "info": {"id": "ses_1", "directory": "/app", "parentID": "ses_0"},
+        "messages": [
+            opencode("user", {"type": "text", "text": "Go on.", "synthetic": True}, summary={"diffs": []}),
+            opencode("user", {"type": "text", "text": "Why?"}),
+            opencode("assistant", {"type": "text", "text": "What we did."}, summary=True),
+            {"info": {"role": "user"}, "parts": "x"},
+        ],
+    }
+    at = "2025-01-15T10:30:00.123000Z"
+    assert read(document) == [
+        Entry(cwd="/app", thread="ses_1", aside=True),
+        Entry(at=at, thread="ses_1"),
+        Entry(at=at, thread="ses_1", asked=True),
+        Entry("What we did.", "m1", at, "meta", thread="ses_1"),
+        Entry(),
+    ]
+    said = [part for _, _, parts in conversation(document) for part in parts if part.text]
+    assert said == [Part("user", "Why?"), Part("summary", "What we did.")]
 
 
 # -- plain messages

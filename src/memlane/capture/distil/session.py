@@ -28,7 +28,7 @@ _INTERRUPTED = "[Request interrupted"
 _WRAPPED = re.compile(
     r"<(system-reminder|local-command-\w+|command-(?:name|message|contents)|bash-(?:input|stdout|stderr)|task-notification"
     r"|ide_\w+|environment_context|user_instructions|INSTRUCTIONS|hook_context|memlane-\w+|user-prompt-submit-hook"
-    r"|teammate-message|cross-session-message)\b[^>]*>.*?(?:</\1>|\Z)",
+    r"|teammate-message|cross-session-message|session_context)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
 _TAG = re.compile(r"</?(?:command-args|user_query|user_message|[a-z_-]+)(?: [^>]*)?>")
@@ -40,8 +40,9 @@ _NOT_SAID = (
     "<INSTRUCTIONS>",
     "API Error",
     "No response requ",
+    "This is the Gemini CLI. We are setting up",
 )
-_SHELLS = frozenset({"Bash", "shell", "exec_command", "shell_command", "run_shell_command", "local_shell"})
+_SHELLS = frozenset({"Bash", "bash", "shell", "exec_command", "shell_command", "run_shell_command", "local_shell"})
 
 
 class Said(NamedTuple):

@@ -33,7 +33,6 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     "Review": {
         "review": "Is what the bank says still right? One plan over all lanes.",
         "history": "List the versions of a memory, or the bank's commits.",
-        "log": "What your agent was told in each session, and what was kept of it.",
         "undo": "Take back the last change, whoever made it, or list them.",
         "forget": "Remove memories for good, wherever they left a trace.",
     },
@@ -55,9 +54,9 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
 }
 MORE = (  # rarer, or for programs: named in one line below the others
-    "redo", "recover", "share", "backup", "restore-backup", "move", "rename", "update", "append", "links", "merge",
-    "capture", "distil", "stats", "gate", "encoder", "check-config", "mcp", "hook", "completion", "merge-driver",
-    "help",
+    "log", "redo", "recover", "share", "backup", "restore-backup", "move", "rename", "update", "append", "links",
+    "merge", "capture", "distil", "stats", "gate", "encoder", "check-config", "mcp", "hook", "completion",
+    "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from memlane.core.errors import NotEnabled
 from memlane.disk import log
 from memlane.exchange import adopt, sharing
 from memlane.lanes import NAMES
+from memlane.surfaces.cli.backfill import backfill_here, backfilled
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json, print_line, print_rows, say, say_notes
 
@@ -77,18 +79,25 @@ def _counts(bank: Bank) -> dict[str, int]:
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--user", is_flag=True, help="Make your own bank instead, which is read in all projects.")
 @click.option("--git", is_flag=True, help="Also teach the git repository here to merge memory.")
+@click.option("--backfill", "backfills", is_flag=True, help="Also learn from past sessions, without asking.")
 @click.pass_context
 @as_json
-def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json: bool) -> None:
+def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, backfills: bool, as_json: bool) -> None:
     """Make FOLDER (default: this one) a bank. Adopts stores that are already there; safe to repeat.
 
     In a git repository, what is captured from conversations is kept out of git. --git also teaches it to merge memory;
     where others have done so, a clone learns it from `memlane init` alone.
 
+    Looks for past sessions of this project (Claude Code, Codex, Gemini CLI, opencode). With a yes on a terminal, or
+    with --backfill, stores what is worth remembering of them as private notes that nobody has confirmed yet.
+
     \b
     $ memlane init
     $ memlane init --git
+    $ memlane init --backfill
     """
+    if user and backfills:
+        raise click.UsageError("Sessions belong to projects: --user excludes --backfill.")
     folder = (folder or Path(ctx.find_root().obj[0] or ".")).expanduser().absolute()
     above = None if user else config.find_project(folder.parent)
     file = adopt.init(folder, user=user)
@@ -97,7 +106,8 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json
     joined = None if user and not git else sharing.joined(settings, git=git)
     if as_json:
         done = {"config": str(file), "root": str(settings.root), "adopted": adopted}
-        print_json({**done, "git": joined} if joined else done)
+        done |= {"git": joined} if joined else {}
+        print_json(done if user else done | backfilled(settings, backfills))
         return
     for lane, place in adopted.items():
         say(f"adopted {place} as the {lane} lane")
@@ -111,6 +121,10 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, as_json
     if joined:
         _say_joined(joined)
     print_line(str(settings.root))
+    if not user:
+        backfill_here(settings, backfills)
+    if sys.stderr.isatty():
+        say("next: `memlane connect` puts memlane into your client's configuration")
 
 
 def _say_joined(joined: dict[str, Any]) -> None:
