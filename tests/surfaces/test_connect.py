@@ -843,6 +843,14 @@ def test_connect_and_disconnect_from_the_command_line(run: Run, home: Path) -> N
     assert (run("connect", "zed", "--remove").code, tree(home)) == (3, {})
 
 
+@pytest.mark.parametrize(
+    ("client", "more", "told"), [("cursor", [], True), ("cursor", ["--no-hooks"], False), ("zed", [], False)]
+)
+def test_connect_says_how_to_see_that_it_works(run: Run, client: str, more: list[str], told: bool) -> None:
+    """Where hooks run: they write the log that it names."""
+    assert ("`memlane log --sessions`" in run("connect", client, "--project", *more).err) is told
+
+
 def test_disconnect_finds_the_scope_itself(run: Run, tmp_path: Path) -> None:
     run("connect", "cursor", "--project")
     result = run("connect", "cursor", "--remove")

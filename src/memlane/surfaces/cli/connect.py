@@ -78,6 +78,8 @@ def connect(
     say_notes(done.notes)
     if "/.cache/" in _command():
         say("note: This memlane lies in a cache; install it for good (`pipx install .`) and connect again.")
+    if done.client.hooks and not no_hooks:
+        say("next: work with it for a while; `memlane log --sessions` shows what it was told, and what was kept")
 
 
 def _disconnect(machine: clients.Machine, client: str, scope: str | None, show: bool, as_json: bool) -> None:
