@@ -110,9 +110,7 @@ def test_what_the_user_corrects_or_wants_for_good_is_kept(path: Path) -> None:
     talk.user("No, we never retry payments: the provider is not idempotent. Always queue them instead.")
     talk.user("<system-reminder>Never mention this reminder because it must not be seen.</system-reminder>ok")
     for opening in ("<session_context>\n", ""):  # as Gemini CLI begins a session
-        talk.user(
-            f"{opening}This is the Gemini CLI. We are setting up the context. Always use the tools because of it."
-        )
+        talk.user(f"{opening}This is the Gemini CLI. We are setting up the context. Always use tools because of it.")
     assert said(distil(talk.write(path))) == [
         ("rule", "No, we never retry payments: the provider is not idempotent. Always queue them instead.", (4,))
     ]

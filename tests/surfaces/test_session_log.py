@@ -124,6 +124,14 @@ def test_a_bank_has_its_own_sessions(bank: Bank, ask: Ask, run: Run, tmp_path: P
         sessions.session(bank, "")
 
 
+def test_ids_are_shown_as_long_as_it_takes_to_tell_them_apart(bank: Bank, ask: Ask, run: Run) -> None:
+    for id in ("ses_e1cbfe720ffe", "ses_e1cbfe9", "ses_f"):
+        ask("prompt", id, prompt="When?")
+    assert [line.split("\t")[0] for line in run("log", "--sessions").out.splitlines()] == [
+        "ses_f", "ses_e1cbfe9", "ses_e1cbfe7",
+    ]  # fmt: skip
+
+
 def test_a_prompt_is_logged_by_its_beginning_without_secrets(bank: Bank, ask: Ask, folder: Path) -> None:
     ask("prompt", prompt=f"Use the token {CANARY} for it" + " and so on" * 50)
     (event,) = sessions.session(bank, "s1").events

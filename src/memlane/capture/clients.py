@@ -74,9 +74,7 @@ def _folders(settings: config.Config) -> list[str]:
     linked = settings.project / ".git/worktrees"
     with suppress(OSError):
         for entry in sorted(os.listdir(linked)):
-            with suppress(OSError, UnicodeDecodeError):
-                at = (linked / entry / "gitdir").read_text(encoding="utf-8")[:4096].strip()
-                named.append(os.path.dirname(at))
+            named.append(os.path.dirname(os.fsdecode(_beginning(os.fspath(linked / entry / "gitdir"))).strip()))
     return list(
         dict.fromkeys(path for name in named if name for path in (os.path.abspath(name), os.path.realpath(name)))
     )

@@ -12,7 +12,7 @@ from memlane.history import sessions as log_
 from memlane.surfaces.cli.options import limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say
 
-_SHORT = 8  # characters of a session's id that tell it from others
+_SHORT = 8  # characters of a session's id that are shown, unless it takes more to tell it from the others
 
 
 @click.command()
@@ -41,16 +41,18 @@ def log(bank: Bank, session: str | None, limit: int, as_json: bool) -> None:
         return
     listed = log_.sessions(bank, limit)
     none = "no session has been logged here yet; `memlane connect` shows whether a client is connected"
-    print_result(listed, as_json, map(_row, listed), "" if listed else none)
+    ids = {one.id for one in listed}
+    length = next((size for size in range(_SHORT, 200) if len({id[:size] for id in ids}) == len(ids)), 200)
+    print_result(listed, as_json, ((one.id[:length], *_facts(one)) for one in listed), "" if listed else none)
 
 
-def _row(session: log_.Session) -> Sequence[str]:
+def _facts(session: log_.Session) -> Sequence[str]:
     answered = sum(bool(event.given) for event in session.prompts)
     at_start = [event for event in session.events if event.event == log_.START]
     parts = [f"started with {_amount(at_start[-1])}"] if at_start else []
     parts += [f"memory for {answered} of {_counted(len(session.prompts), 'prompt')}"] if session.prompts else []
     parts += _kept(session.events)
-    return session.id[:_SHORT], iso(session.started) or "", session.client, session.branch, "; ".join(parts)
+    return iso(session.started) or "", session.client, session.branch, "; ".join(parts)
 
 
 def _amount(event: log_.Event) -> str:
