@@ -19,7 +19,6 @@ from conftest import tree
 from memlane import Bank, config
 from memlane.capture import clients
 from memlane.care import backfill
-from memlane.care.distilled import unconfirmed
 from memlane.history.undo import undo
 from repositories import git
 from terminals import on_terminal
@@ -90,7 +89,7 @@ def found(bank: Bank) -> list[tuple[str, str]]:
 
 
 def learned(bank: Bank) -> list[str]:
-    return sorted(memory.text.strip() for memory in unconfirmed(bank))
+    return sorted(memory.text.strip() for memory in bank.list(tags=["unconfirmed"]))
 
 
 # -- whose a session is
@@ -212,7 +211,7 @@ def test_what_was_learned_is_shown_and_private_and_can_be_taken_back(run: Run, h
     claude(home / ".claude", tmp_path)
     done = run("init", "--backfill")
     bank = Bank.open(tmp_path)
-    notes = {memory.text.strip(): memory for memory in unconfirmed(bank)}
+    notes = {memory.text.strip(): memory for memory in bank.list(tags=["unconfirmed"])}
     assert sorted(notes) == [RULE.format("pnpm"), LESSON, DECISION]
     rows = [line.split("\t") for line in done.out.splitlines()]
     assert rows[0] == [str(bank.root)]

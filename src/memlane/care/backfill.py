@@ -21,9 +21,9 @@ from memlane.capture.clients import Past
 from memlane.capture.distil.candidates import distil
 from memlane.capture.progress import Progress, place_of
 from memlane.capture.transcript_file import opened
-from memlane.care.distilled import FOLDER, Stored, store, store_new, unconfirmed
+from memlane.care.distilled import FOLDER, Stored, store, store_new
 from memlane.core.errors import MemlaneError
-from memlane.core.model import Memory
+from memlane.core.model import UNCONFIRMED, Memory
 from memlane.disk import files
 from memlane.disk.names import PRIVATE
 from memlane.disk.scratch import Scratch
@@ -95,7 +95,8 @@ def _of_database(bank: Bank, one: Past) -> Stored:
 def best(bank: Bank, learned: Learned) -> list[Memory]:
     """The surest of what was learned and is still there: a later session may have said it anew."""
     ids = {memory.id for memory in learned.stored.memories}
-    return [memory for memory in unconfirmed(bank) if memory.id in ids and not memory.superseded_by][:BEST]
+    found = [one for one in bank.list(tags=[UNCONFIRMED]) if one.id in ids and not one.superseded_by]
+    return sorted(found, key=lambda one: (-float(one.fields.get("confidence") or 0), one.id))[:BEST]
 
 
 def place(bank: Bank) -> str:
