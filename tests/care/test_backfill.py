@@ -129,6 +129,19 @@ def test_each_clients_sessions_are_found(bank: Bank, home: Path, tmp_path: Path)
     assert sorted(found(bank)) == sorted(expected)
 
 
+def test_an_older_opencode_kept_a_file_for_each_part(bank: Bank, home: Path, tmp_path: Path) -> None:
+    storage = home / ".local/share/opencode/storage"
+    for id, info in {"ses_1": {}, "ses_2": {"directory": "/elsewhere"}, "ses_3": {"parentID": "ses_1"}}.items():
+        info = {"id": id, "directory": str(tmp_path), **info}
+        written(storage / f"session/p1/{id}.json", [info])
+        written(storage / f"message/{id}/m{id}.json", [{"role": "user", "time": {"created": 1736937000000}}])
+        written(storage / f"part/m{id}/p{id}.json", [{"type": "text", "text": DECISION}])
+    assert found(bank) == [("opencode", "ses_1")]
+    backfill.learn(bank, backfill.unread(bank), lambda _: None)
+    assert [(memory.text.strip(), memory.fields["session"]) for memory in bank.list()] == [(DECISION, "ses_1")]
+    assert backfill.unread(bank) == []
+
+
 def test_the_clients_own_variables_say_where_they_are(
     bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

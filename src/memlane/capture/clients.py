@@ -3,7 +3,7 @@
     Claude Code   $CLAUDE_CONFIG_DIR, else ~/.claude: projects/<the folder's path with dashes>/<session>.jsonl
     Codex         $CODEX_HOME, else ~/.codex: sessions/<year>/<month>/<day>/rollout-….jsonl, and archived_sessions/
     Gemini CLI    .gemini in $GEMINI_CLI_HOME, else in ~: tmp/<project>/chats/session-….jsonl, and the older .json
-    opencode      $XDG_DATA_HOME/opencode, else ~/.local/share/opencode: opencode.db
+    opencode      $XDG_DATA_HOME/opencode, else ~/.local/share/opencode: opencode.db, before that storage/
 
 Of a session of another project, no more is read than whose it is: the beginning of a file, or a row of a table. Links
 are not followed, nor is anything looked at that belongs to another user. Writes nothing.
@@ -166,28 +166,59 @@ def _gemini(folders: Sequence[str], belongs: Belongs) -> Iterator[Past]:
 
 
 def _opencode(folders: Sequence[str], belongs: Belongs) -> Iterator[Past]:
-    path = os.fspath(_base("XDG_DATA_HOME", "~/.local/share", "opencode/opencode.db"))
-    whose = "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL ORDER BY id"
+    home = _base("XDG_DATA_HOME", "~/.local/share", "opencode")
+    if not os.path.lexists(home / "opencode.db"):
+        yield from _opencode_files(home / "storage", belongs)
+        return
+    path = os.fspath(home / "opencode.db")
+    whose = """SELECT CAST(id AS TEXT), CAST(directory AS TEXT), CAST(time_updated AS INTEGER) FROM session
+               WHERE parent_id IS NULL ORDER BY id"""
     size = "SELECT sum(length(data)) FROM part WHERE session_id = ?"
     with _database(path) as db:
         if db is None:
             return
         for id, folder, updated in db.execute(whose).fetchmany(MOST):
-            if isinstance(id, str) and isinstance(folder, str) and belongs(folder):
+            if id and folder and belongs(folder):
                 yield Past("opencode", path, db.execute(size, (id,)).fetchone()[0] or 0, (updated or 0) / 1000, id)
 
 
+def _opencode_files(storage: Path, belongs: Belongs) -> Iterator[Past]:
+    """As opencode kept its sessions before it had a database, to which it moves them by itself."""
+    for entry in (entry for project in _under(storage / "session") for entry in _entries(project)):
+        info = _document(entry.path) if _own_file(entry) else {}
+        folder, id = info.get("directory"), entry.name.removesuffix(".json")
+        if isinstance(folder, str) and not info.get("parentID") and belongs(folder):
+            spoken = _entries(storage / "message" / id)
+            known = [size for message in spoken for part in _parts(storage, message) if (size := _own_file(part))]
+            changed = max([when for _, when in known], default=0.0)
+            yield Past("opencode", os.fspath(storage), sum(length for length, _ in known), changed, id)
+
+
+def _parts(storage: Path, message: os.DirEntry[str]) -> Iterator[os.DirEntry[str]]:
+    return _entries(storage / "part" / message.name.removesuffix(".json"))
+
+
 def messages(session: Past) -> Iterator[dict[str, Any]]:
-    """The messages of a session in opencode's database, as `transcripts` reads them, without long answers of tools."""
-    said = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
-    parts = "SELECT data FROM part WHERE message_id = ? AND length(data) <= ? ORDER BY id"
+    """The messages of a session of opencode, as `transcripts` reads them, without long answers of tools."""
+    if not session.path.endswith(".db"):
+        storage = Path(session.path)
+        for entry in _entries(storage / "message" / session.session):
+            parts = [_document(part.path) for part in _parts(storage, entry)]
+            yield _message(entry.name.removesuffix(".json"), session, _document(entry.path), parts)
+        return
+    said = "SELECT CAST(id AS TEXT), data FROM message WHERE session_id = ? ORDER BY time_created, id"
+    parts_of = "SELECT data FROM part WHERE message_id = ? AND length(data) <= ? ORDER BY id"
     with _database(session.path) as db:
         if db is None:
             return
         for id, data in db.execute(said, (session.session,)):
-            info = {**_parsed(data), "id": id, "sessionID": session.session}
-            found = [_parsed(part) for (part,) in db.execute(parts, (id, _LONGEST_PART))]
-            yield {"id": id, "info": info, "parts": [_shortened(part) for part in found]}
+            found = [_parsed(part) for (part,) in db.execute(parts_of, (id, _LONGEST_PART))]
+            yield _message(id, session, _parsed(data), found)
+
+
+def _message(id: str, session: Past, info: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
+    info = {**info, "id": id, "sessionID": session.session}
+    return {"id": id, "info": info, "parts": [_shortened(part) for part in parts]}
 
 
 def _shortened(part: dict[str, Any]) -> dict[str, Any]:
@@ -256,6 +287,12 @@ def _parsed(data: Any) -> dict[str, Any]:
 def _beginning(path: str) -> bytes:
     with _opened(path) as file:
         return (file.read(_SHORT) or b"") if file else b""
+
+
+def _document(path: str) -> dict[str, Any]:
+    """The object that a file of one JSON value holds."""
+    with _opened(path) as file:
+        return _parsed(file.read(_LONGEST_PART)) if file else {}
 
 
 def _first_lines(path: str) -> Iterator[dict[str, Any]]:
