@@ -184,7 +184,7 @@ def test_no_byte_of_it_is_left(open_bank: Bank, folder: Path, lane: str) -> None
     before = {memory.id for memory in bank.list()}
     ids = lived(bank, lane, canary, folder)
     kept_then = [sessions.Item(id, " ".join(canary.words)) for id in ids]
-    sessions.note(bank, "prompt", "s", block=Block.of("", [bank.get("notes:deploys")]), captured=kept_then)
+    sessions.note(bank.config, "prompt", "s", block=Block.of("", [bank.get("notes:deploys")]), captured=kept_then)
     assert canary.found_in(folder / ".memories/indices")
     assert canary.found_in(state() / "sessions")
     done = forget(bank, ids)

@@ -419,7 +419,7 @@ def test_a_session_that_was_shown_it_is_cleaned_and_not_called_left(kept: Bank) 
     memory = kept.add("notes:a-rather-long-name-of-it", title="A rather long name of it")
     other = kept.get("notes:deploys")
     said = "Is this the rather long name of it, notes:a-rather-long-name-of-it?"
-    sessions.note(kept, "prompt", "s", prompt=said, block=Block.of("", [memory, other]))
+    sessions.note(kept.config, "prompt", "s", prompt=said, block=Block.of("", [memory, other]))
     assert [left.where for left in plan(kept, [memory.id]).left] == ["backups"]
     forget(kept, [memory.id])
     (event,) = sessions.session(kept, "s").events

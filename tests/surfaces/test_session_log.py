@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -193,13 +194,29 @@ def test_a_log_that_cannot_be_written_costs_no_answer(bank: Bank, ask: Ask, fold
     assert "Deploys go out on Tuesdays" in ask("prompt", prompt="When do deploys go out?")
 
 
+def test_a_hook_that_fails_says_so(
+    bank: Bank, ask: Ask, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ring(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
+    ask("stop", transcript_path=str(tmp_path / "none.jsonl"))
+    monkeypatch.setattr(Bank, "for_prompt", ring)
+    ask("prompt", prompt=f"When? {CANARY}")
+    stop, prompt = sessions.session(bank, "s1").events
+    assert (stop.event, stop.failed) == ("stop", "There is no transcript none.jsonl.")
+    assert (prompt.prompt, prompt.failed) == ("When? [REDACTED:github-token]", "the time was up")
+    assert run("log", "--sessions").out.split("\t")[-1] == "memory for 0 of 1 prompt; 2 failed\n"
+    assert "failed: the time was up" in run("log", "--sessions", "s1").out
+
+
 def test_what_is_forgotten_is_in_no_line(bank: Bank, ask: Ask, folder: Path) -> None:
     """Its id goes, and all words of a line that quotes it: a prompt may hold the text that was to be forgotten."""
     door = bank.add("The door code of the office in Leipzig is 4821.", title="Door")
     day = bank.add("Deploys go out on Tuesdays.", title="Deploy day")
-    sessions.note(bank, "session-start", "s", block=Block.of("", [door, day]))
-    sessions.note(bank, "prompt", "s", prompt=f"Remember: {door.text}", block=Block.of("", [day]))
-    sessions.note(bank, "prompt", "s", prompt="What is the day?", block=Block.of("", [day]))
+    sessions.note(bank.config, "session-start", "s", block=Block.of("", [door, day]))
+    sessions.note(bank.config, "prompt", "s", prompt=f"Remember: {door.text}", block=Block.of("", [day]))
+    sessions.note(bank.config, "prompt", "s", prompt="What is the day?", block=Block.of("", [day]))
     bank.forget(door.id)
     events = sessions.session(bank, "s").events
     assert [(event.prompt, event.given) for event in events] == [

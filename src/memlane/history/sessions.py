@@ -38,6 +38,7 @@ MAX_BYTES = 256 * 1024  # of one session; then the older half of it goes
 PROMPT = 120  # characters of a prompt
 TITLE = 100
 START = "session-start"
+_LISTS = ("given", "captured", "distilled")
 _LOOKED_AT = 4000  # characters of a prompt that are searched for secrets before it is cut
 _TELLING = 20  # characters of a forgotten line by which it is recognised in what was cut
 
@@ -59,20 +60,23 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a hook did. `event` is one of `memlane.surfaces.hook.EVENTS`; `prompt` is its beginning."""
+    """Something that a hook did, or why it `failed` to. `event` is one of `memlane.surfaces.hook.EVENTS`; of a
+    `prompt` it has the beginning."""
 
     at: datetime
     event: str
     prompt: str = ""
+    failed: str = ""
     tokens: int = 0
     given: tuple[Item, ...] = ()
     captured: tuple[Item, ...] = ()
     distilled: tuple[Item, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        found = {"at": iso(self.at), "event": self.event, "prompt": self.prompt, "tokens": self.tokens}
+        found: dict[str, Any] = {"at": iso(self.at), "event": self.event, "prompt": self.prompt, "failed": self.failed}
         return found | {
-            name: [item.to_dict() for item in getattr(self, name)] for name in ("given", "captured", "distilled")
+            "tokens": self.tokens,
+            **{name: [item.to_dict() for item in getattr(self, name)] for name in _LISTS},
         }
 
 
@@ -109,7 +113,7 @@ class Session:
 
 
 def note(
-    bank: Bank,
+    settings: config.Config,
     event: str,
     session: str,
     *,
@@ -117,23 +121,27 @@ def note(
     block: Block | None = None,
     captured: Iterable[Item] = (),
     distilled: Iterable[Item] = (),
+    failed: str = "",
 ) -> None:
-    """Log what a hook did in a session, for the client that `journal.acting` names. A log that cannot be written is no
-    reason to fail; a client that names no session has none."""
+    """Log what a hook did in a session, for the client that `journal.acting` names; `failed` is why it gave up.
+
+    A log that cannot be written is no reason to fail; a client that names no session has none.
+    """
     if not session:
         return
     home = config.user_state()
-    words = bool(bank.config["hook.log"])
-    project = os.fspath(bank.config.code or bank.root)
+    words = bool(settings["hook.log"])
+    project = os.fspath(settings.code or settings.root)
     found: dict[str, Any] = {
         "at": iso(utc_now().replace(microsecond=0)),
         "event": event,
         "session": _clean(session)[:200],
         "client": _clean(journal.by.get().client),
-        "bank": os.path.realpath(bank.root),
+        "bank": os.path.realpath(settings.root),
         "project": project,
         "branch": journal.branch_of(project),
         "prompt": " ".join(_clean(prompt[:_LOOKED_AT]).split())[:PROMPT] if words else "",
+        "failed": " ".join(_clean(failed).split())[:PROMPT] if words else failed and "failed",
         "tokens": 0 if block is None else block.tokens,
         "given": [] if block is None else [_written(item, words) for item in _given(block)],
         "captured": [_written(item, words) for item in captured],
@@ -232,8 +240,9 @@ def _event(line: Mapping[str, Any]) -> Event | None:
     at, event, tokens = moment(line.get("at")), line.get("event"), line.get("tokens")
     if at is None or not isinstance(event, str):
         return None
-    items = (_items(line.get(name)) for name in ("given", "captured", "distilled"))
-    return Event(at, event, str(line.get("prompt") or ""), tokens if isinstance(tokens, int) else 0, *items)
+    prompt, failed = (str(line.get(key) or "") for key in ("prompt", "failed"))
+    items = (_items(line.get(name)) for name in _LISTS)
+    return Event(at, event, prompt, failed, tokens if isinstance(tokens, int) else 0, *items)
 
 
 def _items(value: Any) -> tuple[Item, ...]:
@@ -287,14 +296,15 @@ def _without(line: bytes, ids: Collection[str], signs: Collection[bytes]) -> byt
     value = _parsed(line)
     if not isinstance(value, dict):
         return b""
-    for name in ("given", "captured", "distilled"):
+    for name in _LISTS:
         if name in value:
             value[name] = [item.to_dict() for item in _items(value[name]) if item.id not in ids]
     clean = json.dumps(value, ensure_ascii=False).encode(errors="replace")
     if not any(sign in clean for sign in signs):
         return clean
     value.pop("prompt", None)
-    for name in ("given", "captured", "distilled"):
+    value.pop("failed", None)
+    for name in _LISTS:
         if name in value:
             value[name] = [Item(item.id, "", item.why, item.relevance).to_dict() for item in _items(value[name])]
     return json.dumps(value, ensure_ascii=False).encode(errors="replace")

@@ -85,7 +85,9 @@ def run(arguments: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
     """Answer one event on stdout. Never raises, and never makes the process exit with anything but 0."""
-    client = event = answer = note = ""
+    client = event = answer = note = failed = ""
+    payload: Payload = {}
+    settings: config.Config | None = None
     try:
         with _deadline() as set_deadline, redirect_stderr(io.StringIO()):  # clients would show or log stderr
             client, event, payload = _request(arguments, sys.stdin.buffer.read(MAX_INPUT + 1))
@@ -99,11 +101,14 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
                     answer = _answer(event, payload, settings)
                 note = note or _notice(event, payload, settings, answer)
     except _TimeIsUp:
-        _log(client, event, "the time was up")
+        failed = "the time was up"
     except MemlaneError as error:
-        _log(client, event, str(error))
+        failed = str(error)
     except Exception as error:  # even a bug must not get in the user's way
-        _log(client, event, f"{type(error).__name__} in {_where(error)}")
+        failed = f"{type(error).__name__} in {_where(error)}"
+    if failed:
+        _log(client, event, failed)
+        _note_failure(client, event, payload, settings, failed)
     _print(_reply(client, event, answer, note), out or sys.stdout)
 
 
@@ -192,7 +197,7 @@ def _session_start(bank: Bank, payload: Payload) -> str:
         files=files_in_work(bank, settings["hook.deadline"] / 8),
         wait=settings["hook.deadline"] / 4,
     )
-    sessions.note(bank, sessions.START, _text(payload, *_SESSION), block=block)
+    sessions.note(bank.config, sessions.START, _text(payload, *_SESSION), block=block)
     return block
 
 
@@ -203,7 +208,7 @@ def _prompt(bank: Bank, payload: Payload) -> str:
     session = _text(payload, *_SESSION)
     prompt = _text(payload, "prompt", "user_prompt")
     block = bank.for_prompt(prompt, without=sessions.shown(session), wait=bank.config["hook.deadline"] / 2)
-    sessions.note(bank, "prompt", session, prompt=without_blocks(prompt), block=block)
+    sessions.note(bank.config, "prompt", session, prompt=without_blocks(prompt), block=block)
     return block
 
 
@@ -230,7 +235,7 @@ def _capture(bank: Bank, event: str, payload: Payload) -> str:
             learned = store_new(bank, transcript, seconds=_left() * 0.5).memories
     if kept.records or event != "stop":
         captured = [sessions.Item(record.id, record.subject) for record in kept.records]
-        sessions.note(bank, event, session, captured=captured, distilled=map(sessions.item_of, learned))
+        sessions.note(bank.config, event, session, captured=captured, distilled=map(sessions.item_of, learned))
     return ""
 
 
@@ -335,6 +340,16 @@ def _log(client: str, event: str, what: str) -> None:
         if path.exists() and path.stat().st_size > MAX_LOG:
             os.replace(path, path.with_suffix(".log.1"))
         state.append(path.parent, path.name, line.encode())
+
+
+def _note_failure(client: str, event: str, payload: Payload, settings: config.Config | None, failed: str) -> None:
+    """Let the log of the session say it, too, so that nobody takes it for a prompt that no memory is about."""
+    from memlane.history import sessions
+
+    with suppress(Exception), journal.acting("hook", client):
+        prompt = _text(payload, "prompt", "user_prompt")
+        if settings and settings["memory.enabled"]:
+            sessions.note(settings, event, _text(payload, *_SESSION), prompt=prompt, failed=failed)
 
 
 def _where(error: Exception) -> str:

@@ -52,6 +52,8 @@ def _facts(session: log_.Session) -> Sequence[str]:
     parts = [f"started with {_amount(at_start[-1])}"] if at_start else []
     parts += [f"memory for {answered} of {_counted(len(session.prompts), 'prompt')}"] if session.prompts else []
     parts += _kept(session.events)
+    failed = sum(bool(event.failed) for event in session.events)
+    parts += [f"{failed} failed"] if failed else []
     return iso(session.started) or "", session.client, session.branch, "; ".join(parts)
 
 
@@ -76,9 +78,16 @@ def _kept(events: Sequence[log_.Event]) -> list[str]:
 def _print_whole(session: log_.Session) -> None:
     say(" · ".join(filter(None, (session.id, session.client, session.project, session.branch))))
     for event in session.events:
-        told = f"given {_amount(event)}" if event.event in (log_.START, "prompt") else ", ".join(_kept([event]))
-        print_rows([(iso(event.at) or "", event.event, told or "nothing new", event.prompt)])
+        print_rows([(iso(event.at) or "", event.event, _told(event), event.prompt)])
         print_rows(_items(event))
+
+
+def _told(event: log_.Event) -> str:
+    if event.failed:
+        return f"failed: {event.failed}"
+    if event.event in (log_.START, "prompt"):
+        return f"given {_amount(event)}"
+    return ", ".join(_kept([event])) or "nothing new"
 
 
 def _items(event: log_.Event) -> Iterator[Sequence[str]]:
