@@ -232,6 +232,7 @@ def test_what_was_learned_is_shown_and_private_and_can_be_taken_back(run: Run, h
     assert "3 learned from 2 sessions" in done.err
     assert f"{bank.root}/private/distilled" in done.err
     assert "memlane review --only unconfirmed" in done.err
+    assert "next: `memlane connect` puts memlane into your client's configuration" in done.err
     assert [memory.fields["session"] for memory in notes.values() if "March" in memory.text] == ["ses_1"]
     assert "distilled" not in git(tmp_path, "status", "--porcelain", "--untracked-files=all")
     assert list((config.user_state() / "scratch").iterdir()) == []

@@ -123,7 +123,7 @@ def init(ctx: click.Context, folder: Path | None, user: bool, git: bool, backfil
     print_line(str(settings.root))
     if not user:
         backfill_here(settings, backfills)
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() or backfills:
         say("next: `memlane connect` puts memlane into your client's configuration")
 
 
