@@ -35,7 +35,7 @@ from memlane.recall.address import find, find_any
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-TRANSCRIPTS = (".claude/projects", ".codex/sessions", ".gemini/tmp", ".cursor/projects")
+TRANSCRIPTS = (".claude/projects", ".codex/sessions", ".gemini/tmp", ".cursor/projects", ".local/share/opencode")
 _LOGS = ("hook.log", "hook.log.1")
 EXPORTS = ("*.md", "*.mdc", ".claude/*.md", ".github/*.md", ".cursor/rules/*.mdc")
 
