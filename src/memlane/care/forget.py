@@ -132,10 +132,10 @@ def _forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
         for file in _exported(bank, target):
             with suppress(MemlaneError):  # then the file is listed below as one that still has it
                 export.write_block(bank, file)  # the memory is held back by now, and not in the block
+        sessions.forget(target.id, target.needles(every=True))
         for trace in target.traces:
             trace.remove()
         _forget_id(bank, target.id)
-        sessions.forget(target.id, target.needles(every=True))
     _remove_index(bank)  # a search may have made it again meanwhile
     for piece in done.removed:
         _remove_empty(bank, piece.path)

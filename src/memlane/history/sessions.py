@@ -140,7 +140,7 @@ def note(
         "bank": os.path.realpath(settings.root),
         "project": project,
         "branch": journal.branch_of(project),
-        "prompt": " ".join(_clean(prompt[:_LOOKED_AT]).split())[:PROMPT] if words else "",
+        "prompt": _beginning(prompt) if words and prompt else "",
         "failed": " ".join(_clean(failed).split())[:PROMPT] if words else failed and "failed",
         "tokens": 0 if block is None else block.tokens,
         "given": [] if block is None else [_written(item, words) for item in _given(block)],
@@ -176,6 +176,13 @@ def _clean(text: str) -> str:
     from memlane.gate import redacted
 
     return redacted(text) if text else ""
+
+
+def _beginning(prompt: str) -> str:
+    """How a prompt begins, without the memory that some clients put into it, and without secrets."""
+    from memlane.recall.blocks import without_blocks
+
+    return " ".join(_clean(without_blocks(prompt)[:_LOOKED_AT]).split())[:PROMPT]
 
 
 def _name(session: str) -> str:

@@ -203,12 +203,11 @@ def _session_start(bank: Bank, payload: Payload) -> str:
 
 def _prompt(bank: Bank, payload: Payload) -> str:
     from memlane.history import sessions
-    from memlane.recall.blocks import without_blocks
 
     session = _text(payload, *_SESSION)
     prompt = _text(payload, "prompt", "user_prompt")
     block = bank.for_prompt(prompt, without=sessions.shown(session), wait=bank.config["hook.deadline"] / 2)
-    sessions.note(bank.config, "prompt", session, prompt=without_blocks(prompt), block=block)
+    sessions.note(bank.config, "prompt", session, prompt=prompt, block=block)
     return block
 
 
