@@ -90,7 +90,7 @@ def test_a_conclusion_in_one_line_is_kept_with_its_evidence_and_without_the_talk
     talk.assistant(f"Interesting! {LESSON} Let me write that migration.").assistant("Now let me run the tests.")
     [one] = distil(talk.write(path))
     assert (one.text, one.type, one.lines, one.uuids, one.session, one.date) == (
-        LESSON, "lesson", (3,), ("u3",), "s1", "2026-03-04",
+        LESSON, "lesson", (3,), ("u3",), "s1", "2026-03-04T10:00:00Z",
     )  # fmt: skip
     assert 0.5 <= one.confidence <= 1
 

@@ -28,6 +28,7 @@ class Progress:
     offset: int = 0
     thread: str = ""
     cwd: str = ""
+    branch: str = ""
     aside: bool = False  # it is a subagent's transcript
     files: list[str] = field(default_factory=list)  # changed in this turn; two are as good as many
     shown: dict[int, None] = field(default_factory=dict)  # marks of injected memory, the oldest first

@@ -42,7 +42,8 @@ Scored = tuple[int, Seen, float]
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What might be remembered of a session. `lines` and `uuids` are the evidence: where in the transcript it was
-    said. `rule` says what it was taken for, and `signs` what each of its signs added to its confidence."""
+    said. `date` is the time of that as well, and `branch` the one of git that the session was on then. `rule` says what
+    it was taken for, and `signs` what each of its signs added to its confidence."""
 
     text: str
     type: str
@@ -54,6 +55,7 @@ class Candidate:
     files: tuple[str, ...]
     rule: str
     signs: dict[str, float]
+    branch: str = ""
 
     def to_dict(self, explain: bool = False) -> dict[str, Any]:
         told = {
@@ -61,10 +63,11 @@ class Candidate:
             "type": self.type,
             "confidence": self.confidence,
             "session": self.session,
-            "date": self.date,
+            "date": self.date[:10],
             "lines": list(self.lines),
             "uuids": list(self.uuids),
             "files": list(self.files),
+            **({"branch": self.branch} if self.branch else {}),
         }
         return told | {"rule": self.rule, "signs": self.signs} if explain else told
 
@@ -86,19 +89,18 @@ def distil(
     if kind is not None and kind not in KINDS:
         raise InvalidInput("There is no such kind of transcript.", hint=f"Use one of: {', '.join(KINDS)}.")
     session, model, ran = session or Session(), weights(), commands.Commands()
-    held: list[tuple[float, int, int, int, str, Seen]] = []  # a heap: the worst first
+    held: list[tuple[float, int, int, int, Seen]] = []  # a heap: the worst first
     for order, said in enumerate(read(os.path.realpath(transcript), session, kind, deadline)):
         if isinstance(said, Run):
             ran.add(said, session.date)
             continue
         scored = [(order, one, score(one.signs, model)) for one in seen(said)]
         for _, one, worth in best_of([each for each in scored if each[2] >= model.threshold]):
-            heapq.heappush(held, (worth, order, -one.part, -one.passage.start, session.date, one))
+            heapq.heappush(held, (worth, order, -one.part, -one.passage.start, one))
             if len(held) > _HELD:
                 heapq.heappop(held)
-    dates = {order: date for _, order, _, _, date, _ in held}
     picked = chosen(((order, one, worth) for worth, order, *_, one in held), session, model.threshold)
-    made = [_candidate(one, worth, dates[order], session, model) for order, one, worth in picked]
+    made = [_candidate(one, worth, session, model) for _, one, worth in picked]
     made += [_of_command(found, session) for found in ran.found()]
     return [one for one in sorted(made, key=lambda one: one.lines) if gate.redacted(one.text) == one.text]
 
@@ -140,7 +142,7 @@ def _alike(words: frozenset[str], other: frozenset[str]) -> bool:
     return len(words & other) >= _ALIKE * min(len(words), len(other))
 
 
-def _candidate(one: Seen, worth: float, date: str, session: Session, model: Weights) -> Candidate:
+def _candidate(one: Seen, worth: float, session: Session, model: Weights) -> Candidate:
     said = one.said
     source = f"summary: {one.section}" if one.section else "subagent" if said.aside else said.role
     return Candidate(
@@ -148,19 +150,20 @@ def _candidate(one: Seen, worth: float, date: str, session: Session, model: Weig
         type=kind_of(one.passage.text, said.role, one.section),
         confidence=round(worth, 2),
         session=session.id,
-        date=date,
+        date=said.date,
         lines=said.lines,
         uuids=said.uuids,
         files=files_in(one.passage.text, session.cwd),
         rule=source,
         signs=reasons(one.signs, model),
+        branch=said.branch,
     )
 
 
 def _of_command(found: commands.Found, session: Session) -> Candidate:
     return Candidate(
         found.text, found.type, found.confidence, session.id, found.date, found.lines, found.uuids,
-        files_in(found.text, session.cwd), found.rule, {},
+        files_in(found.text, session.cwd), found.rule, {}, session.branch,
     )  # fmt: skip
 
 

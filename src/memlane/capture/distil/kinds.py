@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memlane.capture.distil.patterns import any_of
+from memlane.capture.distil.patterns import any_of, begins_with
 
 KINDS = ("lesson", "decision", "preference", "rule", "fact", "command", "open")
 
@@ -29,6 +29,7 @@ _OPEN = any_of(
     r"""todo, unresolved, not yet, still (?:fail|need|open|broken|to)\w*, remaining, pending, next step, left to do,
     follow.?up, needs? (?:investigation|fixing)"""
 )
+_MARKED_OPEN = begins_with("unresolved, todo, fixme")
 _COMMAND = re.compile(
     r"^(?:(?:run|use|to \w+)\b.{0,60})?`(?:[\w./-]+ )+[^`]*`\W*$|\b(?:run|start|build|test)s? (?:with|by) `"
 )
@@ -45,7 +46,7 @@ def kind_of(text: str, role: str, section: str) -> str:
         if _WISH.search(text):
             return "preference"
         return "decision" if _CHOICE.search(text) else "lesson" if _TROUBLE.search(text) else "fact"
-    if section == "pending":
+    if section == "pending" or _MARKED_OPEN.match(text):
         return "open"
     if section == "decisions":
         return "decision"

@@ -55,6 +55,8 @@ class Said(NamedTuple):
     uuids: tuple[str, ...]
     aside: bool = False
     around: frozenset[str] = frozenset()
+    date: str = ""
+    branch: str = ""
 
 
 class Run(NamedTuple):
@@ -84,7 +86,8 @@ class Session:
 
     id: str = ""
     cwd: str = ""
-    date: str = ""
+    branch: str = ""
+    date: str = ""  # and time, as the transcript writes it
     prompts: int = 0
     messages: int = 0
     summaries: int = 0
@@ -97,11 +100,15 @@ class Session:
         """What an object says. `number` is its line; a document counts its messages instead."""
         self.id = self.id or entry.thread
         self.cwd = entry.cwd or self.cwd
+        self.branch = entry.branch or self.branch
         if at := word(entry.at) or word(line.get("timestamp")):  # what the user says may have no entry of its own
-            self.date = at[:10]
+            self.date = at
         uuid = word(line.get("uuid")) or word(line.get("id"))
         for part in parts:
-            yield from self._part(part, number, uuid)
+            for one in self._part(part, number, uuid):  # what was held back knows when it was said
+                if isinstance(one, Said) and not one.date:
+                    one = one._replace(date=self.date, branch=self.branch)
+                yield one
 
     def finish(self) -> Iterator[Said | Run]:
         """What was held back, as nothing more comes."""
@@ -141,7 +148,8 @@ class Session:
         self._held = None
 
     def _said(self, role: str, text: str, line: int, uuid: str, aside: bool = False) -> Said:
-        said = Said(role, text[:_LONGEST], (line,), (uuid,) if uuid else (), aside, frozenset(self._around))
+        where = (line,), (uuid,) if uuid else ()
+        said = Said(role, text[:_LONGEST], *where, aside, frozenset(self._around), self.date, self.branch)
         self._around.clear()
         return said
 

@@ -23,7 +23,12 @@ def read(line: dict[str, Any]) -> Entry:
     message = line.get("message")
     if line["type"] not in ("user", "assistant") or not isinstance(message, dict):
         return Entry()
-    entry = Entry(at=line.get("timestamp"), cwd=word(line.get("cwd")), thread=word(line.get("sessionId")))
+    entry = Entry(
+        at=line.get("timestamp"),
+        cwd=word(line.get("cwd")),
+        branch=word(line.get("gitBranch")),
+        thread=word(line.get("sessionId")),
+    )
     content = message.get("content")
     if line["type"] == "user" or message.get("role") == "user":
         own = not (line.get("isSidechain") or line.get("isMeta") or line.get("isCompactSummary"))

@@ -23,9 +23,10 @@ def knows(line: dict[str, Any]) -> bool:
 def read(line: dict[str, Any]) -> Entry:
     payload = line["payload"]
     if line["type"] == "session_meta":
-        source = payload.get("source")
+        source, git = payload.get("source"), payload.get("git")
         return Entry(
             cwd=word(payload.get("cwd")),
+            branch=word(git.get("branch")) if isinstance(git, dict) else "",
             thread=word(payload.get("id")) or word(payload.get("session_id")),
             aside=(isinstance(source, dict) and "subagent" in source) or payload.get("thread_source") == "subagent",
         )

@@ -17,6 +17,7 @@ class Entry(NamedTuple):
     asked: bool = False  # the user speaks: a new turn begins
     files: tuple[str, ...] = ()  # what tools were told to change
     cwd: str = ""
+    branch: str = ""  # of git
     thread: str = ""
     aside: bool = False  # the whole transcript is that of a subagent
 
