@@ -22,8 +22,9 @@ from memlane.capture.scope import relative, scope_of
 from memlane.capture.transcripts.entry import Entry
 from memlane.core.dates import iso, moment
 from memlane.core.errors import InvalidInput, NotFound, Refused
-from memlane.core.model import Draft
+from memlane.core.model import Draft, Memory
 from memlane.disk import journal
+from memlane.lanes.records.record import to_memory
 
 if TYPE_CHECKING:
     from memlane.lanes.records.store import RecordLane
@@ -71,6 +72,7 @@ class Collector:
         self.lines = self.recognised = self.known = self.refused = 0
         self.skipped: Counter[str] = Counter()
         self.kept: list[Kept] = []
+        self.memories: list[Memory] = []
         self._message: _Message | None = None
         self._new_marks: list[int] = []  # shown after the last words of the message, which cannot repeat them
         self._tail, self._resumed_at = progress.tail, progress.offset
@@ -145,6 +147,7 @@ class Collector:
             self.skipped["invalid"] += 1
             return ""
         if new:
+            self.memories.append(to_memory(record))
             self.kept.append(Kept(f"records:{record.id}", record.occurred_at, record.applies_to, record.subject))
             self._set_first_half_aside(message, text)
         else:

@@ -10,6 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -18,7 +19,8 @@ from memlane.capture import transcript_file, transcripts
 from memlane.capture.collector import Collector, Kept
 from memlane.capture.progress import Progress, place_of
 from memlane.capture.transcripts import KINDS
-from memlane.core.errors import InvalidInput
+from memlane.core.errors import InvalidInput, MemlaneError
+from memlane.core.model import Memory
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -35,6 +37,7 @@ class Captured:
     refused: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict, hash=False)
     complete: bool = True
+    memories: tuple[Memory, ...] = field(default=(), repr=False, compare=False)  # the records as such
 
     @property
     def captured(self) -> int:
@@ -51,6 +54,7 @@ class Captured:
             self.refused + other.refused,
             dict(Counter(self.skipped) + Counter(other.skipped)),
             self.complete and other.complete,
+            self.memories + other.memories,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,11 +80,12 @@ def capture(
 ) -> Captured:
     """Store what is new in a transcript as records of the bank.
 
-    Writes a record per message, and how far it came under `indices/capture/`. With `dry_run`, writes nothing and reads
-    from the beginning. With `seconds`, stops after that long. Calls `advance` with the number of bytes just read.
+    Writes a record per message, what the code was that it speaks of, and how far it came under `indices/capture/`.
+    With `dry_run`, writes nothing and reads from the beginning. With `seconds`, stops after that long. Calls `advance`
+    with the number of bytes just read.
     Raises NotFound, InvalidInput for a file that is no transcript, StorageError.
     """
-    return capture_into(
+    done = capture_into(
         bank.records,
         transcript,
         progress=None if dry_run else bank.root / "indices" / "capture",
@@ -90,6 +95,7 @@ def capture(
         seconds=seconds,
         advance=advance,
     )
+    return done if dry_run else _anchored(bank, done)
 
 
 def capture_messages(bank: Bank, messages: Sequence[Any], *, thread: str = "", shown: Iterable[str] = ()) -> Captured:
@@ -101,7 +107,15 @@ def capture_messages(bank: Bank, messages: Sequence[Any], *, thread: str = "", s
     collector.show(shown)
     collector.take(transcripts.entries(list(messages)), 0)
     collector.close()
-    return _result(collector)
+    return _anchored(bank, _result(collector))
+
+
+def _anchored(bank: Bank, done: Captured) -> Captured:
+    """Note what the code was that new records speak of. They are stored: where that fails, `fresh` tries again."""
+    if done.memories and (watch := bank.watch):
+        with suppress(MemlaneError, OSError):
+            watch.anchor_said(done.memories)
+    return done
 
 
 def capture_into(
@@ -169,4 +183,5 @@ def _take_lines(
 
 
 def _result(collector: Collector, complete: bool = True) -> Captured:
-    return Captured(tuple(collector.kept), collector.known, collector.refused, dict(collector.skipped), complete)
+    counts = (collector.known, collector.refused, dict(collector.skipped), complete)
+    return Captured(tuple(collector.kept), *counts, tuple(collector.memories))

@@ -81,6 +81,11 @@ class Memory:
         return UNCONFIRMED in self.tags
 
     @property
+    def distilled(self) -> bool:
+        """Whether it was distilled from a session, confirmed or not."""
+        return self.lane == "notes" and "confidence" in self.fields
+
+    @property
     def suspicious(self) -> tuple[str, ...]:
         """Why the text reads like instructions to a model; () when it does not. See `memlane.core.instructions`."""
         from memlane.core.instructions import suspicious

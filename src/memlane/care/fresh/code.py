@@ -71,9 +71,7 @@ class Code:
         seen = self._seen(path)
         if name not in seen.symbols:
             try:
-                text = self.symbol_text(path, name)
-                data = None if text is None else text.encode(errors="surrogatepass")
-                seen.symbols[name] = "" if data is None else sha1(data, usedforsecurity=False).hexdigest()
+                seen.symbols[name] = symbol_hash(self.symbol_text(path, name))
             except Unparsable:
                 seen.symbols[name] = "?"
         if seen.symbols[name] == "?":
@@ -131,6 +129,11 @@ def blob_of(data: bytes) -> str:
     if b"\r\n" in data and b"\0" not in data[:8000]:
         data = data.replace(b"\r\n", b"\n")
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def symbol_hash(text: str | None) -> str:
+    """The hash of a symbol's text; "" where there is none."""
+    return "" if text is None else sha1(text.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def decoded(data: bytes) -> str:

@@ -4,6 +4,7 @@
     src/auth.py:login  src/auth.py::Auth.login  anywhere but in fenced code; `auth.py` only in backticks
     src/auth.py:12                              means the whole file, because line numbers move
     file:src/auth.py                            the scope of a record
+    files: ["src/auth.py"]                      in the front matter of a note that was distilled
 
 Paths are relative to the project's folder. Where a memory names a symbol of a file, the file as a whole does not count.
 """
@@ -47,6 +48,9 @@ def mentions(memory: Memory) -> tuple[Mention, ...]:
 def _candidates(memory: Memory) -> Iterator[Mention]:
     if memory.scope and memory.scope.startswith("file:"):
         yield from _parsed(memory.scope.removeprefix("file:").strip(), sure=True)
+    if memory.distilled and isinstance(files := memory.fields.get("files"), list):
+        for name in files:
+            yield from _parsed(str(name), sure=True)
     text = memory.text
     if not any(sign in text for sign in (".", "/", "`", "[[")):
         return

@@ -5,6 +5,9 @@
     drifted    it has changed
     orphaned   it is gone
 
+What was captured or distilled is compared with the code of the time when it was said (`then.py`), even if that is read
+much later; anything else with the code of the time when it was written, or first seen.
+
 There is no model and no guess about meaning: `drifted` asks somebody to look. A memory becomes fresh again only by
 `accept` or when its text is written anew, never by being read.
 
@@ -22,13 +25,13 @@ from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memlane import gate, lanes
-from memlane.care.fresh.code import Code, Gone, Seen, Unreadable, decoded
+from memlane.care.fresh.code import Code, Gone, Seen, Unreadable, blob_of, decoded, symbol_hash
 from memlane.care.fresh.mentions import Mention, mentions
 from memlane.care.fresh.symbols import Unparsable, find, normal
-from memlane.core.dates import utc_now
+from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory, Problem
 from memlane.disk import anchors as sidecar
@@ -38,12 +41,25 @@ from memlane.recall import address
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+    from memlane.care.fresh.then import Heads
 
 FRESH, MOVED, DRIFTED, ORPHANED = VERDICTS = ("fresh", "moved", "drifted", "orphaned")  # the worst last
 FACTORS = {DRIFTED: 0.9, ORPHANED: 0.8}  # a search multiplies the memory's score by this
 LOOKS = 20  # how many changed files one search or block may read
 _DIFF_LINES, _DIFF_CHARS = 20, 200_000
-_VERSION = 1
+_VERSION = 2
+
+
+class Named(NamedTuple):
+    """The code that a memory names, and when that was said, for one of a session."""
+
+    mentions: tuple[Mention, ...]
+    said: datetime | None = None
+
+    @classmethod
+    def of(cls, memory: Memory) -> Named:
+        of_session = memory.lane == "records" or memory.distilled
+        return cls(mentions(memory), memory.created_at if of_session else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,7 @@ class Watch:
         self._past: dict[str, str] = {}  # the renames known at commit _head: path -> its next name, or ""
         self._head = ""
         self._cached: tuple[int, dict[str, str]] = (0, {})  # `code.read` and `_places` when the cache was written
+        self._heads: Heads | None = None
 
     def anchors(self) -> Anchors:
         """The anchors that count, read again when the file has changed."""
@@ -153,6 +170,38 @@ class Watch:
         """Write anchors for the code that a memory names, as it is now. Raises StorageError, OSError."""
         made = (self._made(memory.id, mention, sidecar.stamp(now)) for mention in mentions(memory))
         sidecar.append(self.path, [anchor for anchor in made if anchor])
+
+    def anchor_said(self, memories: Iterable[Memory]) -> None:
+        """Write anchors for the code that memories of a session name, as it was then. Raises StorageError, OSError."""
+        sidecar.append(self.path, self._of_then({memory.id: Named.of(memory) for memory in memories}))
+
+    def _of_then(self, named: Mapping[str, Named]) -> list[Anchor]:
+        """Anchors to the code as it was when it was spoken of; as it is now, where that is not known."""
+        from memlane.care.fresh import then
+
+        now, missing = utc_now(), set()
+        made: list[Anchor | None] = []
+        asked: list[tuple[str, Mention, then.Said]] = []
+        for id, (found, at) in named.items():
+            for mention in found:
+                said = then.Said(mention.target, at or now)
+                if at and not then.is_unwritten(self.project, said):
+                    asked.append((id, mention, said))
+                elif mention.target not in missing:
+                    made.append(self._made(id, mention, sidecar.stamp(said.at)))
+                    missing |= set() if made[-1] else {mention.target}
+        self._heads = self._heads or then.Heads(self.project)
+        known = then.contents(self.project, self._heads, {said for *_, said in asked}) if asked else {}
+        for id, mention, said in asked:
+            if (data := known.get(said)) is None:
+                made.append(self._made(id, mention, sidecar.stamp(now)))
+                continue
+            hash = ""
+            if mention.symbol:
+                with suppress(Unparsable):
+                    hash = symbol_hash(find(os.path.splitext(mention.target)[1], decoded(data), mention.symbol))
+            made.append(Anchor(id, *mention, blob_of(data), hash, sidecar.stamp(said.at)))
+        return [anchor for anchor in made if anchor]
 
     def _made(self, id: str, mention: Mention, at: str, path: str = "") -> Anchor | None:
         """An anchor to the code as it is now; None where there is no such file."""
@@ -227,7 +276,7 @@ class Watch:
         if self._damaged:
             remarks.append(f"{self._damaged} damaged lines of {sidecar.NAME} are passed over")
         asked = [address.get(bank, id) for id in ids or ()]
-        named = _named(bank) if ids is None else {memory.id: mentions(memory) for memory in asked}
+        named = _named(bank) if ids is None else {memory.id: Named.of(memory) for memory in asked}
         anchored, new = self._anchored(named, known)
         if first and new:
             remarks.append(f"there was no {sidecar.NAME}: memories are compared with the code as it is now")
@@ -245,25 +294,19 @@ class Watch:
             self._save_code()
         return Report(tuple(verdicts), unanchored, len(new), tuple(remarks))
 
-    def _anchored(
-        self, named: Mapping[str, Sequence[Mention]], known: Anchors
-    ) -> tuple[dict[str, list[Anchor]], list[Anchor]]:
+    def _anchored(self, named: Mapping[str, Named], known: Anchors) -> tuple[dict[str, list[Anchor]], list[Anchor]]:
         """The anchors of each memory that has any, and those of them that had to be made."""
         anchored: dict[str, list[Anchor]] = {}
-        new: list[Anchor] = []
-        missing: set[str] = set()
-        at = sidecar.stamp(utc_now())
-        for id, named_here in named.items():
-            for mention in named_here:
-                anchor = known.get(id, {}).get(mention)
-                if anchor is None or not anchor.blob:
-                    anchor = None if mention.target in missing else self._made(id, mention, at)
-                    if anchor is None:
-                        missing.add(mention.target)
-                        continue
-                    new.append(anchor)
-                anchored.setdefault(id, []).append(anchor)
-        return anchored, new
+        unknown: dict[str, Named] = {}
+        for id, here in named.items():
+            of_id = known.get(id, {})
+            anchored[id] = [anchor for mention in here.mentions if (anchor := of_id.get(mention)) and anchor.blob]
+            left = tuple(mention for mention in here.mentions if not ((old := of_id.get(mention)) and old.blob))
+            unknown |= {id: here._replace(mentions=left)} if left else {}
+        new = self._of_then(unknown)
+        for anchor in new:
+            anchored[anchor.id].append(anchor)
+        return {id: anchors for id, anchors in anchored.items() if anchors}, new
 
     def _verdicts(self, anchored: Mapping[str, Sequence[Anchor]]) -> list[Verdict]:
         """The verdict on each memory. Many name the same place, so equal anchors are judged once."""
@@ -408,7 +451,7 @@ def _diff(anchor: Anchor, old: str, code: Code, place: str) -> str:
 # -- caches
 
 
-def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
+def _named(bank: Bank) -> dict[str, Named]:
     """The code that each memory of the bank names. Files of lanes that have not changed are not read again."""
     cache_path = bank.root / "indices" / "mentions.json"
     kept = _load_cache(cache_path, "").get("files")
@@ -427,13 +470,15 @@ def _named(bank: Bank) -> dict[str, tuple[Mention, ...]]:
             entry = kept.get(path)
             if entry is None or entry[0] != facts:
                 found = (item for item in lane.parse(path) if isinstance(item, Memory) and item.status != "archived")
-                entry = [facts, {item.id: mentions(item) for item in found}]
+                entry = [facts, {item.id: [(named := Named.of(item)).mentions, iso(named.said)] for item in found}]
             now[path] = entry
     if now != kept:
         with suppress(MemlaneError, OSError):  # this only saves time
             _save_cache(cache_path, "", {"files": now})
     return {
-        id: tuple(Mention(*mention) for mention in named) for _, by_id in now.values() for id, named in by_id.items()
+        id: Named(tuple(Mention(*mention) for mention in named), moment(said))
+        for _, by_id in now.values()
+        for id, (named, said) in by_id.items()
     }
 
 
