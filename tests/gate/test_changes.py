@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memlane.gate.changes import what_is_new
+from memlane.gate.changes import renews, repeats, what_is_new
 from memlane.gate.likeness import overlap, ratio, tokens
 
 
@@ -58,3 +58,39 @@ def test_the_first_thing_that_is_new_is_named(old: str, new: str, what: str) -> 
 def test_a_long_text_takes_no_longer_than_a_moment() -> None:
     text = " ".join(f"word{number}" for number in range(20_000))
     assert what_is_new(text, f"{text} more") == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The API port is 8080.", "The API port is 9090."),
+        ("Backups of the orders are kept for 1 day.", "Turns out the backups of the orders are kept for 2 weeks."),
+        ("Deploys go out on Tuesdays.", "Deploys go out on Thursdays."),
+        ("Retries are enabled for payments.", "Retries are not enabled for payments."),
+        ("Use uv, never pip.", "Use uv, never pip, for installing Python packages."),
+    ],
+)
+def test_another_value_the_opposite_and_a_fuller_text_can_stand_in_the_place_of_the_old_one(old: str, new: str) -> None:
+    assert what_is_new(new, old)
+    assert renews(new, old)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The API port is 8080.", "The admin port is 8080."),
+        ("SQLite does not support DROP CONSTRAINT.", "SQLite does not support RIGHT JOIN."),
+        ("Step 1 of the importer reads the file.", "Step 2 of the importer reads the file."),
+        ("`npm run build` fails; `npm run compile` works.", "`npm run lint` fails; `npm run check` works."),
+    ],
+)
+def test_what_may_be_true_of_two_things_stays_beside_it(old: str, new: str) -> None:
+    assert not renews(new, old)
+    assert not repeats(new, old)
+
+
+def test_in_a_long_text_a_word_for_another_is_a_repetition_of_what_nobody_wants() -> None:
+    old = "Backups of the orders table are kept for 1 day, because the disk of the old server is small."
+    assert repeats(old.replace("kept", "retained"), old)
+    assert not repeats(old.replace("1 day", "2 days"), old)
+    assert not repeats(old.replace("is small", "is not small"), old)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memlane import Bank
+from memlane.gate.changes import tells_of_change
 from memlane.recall.asking import is_general, queries
 from memlane.recall.blocks import telling
-from memlane.recall.renewal import tells_of_change
 
 MEMORIES = {
     "deploy": "We deploy on Tuesdays, never on Fridays.",

@@ -2,50 +2,76 @@
 
     .memories/private/distilled/importer-fails-because.md
 
-They are the user's own words and work, so they lie where git is told to leave notes out.
-What is there already is not stored again, a text that was deleted never comes back, and one that says something else
-than an older candidate in the same words takes its place. What somebody wrote on purpose is never replaced by this.
+They are the user's own words and work, so they lie where git is told to leave notes out. Of a candidate
+
+- that says nothing new, nothing is stored; an unconfirmed note that says it notes the session (`seen`, `seen_in`);
+- that was rejected, or deleted, in these words or nearly, nothing is stored;
+- that renews or contradicts an older unconfirmed note, the note takes its place;
+- that would do so to a memory that was written on purpose, the note names it (`instead_of`), and a person decides;
+- that tells that open work is done, the note takes the place of that work, which is archived, in the same way.
+
+What is older than what it would replace is not stored. Everything here is one change, which `undo` takes back. What a
+person decides is in `memlane.care.deciding`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import blake2b
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memlane.core.errors import AlreadyExists, InvalidInput, Refused
-from memlane.core.model import UNCONFIRMED, Memory
+from memlane.care.solved import is_about, says_open, says_solved
+from memlane.core.dates import moment, utc_now
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused
+from memlane.core.model import UNCONFIRMED, Draft, Memory
 from memlane.core.text import first_line, slug
+from memlane.disk import journal
 from memlane.disk.names import PRIVATE
-from memlane.gate.changes import what_is_new
-from memlane.gate.likeness import ratio
-from memlane.recall.blocks import PINNED
-from memlane.recall.similar import look
+from memlane.gate.changes import renews, repeats, tells_of_change, what_is_new
+from memlane.gate.likeness import tokens
+from memlane.recall import similar
+from memlane.recall.adding import took_place
+from memlane.recall.starting import OPEN
+from memlane.recall.superseded import current, there
+from memlane.recall.unconfirmed import last_said
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
     from memlane.capture.distil.candidates import Candidate
 
 FOLDER = "distilled"
-_SAME_FORM = 0.8  # sequence ratio of two texts that say it in the same words
-_TYPES = {"fact": "fact", "command": "fact", "open": "plan"}  # a note's own; the kind of a candidate is a tag
-_NAMES = 10  # attempts at a name that is not taken
+REJECTED = "rejected"  # the tag of an archived note that nobody wants to see again
+INSTEAD_OF = "instead_of"  # the field with the id of what a note would take the place of
+_TYPES = {"fact": "fact", "command": "fact", OPEN: "plan"}  # a note's own; the kind of a candidate is a tag
+_COVERED, _FEW = 0.7, 2  # of the words of what a candidate says has changed, and so many at least
+_NAMES = 9  # notes of one name that are numbered
+_SESSIONS = 20  # that a note names
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of candidates: the notes that were written, and how many were known, deleted before, or refused."""
+    """What became of candidates: the notes that were written, and how many were known, deleted before, or refused.
+
+    `closed` are the ids of open work that is done, `proposed` those of notes that would take the place of a memory that
+    was written on purpose.
+    """
 
     memories: tuple[Memory, ...] = ()
     known: int = 0
     deleted: int = 0
     refused: int = 0
+    closed: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
 
     def __add__(self, other: Stored) -> Stored:
         counts = (self.known + other.known, self.deleted + other.deleted, self.refused + other.refused)
-        return Stored(self.memories + other.memories, *counts)
+        ids = (self.closed + other.closed, self.proposed + other.proposed)
+        return Stored(self.memories + other.memories, *counts, *ids)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -53,26 +79,25 @@ class Stored:
             "known": self.known,
             "deleted": self.deleted,
             "refused": self.refused,
+            "closed": list(self.closed),
+            "proposed": list(self.proposed),
         }
 
 
 def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
-    """Store candidates as unconfirmed notes. Raises StorageError."""
+    """Store candidates as unconfirmed notes, those of older sessions first. Raises StorageError."""
+    waiting = list(candidates)
     done = Stored()
-    for candidate in candidates:
-        if bank.tombstones.deleted(candidate.text):
-            done += Stored(deleted=1)
-            continue
-        old, known = _there(bank, candidate)
-        if known:
-            done += Stored(known=1)
-            continue
-        try:
-            memory = _added(bank, candidate, old)
-        except (Refused, InvalidInput):
-            done += Stored(refused=1)
-        else:
-            done += Stored(known=1) if memory is None or memory.duplicate else Stored((memory,))
+    if not waiting:
+        return done
+    with journal.change("distil"), similar.steady(bank):
+        binned = _binned(bank)
+        for candidate in waiting:
+            journal.step()
+            done += _settled(bank, candidate, binned)
+        if done.memories and (watch := bank.watch):
+            with suppress(MemlaneError, OSError):  # they are stored; `fresh` tries again
+                watch.anchor_said(done.memories)
     return done
 
 
@@ -91,71 +116,175 @@ def store_new(bank: Bank, transcript: str, seconds: float) -> Stored:
     place = place_of(bank.root / "indices" / "distil", path)
     with transcript_file.opened(path) as file:
         before = Progress.load(place, file) or Progress()
-        session = Session(id=before.thread, cwd=before.cwd, offset=before.offset)
+        session = Session(id=before.thread, cwd=before.cwd, branch=before.branch, offset=before.offset)
         done = store(bank, distil(path, session=session, deadline=monotonic() + seconds))
-        Progress(session.offset, session.id, session.cwd).save(place, file)
+        Progress(session.offset, session.id, session.cwd, session.branch).save(place, file)
     return done
 
 
-def unconfirmed(bank: Bank) -> list[Memory]:
-    """What nobody has confirmed yet, the surest first."""
-    found = bank.list(tags=[UNCONFIRMED])
-    return sorted(found, key=lambda memory: (-float(memory.fields.get("confidence") or 0), memory.id))
+def _settled(bank: Bank, candidate: Candidate, binned: Sequence[str]) -> Stored:
+    """Store one candidate, or not."""
+    if bank.tombstones.deleted(candidate.text) or any(repeats(candidate.text, text) for text in binned):
+        return Stored(deleted=1)
+    found = _compared(bank, candidate)
+    if found.rejected:
+        return Stored(deleted=1)
+    if found.outdated:
+        return Stored(known=1)
+    done = [work for work in _solved(bank, candidate) if work.id != getattr(found.known, "id", None)]
+    if found.known:
+        _seen_again(bank, found.known, candidate)
+        closed = _closed(bank, found.known, [work for work in done if work.unconfirmed])
+        return Stored(known=1, closed=closed)
+    chosen = (*found.chosen, *(work for work in done if not work.unconfirmed))
+    instead_of = chosen[0].id if chosen else ""
+    try:
+        memory = _added(bank, candidate, instead_of)
+    except (Refused, InvalidInput):
+        return Stored(refused=1)
+    for old in found.replaced:
+        took_place(bank, memory, old)
+    closed = _closed(bank, memory, [work for work in done if work.unconfirmed])
+    return Stored((memory,), closed=closed, proposed=(memory.id,) if instead_of else ())
 
 
-def confirm(bank: Bank, id: str, *, rule: bool = False) -> Memory:
-    """Confirm a memory; as a rule, it also goes into every snapshot. Raises NotFound, StorageError."""
-    memory = bank.get(id)
-    kept = [tag for tag in memory.tags if tag != UNCONFIRMED]
-    return bank.update(memory.id, tags=list(dict.fromkeys(["rule", PINNED, *kept])) if rule else kept)
+# -- what is there
 
 
-def alike(bank: Bank, memory: Memory) -> Memory | None:
-    """The memory that one is most like, to be merged with; None when there is none."""
-    likes = (like.memory for like in look(bank, memory.text))
-    return next((other for other in likes if other.id != memory.id and other.lane != "records"), None)
+class _Compared(NamedTuple):
+    known: Memory | None = None  # says it already
+    rejected: bool = False
+    outdated: bool = False  # something newer says otherwise
+    replaced: tuple[Memory, ...] = ()  # unconfirmed ones that it renews
+    chosen: tuple[Memory, ...] = ()  # those written on purpose that it would
 
 
-def merge(bank: Bank, id: str, into: str) -> Memory:
-    """Add the text of one memory to the end of another, and delete the first. Raises NotFound, Refused."""
-    memory = bank.get(id)
-    merged = bank.append(into, memory.text)
-    bank.delete(memory.id)
-    return merged
-
-
-def _there(bank: Bank, candidate: Candidate) -> tuple[str | None, bool]:
-    """The id of an older candidate that this one renews or contradicts, and whether there is nothing new in it."""
-    for like in look(bank, candidate.text):
+def _compared(bank: Bank, candidate: Candidate) -> _Compared:
+    """How a candidate stands to what the bank says."""
+    text, said = candidate.text, moment(candidate.date)
+    replaced: list[Memory] = []
+    chosen: list[Memory] = []
+    for like in similar.look(bank, text, archived=True):
         memory = like.memory
         if memory.lane == "records":
             continue
-        if like.same or not what_is_new(candidate.text, memory.text):
-            return None, True
-        if memory.unconfirmed and ratio(candidate.text, memory.text.strip()) >= _SAME_FORM:
-            newer = str(memory.created_at or "")[:10] > candidate.date
-            return (None, True) if newer else (memory.id, False)
-    return None, False
+        if memory.status == "archived" and REJECTED in memory.tags:
+            if like.same or repeats(text, memory.text):
+                return _Compared(rejected=True)
+            continue
+        repeated = like.same or not what_is_new(text, memory.text)
+        after = current(bank, memory.id)
+        if after or memory.status == "archived":  # saying it later is news
+            if repeated and not _is_later(said, (after and there(bank, after)) or memory):
+                return _Compared(outdated=True)
+            continue
+        if repeated:
+            return _Compared(known=memory)
+        if _renews(text, memory.text):
+            if said and not _is_later(said, memory):
+                return _Compared(outdated=True)
+            (replaced if memory.unconfirmed else chosen).append(memory)
+    return _Compared(replaced=tuple(replaced), chosen=tuple(chosen))
 
 
-def _added(bank: Bank, candidate: Candidate, old: str | None) -> Memory | None:
-    """The note of a candidate; None when there is one that says the same, which the look before may have missed."""
-    evidence = {"session": candidate.session, "lines": list(candidate.lines), "uuids": list(candidate.uuids)}
-    begun = f"{FOLDER}/{slug(first_line(candidate.text, 60)) or 'candidate'}"
-    for name in (begun, *(f"{begun}-{number}" for number in range(2, _NAMES))):
-        try:
-            return bank.add(
-                f"{candidate.text}\n",
-                lane="notes",
-                tags=[candidate.type, UNCONFIRMED],
-                type=_TYPES.get(candidate.type, "observation"),
-                created_at=candidate.date or None,
-                replaces=old,
-                filename=name,
-                private=True,
-                extra={"confidence": candidate.confidence, **{key: value for key, value in evidence.items() if value}},
-            )
-        except AlreadyExists:
-            if bank.get(f"notes:{PRIVATE}/{name}").text.strip() == candidate.text:
-                return None
+def _renews(new: str, old: str) -> bool:
+    """Whether a text can stand in the place of another, or tells that what the other says has changed."""
+    changed = tells_of_change(new) and not tells_of_change(old)
+    words = tokens(old)
+    return (changed and len(words & tokens(new)) >= max(_COVERED * len(words), _FEW)) or renews(new, old)
+
+
+def _is_later(said: datetime | None, memory: Memory) -> bool:
+    """Whether something was said after a memory was last said or written."""
+    then = last_said(memory) if memory.unconfirmed else memory.updated_at or memory.created_at
+    return said is not None and (then is None or said >= then)
+
+
+def _binned(bank: Bank) -> list[str]:
+    """The texts of distilled notes that were deleted and are in the trash."""
+    gone = [removed for removed in bank.notes.removed() if removed.id.startswith(f"notes:{PRIVATE}/{FOLDER}/")]
+    return [text for removed in gone for text in bank.notes.answers.texts_in(os.fspath(removed.path)) if text.strip()]
+
+
+def _seen_again(bank: Bank, memory: Memory, candidate: Candidate) -> None:
+    """Note in an unconfirmed memory that another session said the same. Others do not fade, so nobody would ask."""
+    sessions = [memory.fields.get("session"), *_listed(memory.fields.get("seen_in"))]
+    if not memory.unconfirmed or not candidate.session or candidate.session in sessions:
+        return
+    said, last = moment(candidate.date), last_said(memory)
+    day = max(filter(None, (said, last)), default=None)
+    extra = {
+        "seen": day.date().isoformat() if day else None,
+        "seen_in": [*sessions[1:], candidate.session][-_SESSIONS:],
+    }
+    similar.note(bank, bank.update(memory.id, extra=extra))
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+# -- open work
+
+
+def _solved(bank: Bank, candidate: Candidate) -> list[Memory]:
+    """The open work that a candidate tells is done."""
+    if candidate.type == OPEN or not says_solved(candidate.text):
+        return []
+    said = moment(candidate.date)
+    found = []
+    for memory in similar.tagged(bank, OPEN, UNCONFIRMED):
+        if (OPEN in memory.tags or says_open(memory.text)) and is_about(candidate.text, memory.text):
+            now = there(bank, memory.id)
+            if now and now.status != "archived" and current(bank, now.id) is None and _is_later(said, now):
+                found.append(now)
+    return found
+
+
+def _closed(bank: Bank, memory: Memory, work: Sequence[Memory]) -> tuple[str, ...]:
+    """Archive open work, with what solved it in its place."""
+    for old in work:
+        close(bank, memory, old)
+    return tuple(old.id for old in work)
+
+
+def close(bank: Bank, memory: Memory, old: Memory) -> None:
+    """Let a memory take the place of open work, which is archived. Raises StorageError."""
+    took_place(bank, memory, old)
+    if old.lane == "notes":
+        bank.update(old.id, status="archived")
+
+
+# -- writing
+
+
+def _added(bank: Bank, candidate: Candidate, instead_of: str) -> Memory:
+    """The note of a candidate. Raises Refused, InvalidInput, StorageError."""
+    evidence = {
+        "session": candidate.session,
+        "branch": candidate.branch if candidate.branch != "HEAD" else "",  # none is checked out
+        "lines": list(candidate.lines),
+        "uuids": list(candidate.uuids),
+        "files": list(candidate.files),
+        "distilled": utc_now().date().isoformat(),
+        INSTEAD_OF: instead_of,
+    }
+    fields = {"confidence": candidate.confidence, **{key: value for key, value in evidence.items() if value}}
+    draft = Draft(
+        f"{candidate.text}\n",
+        tags=(candidate.type, UNCONFIRMED),
+        type=_TYPES.get(candidate.type, "observation"),
+        created_at=moment(candidate.date),
+        fields={"private": True, **fields},
+    )
+    begun = f"{PRIVATE}/{FOLDER}/{slug(first_line(candidate.text, 60)) or 'candidate'}"
+    tail = blake2b(candidate.text.encode(errors="replace"), digest_size=4).hexdigest()
+    for name in (begun, *(f"{begun}-{number}" for number in range(2, _NAMES + 1)), f"{begun}-{tail}"):
+        with suppress(AlreadyExists):
+            memory = bank.notes.put(replace(draft, fields={**draft.fields, "filename": name}))
+            took_place(bank, memory, None)
+            similar.note(bank, memory)
+            bank.wrote("notes", memory.file)
+            journal.about(memory.id)
+            return memory
     raise InvalidInput("There are too many notes of this name.", hint="Rename or delete some.")

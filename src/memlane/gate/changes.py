@@ -5,7 +5,8 @@
 not: a number, version, date, unit, name, identifier or path, a negation or another word that turns a statement round,
 and content words in the place of others. What is left is a repetition: reordered, inflected, a little reworded.
 
-When in doubt it is a change: storing a thing twice costs a line, and not storing it costs the thing.
+When in doubt it is a change: storing a thing twice costs a line, and not storing it costs the thing. Whether the new
+text can stand in the place of the old one is another question (`renews`), and there, when in doubt, both stay.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import dropwhile
 from typing import NamedTuple
 
 from Stemmer import Stemmer
@@ -48,7 +50,11 @@ _TURNING = frozenset(
     """except unless instead off disable disabled forbid forbidden prohibit prohibited ban banned deny denied refuse
     refused reject rejected stop stopped false optional deprecated remove removed obsolete exclude lack avoid""".split()
 )
+_OPENING = frozenset(
+    "turns turn turned out note noted notes remember interesting ok okay apparently indeed important found".split()
+)
 _LIMITING = frozenset("only solely always".split())
+_UNITS = frozenset("ms sec second minute min hour day week month quarter year percent kb mb gb tb byte px".split())
 _SPELT_OUT = {  # one word for the other
     "config": "configuration", "repo": "repository", "db": "database", "docs": "documentation", "env": "environment",
     "dev": "development", "prod": "production", "app": "application", "auth": "authentication", "params": "parameters",
@@ -57,6 +63,17 @@ _SPELT_OUT = {  # one word for the other
     "chose": "choose", "chosen": "choose", "went": "go", "gone": "go", "got": "get", "u.s": "us", "american": "us",
 }  # fmt: skip
 
+_CHANGE = re.compile(
+    r"""\b(?: no\ longer | any\ ?more | instead\ of | rather\ than | not\ just | previous(?:ly)? | former(?:ly)?
+    | used\ to | replac(?:e[sd]?|ing) | migrat(?:ed|ion|ing) | switched | renamed | remov(?:ed|al) | dropped
+    | decommission(?:ed|ing)? | deprecated | obsolete | retired | revert(?:ed|s) | recalibrated | relaxed
+    | supersed(?:ed|es) | moved\ (?:from|off) | there\ is\ no | (?:is|are)\ now | \(was\b | was\ \d
+    | now\ (?:uses?|defaults?|requests?|comes?|lives?|needs?|runs?|bounds?|goes|go)
+    | nicht\ mehr | statt(?:dessen)? | ersetzt | früher | umgestellt | ne\ .{1,20}\ plus | remplac\w+ | au\ lieu\ de
+    | désormais | ya\ no | en\ lugar\ de | reemplaz\w+ | ahora | больше\ не | вместо | заменен\w* | теперь )\b
+    | 不再 | 改为 | 替换 | 以前 | もう.{1,8}ない | 代わりに | に変更""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _WORD = re.compile(r"[^\W_]+(?:[._/'+#@:&-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}")
 _PART = re.compile(r"[^\W_]+")
 _IDENTIFIER = re.compile(r"[_/@#+]|\w\.\w|[a-z][A-Z]")
@@ -72,6 +89,8 @@ _REWORDED = (
     (None, 0.5),
 )  # up to so many content words: the share of them that may be new ones
 _SAME_FORM = 0.8  # of the words, for two texts to be one form with something else filled in
+_ONE_THING = 0.6  # of the words, for two texts to say it of one thing, where they differ in values alone
+_SUBJECT = 2  # content words that two texts begin with when they are about one thing
 _MOST_WORDS = 400  # texts longer than that are compared without their order
 _stemmer = Stemmer("english", 0)
 
@@ -113,6 +132,72 @@ def what_is_new(new: str, old: str) -> str:
         or next(filter(None, (_new_words(sentence, before) for sentence in sentences)), "")
         or _filled_in(text.words, before.words)
     )
+
+
+def repeats(new: str, old: str) -> bool:
+    """Whether a text says nothing new, in a long one even if a word stands in the place of another: for what nobody
+    wants to see again.
+    """
+    text, before = _Text.of(new), _Text.of(old)
+    if min(len(text.content), len(before.content)) < _ENOUGH:
+        return not what_is_new(new, old)
+    sentences = (piece for piece in _SENTENCE.split(new) if piece.strip())
+    return not (
+        _new_value(text, before)
+        or _new_name(text, before, lenient=True)
+        or _turned(text, before, lenient=True)
+        or any(_new_words(sentence, before) for sentence in sentences)
+    )
+
+
+def renews(new: str, old: str) -> bool:
+    """Whether a new text can stand in the place of an old one: it says all that the old one says, and more, or it says
+    another value of the same thing, or the opposite.
+
+    Names and other words do not count as values: a driver may lack two things.
+    """
+    if not what_is_new(old, new):
+        return True
+    text, before = _begun(_words(new)), _begun(_words(old))
+    if max(len(text), len(before)) > _MOST_WORDS:
+        return False
+    own, theirs = [_key(word) for word in text], [_key(word) for word in before]
+    matcher = SequenceMatcher(None, theirs, own, autojunk=False)
+    if matcher.ratio() < _ONE_THING:
+        return False
+    spans = [span for span in matcher.get_opcodes() if span[0] != "equal"]
+    differing = [word for _, start, end, first, last in spans for word in (*before[start:end], *text[first:last])]
+    telling = [word for word in differing if word.plain not in _PLAIN]
+    if all(_turns(word) for word in telling):
+        return bool(telling)
+    same = next(at for at, (one, other) in enumerate(zip([*own, ""], [*theirs, " "], strict=False)) if one != other)
+    subject = [word for word in text[:same] if word.plain not in _PLAIN]
+    return len(subject) >= _SUBJECT and all(_turns(word) or _is_setting(word) for word in telling)
+
+
+def content(text: str) -> dict[str, str]:
+    """The words of a text that carry content, as they are written, each with its root."""
+    return {word.shown: _root(word.plain) for word in _words(text) if word.plain not in _PLAIN}
+
+
+def tells_of_change(text: str) -> bool:
+    """Whether a text says that something is not as it was."""
+    return _CHANGE.search(text) is not None
+
+
+def _begun(words: list[_Word]) -> list[_Word]:
+    """The words from the first one on that may say what this is about: "Turns out the" does not."""
+    return list(dropwhile(lambda word: word.plain in _PLAIN or word.plain in _OPENING, words))
+
+
+def _turns(word: _Word) -> bool:
+    return word.plain.endswith("n't") or word.plain in _NOT or word.plain in _TURNING
+
+
+def _is_setting(word: _Word) -> bool:
+    """Whether a word is a value, or the unit of one."""
+    single = word.plain.removesuffix("s")
+    return bool(_value(word.plain)) or word.plain in _DATES or single in _DATES or single in _UNITS
 
 
 def _words(text: str) -> list[_Word]:

@@ -50,7 +50,7 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
     if old is None and (same := _same(bank, likes, home, draft, chosen=lane is not None)):
         return _there_already(same, draft)
     memory = home.put(draft)
-    replaced = _took_place(bank, memory, old)
+    replaced = took_place(bank, memory, old)
     likes = [like for like in likes if like.memory.id not in (memory.id, old.id if old else None)]
     remarks = (*memory.remarks, *replaced, *_remarks(memory, draft, likes))
     if is_private(memory.id) and bank.config.why and bank.config.worktree is None:
@@ -146,7 +146,7 @@ def _there_already(memory: Memory, draft: Draft) -> Memory:
 # -- what is said of a memory that was stored
 
 
-def _took_place(bank: Bank, memory: Memory, old: Memory | None) -> tuple[str, ...]:
+def took_place(bank: Bank, memory: Memory, old: Memory | None) -> tuple[str, ...]:
     """Note what a new memory takes the place of. It is stored: what goes wrong here is but a remark."""
     try:
         bank.replaced.end(memory.id, utc_now())  # another memory of that name, which is gone

@@ -7,12 +7,12 @@ wrong guess costs the older memory one place. `memlane.disk.replaced` is for wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from memlane.core.model import Memory
+from memlane.gate.changes import tells_of_change
 from memlane.index.columns import Array
 from memlane.index.words import terms
 
@@ -21,21 +21,6 @@ LEAST_COSINE = 0.30  # of the two memories
 LEAST_EVIDENCE = 1.3  # rare words in common
 LONGEST = 1_000  # characters: a page is about more than one thing
 LEAST_SCORE = 0.3  # of the older one's: else the newer one is about something else
-_CHANGE = re.compile(
-    r"""\b(?: no\ longer | any\ ?more | instead\ of | rather\ than | not\ just | previous(?:ly)? | former(?:ly)?
-    | used\ to | replac(?:e[sd]?|ing) | migrat(?:ed|ion|ing) | switched | renamed | remov(?:ed|al) | dropped
-    | decommission(?:ed|ing)? | deprecated | obsolete | retired | revert(?:ed|s) | recalibrated | relaxed
-    | supersed(?:ed|es) | moved\ (?:from|off) | there\ is\ no | (?:is|are)\ now | \(was\b | was\ \d
-    | now\ (?:uses?|defaults?|requests?|comes?|lives?|needs?|runs?|bounds?|goes|go)
-    | nicht\ mehr | statt(?:dessen)? | ersetzt | früher | umgestellt | ne\ .{1,20}\ plus | remplac\w+ | au\ lieu\ de
-    | désormais | ya\ no | en\ lugar\ de | reemplaz\w+ | ahora | больше\ не | вместо | заменен\w* | теперь )\b
-    | 不再 | 改为 | 替换 | 以前 | もう.{1,8}ない | 代わりに | に変更""",
-    re.IGNORECASE | re.VERBOSE,
-)
-
-
-def tells_of_change(text: str) -> bool:
-    return _CHANGE.search(text) is not None
 
 
 def renewals(

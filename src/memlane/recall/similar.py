@@ -2,7 +2,8 @@
 
 The index finds candidates by words, straight from its file, without NumPy and without bringing it up to date; files
 that it does not know yet are read, for a moment at most, and remembered while the bank is open. Then texts are compared
-as they are on the disk. So a write never waits for an index, and what is missed is a remark, never a memory.
+as they are on the disk. So a write never waits for an index, and what is missed is a remark, never a memory. Whoever
+writes many memories lists the files once for all of them (`steady`), and tells of each (`note`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sqlite3
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -28,12 +30,15 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 WAIT = 0.15  # seconds for files that are not indexed
+WAIT_ONCE = 1.0  # the same, for many texts
 TERMS = 16  # the rarest words of a text that are looked up
 CANDIDATES = 30
 SHARED, OF_ALL = 0.6, 0.4  # of the smaller text's words, and of the words of both: as much is common to two like texts
 ALIKE = 0.8  # or their sequence ratio
 _WORTH = 0.25  # of the words of both texts: with fewer in common the sequence ratio is not worth its time
 _LONG = 4_000  # characters: beyond that only words are compared
+_DAMAGE = (sqlite3.Error, ValueError, TypeError, struct.error)
+Opened = tuple[sqlite3.Connection | None, set[str]]
 
 
 class Like(NamedTuple):
@@ -42,7 +47,7 @@ class Like(NamedTuple):
     same: bool
 
 
-def look(bank: Bank, text: str) -> list[Like]:
+def look(bank: Bank, text: str, *, archived: bool = False) -> list[Like]:
     """What the bank says that is like a text, what is the same first. Bounded; writes nothing."""
     seen = _seen.setdefault(bank, _Seen())
     words, said = tokens(text), bare(text)
@@ -50,9 +55,31 @@ def look(bank: Bank, text: str) -> list[Like]:
     for memory in seen.candidates(bank, text, words):
         if memory.id not in found and (like := _compared(memory, text, words, said)):
             now = there(bank, memory.id)  # as it is on the disk
-            if now is not None and now.status != "archived" and (like := _compared(now, text, words, said)):
+            kept = now is not None and (archived or now.status != "archived")
+            if now is not None and kept and (like := _compared(now, text, words, said)):
                 found[now.id] = like
     return sorted(found.values(), key=lambda like: (not like.same, like.memory.lane == "records", -like.score))
+
+
+@contextmanager
+def steady(bank: Bank) -> Iterator[None]:
+    """While many texts are looked up, the files are listed once. What is written meanwhile must be told: `note`."""
+    seen = _seen.setdefault(bank, _Seen())
+    with seen.opened(bank, WAIT_ONCE) as seen.steady:
+        try:
+            yield
+        finally:
+            seen.steady = None
+
+
+def note(bank: Bank, memory: Memory) -> None:
+    """Let the next look know of a memory that was just written, while the files are not listed again."""
+    _seen.setdefault(bank, _Seen()).take(memory.file, [memory])
+
+
+def tagged(bank: Bank, *tags: str) -> list[Memory]:
+    """The memories that have one of these tags, as far as they are known to a look; they may have changed since."""
+    return list(_seen.setdefault(bank, _Seen()).tagged(bank, frozenset(tags)))
 
 
 def bare(text: str) -> str:
@@ -80,24 +107,50 @@ class _Seen:
     def __init__(self) -> None:
         self._files: dict[str, tuple[tuple[int, int] | None, list[Memory]]] = {}
         self._holders: defaultdict[str, set[str]] = defaultdict(set)  # paths of the files that have a word
+        self.steady: Opened | None = None
 
     def candidates(self, bank: Bank, text: str, words: frozenset[str]) -> Iterator[Memory]:
-        end = monotonic() + WAIT
+        if self.steady is not None:
+            yield from self._found(*self.steady, text, words)
+            return
+        with self.opened(bank) as (db, unread):
+            yield from self._found(db, unread, text, words)
+
+    def tagged(self, bank: Bank, tags: frozenset[str]) -> Iterator[Memory]:
+        with nullcontext(self.steady) if self.steady is not None else self.opened(bank) as (db, unread):
+            for path in sorted(unread & self._files.keys()):
+                yield from (memory for memory in self._files[path][1] if not tags.isdisjoint(memory.tags))
+            if db is not None:
+                with suppress(*_DAMAGE):
+                    rows = db.execute(f"{_TAGGED} ({marks(tags)}))", tuple(tags))
+                    found = (loaded(data, digest) for data, digest in rows)
+                    yield from (memory for memory in found if memory.file not in unread)
+
+    @contextmanager
+    def opened(self, bank: Bank, wait: float = WAIT) -> Iterator[Opened]:
+        """The index, if it can be read, and the paths of the files that it does not know as they are."""
+        end = monotonic() + wait
         try:
             db = reading(bank.index_file, timeout=WAIT)
         except (sqlite3.Error, MemlaneError, ValueError):
             db = None
         try:
-            indexed = _indexed_files(db) if db else {}
-            unread = self._read(bank, indexed, end)
-            yield from self._of_files(words, unread)
-            if db is not None:
-                yield from (memory for memory in _of_index(db, text) if memory.file not in unread)
-        except (sqlite3.Error, ValueError, TypeError, struct.error):
-            return  # damage, which the next search mends
+            try:
+                indexed = _indexed_files(db) if db else {}
+            except _DAMAGE:  # the next search mends it
+                indexed = {}
+            yield db, self._read(bank, indexed, end)
         finally:
             if db is not None:
                 db.close()
+
+    def _found(
+        self, db: sqlite3.Connection | None, unread: set[str], text: str, words: frozenset[str]
+    ) -> Iterator[Memory]:
+        yield from self._of_files(words, unread)
+        if db is not None:
+            with suppress(*_DAMAGE):
+                yield from (memory for memory in _of_index(db, text) if memory.file not in unread)
 
     def _read(self, bank: Bank, indexed: dict[str, tuple[int, int]], end: float) -> set[str]:
         """Read the files that the index does not know, until the time is over; return their paths."""
@@ -112,11 +165,13 @@ class _Seen:
                     continue
                 unread.add(path)
                 if (path not in self._files or self._files[path][0] != state) and monotonic() < end:
-                    self._take(path, state, [item for item in lane.parse(path) if isinstance(item, Memory)])
+                    self.take(path, [item for item in lane.parse(path) if isinstance(item, Memory)], state)
         return unread
 
-    def _take(self, path: str, state: tuple[int, int], memories: list[Memory]) -> None:
-        self._files[path] = state, memories
+    def take(self, path: str, memories: list[Memory], state: tuple[int, int] | None = None) -> None:
+        self._files[path] = state or _state(path), memories
+        if self.steady is not None:
+            self.steady[1].add(path)
         for word in {word for memory in memories for word in tokens(memory.text)}:
             self._holders[word].add(path)
 
@@ -144,6 +199,10 @@ def _indexed_files(db: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 _SHAPES = "SELECT DISTINCT s.data, m.digest FROM chunks c JOIN memories m ON m.n = c.memory JOIN shapes s ON s.n = m.n"
+_TAGGED = (
+    "SELECT s.data, m.digest FROM memories m JOIN shapes s ON s.n = m.n "
+    "WHERE m.n IN (SELECT memory FROM tags WHERE tag IN"
+)
 
 
 def _of_index(db: sqlite3.Connection, text: str) -> Iterator[Memory]:

@@ -38,7 +38,7 @@ def test_each_key_does_what_it_says(bank: Bank, tmp_path: Path) -> None:
     shown = on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"krx")
     assert left(bank) == {TEXTS[0]: ("lesson",), TEXTS[1]: ("rule", "pinned", "lesson")}
     assert "1/3" in shown
-    assert "confidence 0.9, session s1" in shown
+    assert "said on 2026-03-04, session s1, line 3, confidence 0.9" in shown
     assert shown.rstrip().endswith("1 kept, 1 made a rule, 1 rejected")
 
 
@@ -69,10 +69,39 @@ def test_where_nothing_is_alike_another_key_is_asked_for(bank: Bank, tmp_path: P
     assert left(bank)[TEXTS[0]] == ("lesson",)
 
 
+def test_a_key_lets_it_take_the_place_of_what_it_contradicts_both_being_shown(bank: Bank, tmp_path: Path) -> None:
+    note = bank.add("Staging is reset on Friday nights by a job of the build server.", created_at="2026-01-01")
+    said = TEXTS[2].replace("Monday", "Sunday")
+    store(bank, [Candidate(said, "lesson", 0.9, "s2", "2026-03-05", (), (), (), "", {})])
+    shown = on_terminal("review", "--only", "unconfirmed", cwd=tmp_path, typed=b"tq")
+    assert f"[t] it takes the place of {note.id}, which says:" in shown
+    assert note.text.strip() in shown
+    assert "Sunday" in bank.get(bank.get(note.id).superseded_by or "").text
+    bank.undo()
+    assert bank.get(note.id).superseded_by is None
+
+
+def test_programs_decide_by_the_same_keys(bank: Bank, run: Run) -> None:
+    first, second, third = (memory["id"] for memory in run("review", "--only", "unconfirmed", "--json").json)
+    assert run("review", "--only", "unconfirmed", "--key", "k", first).err == f"kept: {first}\n"
+    assert run("review", "--only", "unconfirmed", "--key", "x", second, third, "--json").json == {
+        "rejected": [second, third]
+    }
+    assert left(bank) == {TEXTS[0]: ("lesson",)}
+    assert run("review", "--only", "unconfirmed", "--key", "k", first).code == 2
+    assert run("review", "--only", "unconfirmed", "--key", "k").code == 2
+    assert run("review", "--key", "k", first).code == 2
+
+
+def test_get_shows_the_evidence(bank: Bank, run: Run) -> None:
+    [first, *_] = (memory["id"] for memory in run("review", "--only", "unconfirmed", "--json").json)
+    assert "said on 2026-03-04, session s1, line 3, confidence 0.9" in run("get", first).err
+
+
 def test_programs_get_a_list(bank: Bank, run: Run) -> None:
     result = run("review", "--only", "unconfirmed")
     assert [line.split("\t")[1:] for line in result.out.splitlines()] == [["lesson", text] for text in TEXTS]
-    assert result.err == "to be confirmed: 3; in a terminal, a key decides on each\n"
+    assert result.err == "to be confirmed: 3; in a terminal, a key decides on each, and so does --key\n"
     told = run("review", "--only", "unconfirmed", "--json").json
     assert [(one["text"].strip(), one["fields"]["confidence"]) for one in told] == list(
         zip(TEXTS, (0.9, 0.8, 0.7), strict=True)

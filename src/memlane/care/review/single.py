@@ -15,6 +15,7 @@ from memlane.core.dates import utc_now
 from memlane.core.model import Memory
 from memlane.lanes import NAMES
 from memlane.lanes.layers import aging
+from memlane.recall.unconfirmed import FADED, days_untouched
 
 LONG = 50_000  # characters of a note or record
 SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
@@ -62,6 +63,12 @@ def stale(reading: Reading) -> Iterator[Item]:
     for id, why in ages.stale(reading.bank):
         if id in reading.by_id:
             yield reading.item(reading.by_id[id], why, ("edit", id), ("rm", id))
+    now = utc_now()
+    for memory in reading.memories:
+        if memory.unconfirmed and (days := days_untouched(memory, now)) >= FADED:
+            why = f"was distilled from a session, and neither confirmed nor said again for {days} days"
+            keys = [("review", "--only", "unconfirmed", "--key", key, memory.id) for key in "xk"]
+            yield reading.item(memory, why, *keys)
 
 
 def drifted(reading: Reading) -> Iterator[Item]:

@@ -1,4 +1,6 @@
-"""Memories that a newer one replaces or contradicts by its own words, or that share its title."""
+"""Memories that a newer one replaces or contradicts by its own words, that share its title, or that something which was
+said in a session would take the place of.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from memlane.care.distilled import INSTEAD_OF
 from memlane.care.review.duplicates import ALIKE_SHORT, FEW
 from memlane.care.review.reading import ARCHIVE, LOOK, Item, Reading, by_age, changed_at, is_newer
 from memlane.core.model import Memory
@@ -35,6 +38,7 @@ def superseded(reading: Reading) -> Iterator[Item]:
                 options = (("rm", older.id), ("rm", newer.id), ("edit", older.id))
                 items.append(reading.item(older, f"contradicts {newer.id}{when}", *options, others=(newer.id,)))
     items += _same_title(reading, {(item.id, item.others) for item in items})
+    items += _proposed(reading)
     yield from sorted(items, key=lambda item: (not item.safe, item.id))
 
 
@@ -60,6 +64,16 @@ def _replaced(reading: Reading, old: Memory, new: Memory, stated: str) -> Iterat
     }.get(stated, f"{new.id} speaks of replacing this")
     option = ("update", old.id, "--status", "archived") if old.lane == "notes" else ("rm", old.id)
     yield reading.item(old, reason, option, action=ARCHIVE if sure else LOOK, others=(new.id,))
+
+
+def _proposed(reading: Reading) -> Iterator[Item]:
+    """Memories that something which was distilled from a session would take the place of, if somebody says so."""
+    for new in reading.memories:
+        old = reading.by_id.get(str(new.fields.get(INSTEAD_OF))) if new.unconfirmed else None
+        if old is not None:
+            keys = [("review", "--only", "unconfirmed", "--key", key, new.id) for key in "tkx"]
+            reason = f"{new.id}, of a session, says otherwise, or that it is done"
+            yield reading.item(old, reason, *keys, others=(new.id,))
 
 
 def _same_title(reading: Reading, known: set[tuple[str, tuple[str, ...]]]) -> Iterator[Item]:

@@ -92,8 +92,10 @@ def _stored(found: Iterator[tuple[str, list[Candidate]]]) -> Stored:
 
 def _print_stored(total: Stored, as_json: bool) -> None:
     parts = [f"{len(total.memories)} stored; `memlane review --only unconfirmed` goes through them"]
+    parts += [f"{len(total.proposed)} would take the place of a memory: decide there"] if total.proposed else []
+    parts += [f"{len(total.closed)} open closed"] if total.closed else []
     parts += [f"{total.known} known"] if total.known else []
-    parts += [f"{total.deleted} deleted before"] if total.deleted else []
+    parts += [f"{total.deleted} rejected or deleted before"] if total.deleted else []
     parts += [f"{total.refused} refused by the gate"] if total.refused else []
     rows = ((memory.id, memory.tags[0], memory.title) for memory in total.memories)
     print_result(total, as_json, rows, "; ".join(parts))

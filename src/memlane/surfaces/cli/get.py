@@ -59,6 +59,10 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     day = (iso(memory.created_at) or "")[:10]
     facts = [memory.title, whose, day, archived, ", ".join(memory.tags), str(memory.path)]
     say(" · ".join(one_line(fact) for fact in facts if fact))
+    if memory.distilled:
+        from memlane.care.deciding import evidence
+
+        say(one_line(evidence(memory)))
     if why := bank.held(memory):
         say(f"note: {why}")
     if memory.superseded_by:

@@ -36,6 +36,7 @@ _SIMILAR = {"threshold": 0.85, "limit": 5, "type": None}
 @click.option("--show", is_flag=True, help="Show the memories that each item is about; of drifted ones, the code.")
 @click.option("--accept", is_flag=True, help="The memories with these ids are right about the code as it is now.")
 @click.option("--all", "everything", is_flag=True, help="With --only stale or drifted: all; with --accept: all ids.")
+@click.option("--key", type=click.Choice([*"krtmx"]), help="With --only unconfirmed: what to do with these ids.")
 @click.option("--check", is_flag=True, help="End with exit code 6 when there is something to do.")
 @click.option("--threshold", type=click.FloatRange(0, 1), help="With --only similar: how much alike; else 0.85.")
 @click.option("--limit", "-n", type=click.IntRange(min=0), help="With --only similar: so many groups at most; else 5.")
@@ -52,7 +53,9 @@ def review(bank: Bank, as_json: bool, **options: Any) -> None:
     drifted, is moved to another file, or orphaned: gone. Only --accept, or writing the memory anew, makes the memory
     fresh again. What was never compared, such as memories that came by git, is compared from now on.
 
-    --only unconfirmed goes through what was distilled from sessions, one by one, each decided by a single key.
+    --only unconfirmed goes through what was distilled from sessions, one by one, each decided by a single key: keep,
+    edit, make it a rule, merge, reject, or take the place of what it contradicts. --key does the same without a
+    terminal. What was rejected is not distilled again, in the same words or nearly.
 
     --only stale --all lists how old everything is that a lane's rules let age; --only similar lists groups of memories
     that say much the same.
@@ -63,6 +66,7 @@ def review(bank: Bank, as_json: bool, **options: Any) -> None:
     $ memlane review --apply
     $ memlane review --accept notes:auth-plan
     $ memlane review --only unconfirmed
+    $ memlane review --only unconfirmed --key k notes:private/distilled/importer-fails
     """
     similar = {name: value for name in _SIMILAR if (value := options.pop(name)) is not None}
     asked = _Asked(**options, similar=similar)
@@ -72,9 +76,12 @@ def review(bank: Bank, as_json: bool, **options: Any) -> None:
     elif asked.kinds == ("stale",) and asked.everything:
         _print_ages(bank, asked.lanes, as_json)
     elif asked.kinds == ("unconfirmed",):
-        from memlane.surfaces.cli.confirm import go_through
+        from memlane.surfaces.cli.confirm import decide, go_through
 
-        go_through(bank, asked.items, as_json)
+        if asked.key:
+            decide(bank, asked.items, asked.key, as_json)
+        else:
+            go_through(bank, asked.items, as_json)
     elif asked.kinds == ("similar",):
         clusters = bank.suggest_merges(**{**_SIMILAR, **similar})
         rows = ((f"{cluster.score:.2f}", " ".join(memory.id for memory in cluster.memories)) for cluster in clusters)
@@ -94,6 +101,7 @@ class _Asked:
     show: bool
     accept: bool
     everything: bool
+    key: str | None
     check: bool
     similar: dict[str, Any]
 
@@ -112,7 +120,9 @@ class _Asked:
         if self.kinds == ("drifted",) and (self.show or self.everything) and (self.lanes or self.applied):
             raise click.UsageError("--only drifted --show takes ids, --all and --check, and nothing else.")
         if "unconfirmed" in self.kinds and (self.kinds[1:] or self.lanes or self.applied or self.show or self.check):
-            raise click.UsageError("--only unconfirmed takes ids, and nothing else.")
+            raise click.UsageError("--only unconfirmed takes ids and --key, and nothing else.")
+        if self.key and not (self.kinds == ("unconfirmed",) and self.items):
+            raise click.UsageError("--key needs --only unconfirmed and the ids of memories.")
         if "similar" in self.kinds:
             if self.kinds != ("similar",) or self.items or self.lanes or self.applied or self.show or self.check:
                 raise click.UsageError("--only similar takes --threshold, --limit and --type, and nothing else.")

@@ -1,0 +1,55 @@
+"""Whether something that was said tells that work which was left open is done. Pure text → yes or no."""
+
+from __future__ import annotations
+
+import re
+
+from memlane.gate.changes import content
+
+_SOLVED = re.compile(
+    r"""\b(?: fix(?:ed|es) | resolved | solved | done | finished | completed? | implemented | closed | merged | shipped
+    | landed | works?\ (?:now|again) | now\ works? | passes\ (?:now|again)
+    | no\ longer\ (?:fails?|crash\w*|breaks?|hangs?) | is\ (?:gone|in\ place) | behoben | gelöst | erledigt )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# What says, before such a word, that it is not so: "not fixed", "must be resolved", "until it is done".
+_NOT_SO = re.compile(
+    r"""(?: n[’']t | \b(?: not | never | cannot | no | without | un | be | get | if | until | unless | before | once
+    | when | to | will | would | should | could | must | needs? | half | partly | almost | nearly ) )
+    \s+ (?: (?: been | yet | fully | really | be | it | is | it's | this | that | get | quite )\s+ ){0,3} \Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_OPEN = re.compile(
+    r"""\b(?: todo | fixme | unresolved | not\ yet | still\ (?:fail|need|open|broken|to|not|miss)\w* | remain(?:s|ing)
+    | pending | left\ to\ do | next\ steps? | needs?\ (?:investigation|fixing|to\ be) | offen | ungelöst )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ABOUT_OPENNESS = frozenset(
+    """todo fixme unresolved still need needs needed not yet remain remains remaining pending left next step steps open
+    follow up followup investigate investigation fix fixed fixes fixing fail fails failing failed failure broken break
+    breaks work works working done resolve resolved solve solved add implement implemented issue problem bug
+    whether should must later""".split()
+)
+_SHARE = 0.6  # of the words that say what the open work is about
+_WORDS, _NAMED = 3, 2  # so many of them at least; so many where one is the name of something in code
+_NAME = re.compile(r"[_/.]|[a-z][A-Z]|\d")
+
+
+def says_open(text: str) -> bool:
+    """Whether a text tells of work that is not done."""
+    return _OPEN.search(text) is not None
+
+
+def says_solved(text: str) -> bool:
+    """Whether a text tells that something is done, and of nothing that is not."""
+    if says_open(text):
+        return False
+    return any(not _NOT_SO.search(text[: match.start()]) for match in _SOLVED.finditer(text))
+
+
+def is_about(text: str, work: str) -> bool:
+    """Whether a text is about the same as open work: it has most of the words that say what that is."""
+    named = {root: word for word, root in content(work).items() if word.lower() not in _ABOUT_OPENNESS}
+    shared = named.keys() & set(content(text).values())
+    least = _NAMED if any(_NAME.search(named[root]) for root in shared) else _WORDS
+    return len(shared) >= max(least, _SHARE * len(named))
