@@ -80,3 +80,12 @@ def test_no_filter_of_the_repository_runs(project: Path) -> None:
     (project / "src/f0.py").write_text("a = 2\n")
     assert found(project)[0] == "src/f0.py"
     assert not (project / "ran").exists()
+
+
+def test_the_branch_in_work(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with Bank.init(project) as bank:
+        assert working.branch_in_work(bank, 10) == "main"
+        git(project, "checkout", "-q", "--detach")
+        assert working.branch_in_work(bank, 10) == ""
+    with Bank.init(tmp_path_factory.mktemp("elsewhere")) as bank:
+        assert working.branch_in_work(bank, 10) is None

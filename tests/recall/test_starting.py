@@ -11,6 +11,7 @@ from conftest import trusted
 from memlane import Bank
 from memlane.capture.distil.candidates import Candidate
 from memlane.care.distilled import store
+from memlane.core.dates import utc_now
 
 
 @pytest.fixture
@@ -18,8 +19,10 @@ def bank(tmp_path: Path) -> Bank:
     return Bank.init(tmp_path)
 
 
-def candidate(text: str, kind: str, confidence: float = 0.8) -> Candidate:
-    return Candidate(text, kind, confidence, "s1", "2026-01-01", (1,), (), (), "user", {})
+def candidate(
+    text: str, kind: str, confidence: float = 0.8, *, date: str = "2026-01-01", branch: str = ""
+) -> Candidate:
+    return Candidate(text, kind, confidence, "s1", date, (1,), (), (), "user", {}, branch)
 
 
 def titles(bank: Bank, **asked: Any) -> list[str]:
@@ -105,3 +108,18 @@ def test_what_the_assistant_said_is_left_out_unless_asked_for(bank: Bank, tmp_pa
     with Bank.open(tmp_path) as asked:
         assert titles(asked, recent=5, files=["src/auth.py"]) == ["All green:\nsrc/auth.py is next."]
         assert titles(asked, recent=0, files=["src/auth.py"]) == []
+
+
+def test_open_work_of_another_branch_is_left_out(bank: Bank) -> None:
+    texts = ("The export is half done.", "Invoices have no numbers yet.", "The login still needs a captcha.")
+    branches = ("pdf", "main", "")
+    store(bank, [candidate(text, "open", branch=branch) for text, branch in zip(texts, branches, strict=True)])
+    assert sorted(titles(bank, recent=5)) == sorted(texts)
+    assert sorted(titles(bank, recent=5, branch="pdf")) == [texts[0], texts[2]]
+    assert titles(bank, recent=5, branch="") == [texts[2]]
+
+
+def test_what_was_not_said_for_long_comes_later(bank: Bank) -> None:
+    store(bank, [candidate("The driver is not thread-safe.", "lesson", 0.9, date="2020-01-01")])
+    store(bank, [candidate("SQLite has no DROP CONSTRAINT.", "lesson", 0.7, date=f"{utc_now():%Y-%m-%d}")])
+    assert titles(bank, recent=2) == ["SQLite has no DROP CONSTRAINT.", "The driver is not thread-safe."]

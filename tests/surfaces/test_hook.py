@@ -124,6 +124,14 @@ def test_a_session_starts_with_what_is_about_the_files_in_work(bank: Bank, ask: 
     assert "### About files in work\n\n- [notes:tokens]" in context(ask("claude-code", "session-start"))
 
 
+def test_a_session_starts_with_open_work_of_its_branch_alone(bank: Bank, ask: Ask, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "pdf"], cwd=tmp_path, check=True)
+    for branch in ("pdf", "login"):
+        bank.add(f"Work on {branch} is half done.", tags=["open"], extra={"branch": branch})
+    text = context(ask("claude-code", "session-start"))
+    assert ("Work on pdf" in text, "Work on login" in text) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("client", "told"), [("claude-code", True), ("codex", True), ("gemini", True), ("vscode", False), ("cursor", False)]
 )

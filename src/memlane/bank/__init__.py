@@ -209,20 +209,21 @@ class Bank(Keyed):
         budget: int | None = None,
         recent: int | None = None,
         files: Sequence[str] = (),
+        branch: str | None = None,
         count: Callable[[str], int] | None = None,
         wait: float | None = None,
     ) -> Block:
         """What belongs into every prompt: canon, registers with a topic, and the notes with the tag `pinned`.
 
-        With `recent`, also what a session should start with: rules and preferences, open work, what is about `files`
-        (paths in the project), and so many of the rest. `scopes` leave out what is in others (default: the profile's).
-        With `budget`, at most so many tokens, counted by `count`.
+        With `recent`, also what a session should start with: rules and preferences, open work (but not that of another
+        `branch` of git), what is about `files` (paths in the project), and so many of the rest. `scopes` leave out what
+        is in others (default: the profile's). With `budget`, at most so many tokens, counted by `count`.
         With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
         may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """
         from memlane.recall.prompts import snapshot
 
-        return snapshot(self, scopes, budget, recent, count, wait, files=files)
+        return snapshot(self, scopes, budget, recent, count, wait, files=files, branch=branch)
 
     def context(
         self,

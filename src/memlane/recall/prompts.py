@@ -49,6 +49,7 @@ def snapshot(
     wait: float | None,
     *,
     files: Sequence[str] = (),
+    branch: str | None = None,
     private: bool = True,
 ) -> Block:
     """As `Bank.snapshot`; without `private` notes where others will read it."""
@@ -58,7 +59,7 @@ def snapshot(
     in_scope = _seen(at, scopes, wait)
     seen = in_scope if private else (lambda memory: in_scope(memory) and not is_private(memory.id))
     said = ("records",) if at.config["hook.records"] else ()
-    groups = _groups(at, seen, recent, wait, (*_LASTING, *said), files)
+    groups = _groups(at, seen, recent, wait, (*_LASTING, *said), files, branch)
     if at is not bank:
         groups = [list(map(under.as_users, without_secrets(at, group))) for group in groups]
     elif below := bank.under:
@@ -78,7 +79,13 @@ def snapshot(
 
 
 def _groups(
-    bank: Bank, seen: Fits, recent: int | None, wait: float | None, lanes: Sequence[str], files: Sequence[str] = ()
+    bank: Bank,
+    seen: Fits,
+    recent: int | None,
+    wait: float | None,
+    lanes: Sequence[str],
+    files: Sequence[str] = (),
+    branch: str | None = None,
 ) -> list[list[Memory]]:
     """Of one bank: canon, registers with a topic, pinned notes, and with `recent` what `starting` chooses of lanes."""
     present = {lane.name: lane for lane in bank.present()}
@@ -97,7 +104,7 @@ def _groups(
         others = (
             [[]] * len(CHOSEN)
             if recent is None
-            else starting.chosen(peek, lambda memory: memory not in pinned and fits(memory), files, recent)
+            else starting.chosen(peek, lambda memory: memory not in pinned and fits(memory), files, recent, branch)
         )
     return in_place(bank, (canon, registers, pinned, *others), seen)
 

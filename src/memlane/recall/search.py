@@ -37,6 +37,7 @@ from memlane.index.words import fold, importance, plain_parts
 from memlane.recall import renewal
 from memlane.recall.query import Query, parse
 from memlane.recall.relevance import probabilities
+from memlane.recall.unconfirmed import weight
 
 K1, B = 0.9, 0.4  # BM25's
 WHOLE = 0.3  # share of the memory as a whole in its words score; the rest is from its best chunk
@@ -52,7 +53,6 @@ TIES = 1_000  # of memories with equal score and time, only so many are sorted b
 SCANNED = 5_000  # memories that are searched for a phrase without any indexed term, the best first
 EXTRA = 15  # hits beyond the limit, which may overtake those whose code has changed
 SUPERSEDED = 0.3  # factor for a memory that another one took the place of
-UNCONFIRMED = 0.8  # factor for one that was distilled from a session, and nobody has confirmed
 Replaced = Mapping[str, Sequence[str]]  # what took the place of each, the earlier first
 Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # factors for the scores of some of these memories, by id
 
@@ -146,7 +146,7 @@ def _search(
     freshness = weigh([memory for _, memory in best]) if weigh else {}
     unconfirmed = {row for row, memory in best if memory.unconfirmed}
     for row, memory in best:
-        scores[row] *= freshness.get(memory.id, 1.0) * (UNCONFIRMED if row in unconfirmed else 1.0)
+        scores[row] *= freshness.get(memory.id, 1.0) * weight(memory, now)
     for old, new in _renewals(index, layout, best[: renewal.LOOKED_AT]):
         may_renew = new not in unconfirmed or old in unconfirmed
         if may_renew and scores[old] > scores[new] >= renewal.LEAST_SCORE * scores[old]:
@@ -161,7 +161,7 @@ def _search(
             **parts.explained(row),
             "recency": float(factor) if recent[row] else 1.0,
             "freshness": freshness.get(memory.id, 1.0),
-            **({"confirmed": UNCONFIRMED} if memory.unconfirmed else {}),
+            **({"confirmed": weight(memory, now)} if memory.unconfirmed else {}),
             "relevance": float(relevance[row]),
         }
         why = {name: round(value, 4) for name, value in why.items()}

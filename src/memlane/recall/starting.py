@@ -1,12 +1,13 @@
 """What a session starts with, beyond what every prompt gets: chosen by worth, not by date.
 
     rules         rules and preferences, by their tag
-    open work     what is not done yet, by its tag
+    open work     what is not done yet, by its tag; of what was said on a branch of git, only that of this one
     about files   what is said of the files that are being worked on
     the rest      a few more: those written on purpose, the newest first, then the surest that nobody has confirmed
 
-In each of them, what nobody has confirmed comes last. What the assistant said in a session is no rule and no lesson:
-such records are only among the rest, and only where they are looked at at all.
+In each of them, what nobody has confirmed comes last, the surest first, and the later the longer it was not said. What
+the assistant said in a session is no rule and no lesson: such records are only among the rest, and only where they are
+looked at at all.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from memlane.core.choosing import Fits, list_order
+from memlane.core.dates import utc_now
 from memlane.core.model import UNCONFIRMED, Memory
 from memlane.index.peek import Peek
+from memlane.recall.unconfirmed import weight
 
 RULES = ("rule", "preference")  # tags
 OPEN = "open"
@@ -29,9 +32,23 @@ _COMMON = re.compile(
 )
 
 
-def chosen(peek: Peek, fits: Fits, files: Sequence[str], recent: int) -> list[list[Memory]]:
-    """Rules, open work, memories about these files, and so many of the rest; none of them twice."""
+def chosen(peek: Peek, fits: Fits, files: Sequence[str], recent: int, branch: str | None = None) -> list[list[Memory]]:
+    """Rules, open work, memories about these files, and so many of the rest; none of them twice.
+
+    Open work that was said on another `branch` is in none of them; None means that the branch is not known.
+    """
     taken: set[str] = set()
+    now = utc_now()
+
+    def order(memory: Memory) -> tuple[object, ...]:
+        """Confirmed ones first, the newest of them first; then the surest."""
+        sure = memory.fields.get("confidence") if memory.unconfirmed else 0.0
+        sure = sure * weight(memory, now) if isinstance(sure, float) else 0.0
+        return memory.unconfirmed, -sure, list_order(memory)
+
+    def here(memory: Memory) -> bool:
+        elsewhere = OPEN in memory.tags and branch is not None and memory.fields.get("branch") not in (None, "", branch)
+        return not elsewhere and fits(memory)
 
     def kept(memories: Iterable[Memory], most: int | None = None) -> list[Memory]:
         found = [memory for memory in memories if memory.id not in taken][:most]
@@ -39,7 +56,7 @@ def chosen(peek: Peek, fits: Fits, files: Sequence[str], recent: int) -> list[li
         return found
 
     def lasting(memories: Iterable[Memory]) -> list[Memory]:
-        return sorted((one for one in memories if one.lane != "records" and fits(one)), key=_order)
+        return sorted((one for one in memories if one.lane != "records" and here(one)), key=order)
 
     rules = lasting(peek.tagged(*RULES))
     sure = kept(memory for memory in rules if not memory.unconfirmed)
@@ -51,17 +68,11 @@ def chosen(peek: Peek, fits: Fits, files: Sequence[str], recent: int) -> list[li
     about = kept(
         sorted((one for one in about if one.id in places), key=lambda one: (one.unconfirmed, places[one.id])), MOST
     )
-    rest = kept(peek.first(lambda one: fits(one) and not one.unconfirmed and one.id not in taken, limit=recent))
+    rest = kept(peek.first(lambda one: here(one) and not one.unconfirmed and one.id not in taken, limit=recent))
     rest = [memory for memory in rest if memory.created_at or memory.updated_at]
     if len(rest) < recent:
         rest += kept(lasting(peek.tagged(UNCONFIRMED)), recent - len(rest))
     return [rules, work, about, rest]
-
-
-def _order(memory: Memory) -> tuple[object, ...]:
-    """Confirmed ones first, the newest of them first; then the surest."""
-    sure = memory.fields.get("confidence") if memory.unconfirmed else 0.0
-    return memory.unconfirmed, -sure if isinstance(sure, float) else 0.0, list_order(memory)
 
 
 def _names(files: Sequence[str]) -> dict[str, list[str]]:
