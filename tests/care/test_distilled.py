@@ -69,6 +69,7 @@ def test_a_newer_candidate_with_another_value_takes_the_place_of_the_older_one(b
     newer = TEXT.replace("1 day", "2 days")
     [old, new] = store(bank, [candidate(), candidate(newer, date="2026-05-01")]).memories
     assert bank.get(old.id).superseded_by == new.id
+    assert not bank.review(only=["duplicate"]).steps  # that is settled
     assert counts(store(bank, [candidate(TEXT.replace("1 day", "9 days"), date="2026-04-01")])) == (0, 1, 0, 0)
 
 
@@ -87,6 +88,13 @@ def test_a_memory_that_somebody_wrote_is_left_as_it_is_when_a_session_says_the_s
     before = file.read_bytes()
     assert counts(store(bank, [candidate(session="s9")])) == (0, 1, 0, 0)
     assert file.read_bytes() == before
+
+
+def test_what_the_users_own_bank_says_is_not_stored_in_a_project(bank: Bank) -> None:
+    with Bank.init(user=True) as own:
+        own.add("Use uv for Python packages, and never pip.")
+    text = "Use uv for Python packages and never pip!"
+    assert counts(store(bank, [candidate(text, "rule")])) == (0, 1, 0, 0)
 
 
 def test_what_is_said_again_after_it_was_replaced_takes_its_place_back(bank: Bank) -> None:
@@ -111,6 +119,13 @@ def test_what_was_written_on_purpose_is_not_replaced_but_it_is_proposed(bank: Ba
     assert bank.get(purpose.id).superseded_by == memory.id
     assert "instead_of" not in bank.get(memory.id).fields
     assert not bank.review(only=["superseded"]).steps
+
+
+def test_forgetting_takes_its_name_out_of_what_would_take_its_place(bank: Bank) -> None:
+    purpose = bank.add(TEXT, created_at="2026-01-01")
+    [memory] = store(bank, [candidate(TEXT.replace("1 day", "2 days"))]).memories
+    bank.forget(purpose.id)
+    assert "instead_of" not in memory.path.read_text()
 
 
 def test_an_old_session_says_nothing_against_what_was_written_later(bank: Bank) -> None:

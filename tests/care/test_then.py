@@ -107,6 +107,14 @@ def test_a_file_that_only_the_evidence_names_counts(project: Path) -> None:
     ]
 
 
+def test_a_name_without_its_folder_means_the_one_file_of_that_name(project: Path) -> None:
+    write(project, LOGIN + "# more\n")
+    save(project, date="2025-04-01")
+    text = "The form adds a blank that auth.py must strip, because it is part of the name else."
+    found = verdicts(project, said(text, files=("auth.py",)))
+    assert found == [("drifted", "src/auth.py changed since 2025-03-01")]
+
+
 def test_outside_of_git_code_is_compared_from_now_on(tmp_path: Path) -> None:
     Bank.init(tmp_path).close()
     (tmp_path / "src").mkdir()

@@ -4,7 +4,8 @@
 
 They are the user's own words and work, so they lie where git is told to leave notes out. Of a candidate
 
-- that says nothing new, nothing is stored; an unconfirmed note that says it notes the session (`seen`, `seen_in`);
+- that says nothing new, here or to the user's own bank, nothing is stored; an unconfirmed note that says it notes the
+  session (`seen`, `seen_in`);
 - that was rejected, or deleted, in these words or nearly, nothing is stored;
 - that renews or contradicts an older unconfirmed note, the note takes its place;
 - that would do so to a memory that was written on purpose, the note names it (`instead_of`), and a person decides;
@@ -18,9 +19,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from hashlib import blake2b
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -90,11 +92,16 @@ def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
     done = Stored()
     if not waiting:
         return done
-    with journal.change("distil"), similar.steady(bank):
-        binned = _binned(bank)
+    users = bank.under
+    with journal.change("distil"), similar.steady(bank), similar.steady(users) if users else nullcontext():
+        binned, places = _binned(bank), _Places(bank)
         for candidate in waiting:
+            candidate = replace(candidate, files=tuple(map(places.full, candidate.files)))
             journal.step()
-            done += _settled(bank, candidate, binned)
+            if users and _says(users, candidate.text):
+                done += Stored(known=1)
+            else:
+                done += _settled(bank, candidate, binned)
         if done.memories and (watch := bank.watch):
             with suppress(MemlaneError, OSError):  # they are stored; `fresh` tries again
                 watch.anchor_said(done.memories)
@@ -157,6 +164,12 @@ class _Compared(NamedTuple):
     outdated: bool = False  # something newer says otherwise
     replaced: tuple[Memory, ...] = ()  # unconfirmed ones that it renews
     chosen: tuple[Memory, ...] = ()  # those written on purpose that it would
+
+
+def _says(users: Bank, text: str) -> bool:
+    """Whether the user's own bank, which is read in every project, has nothing to learn from a text."""
+    likes = (like for like in similar.look(users, text) if like.memory.lane != "records")
+    return any(like.same or not what_is_new(text, like.memory.text) for like in likes)
 
 
 def _compared(bank: Bank, candidate: Candidate) -> _Compared:
@@ -256,6 +269,30 @@ def close(bank: Bank, memory: Memory, old: Memory) -> None:
 
 
 # -- writing
+
+
+class _Places:
+    """Which file of the project is meant by a name without its folder; git is asked when that is first needed."""
+
+    def __init__(self, bank: Bank) -> None:
+        self._project = bank.config.code if bank.watch else None
+
+    def full(self, name: str) -> str:
+        """The path of the one file of this name; the name itself where it is a path, or there is none, or several."""
+        if self._project is None or os.path.isabs(name) or os.path.lexists(self._project / name):
+            return name
+        ending = "/" + name.removeprefix("./")
+        found = [path for path in self._tracked if path.endswith(ending)]
+        return found[0] if len(found) == 1 else name
+
+    @cached_property
+    def _tracked(self) -> list[str]:
+        from memlane.history import git
+
+        with suppress(MemlaneError):
+            listed = os.fsdecode(git.run(self._project or ".", "ls-files", "-z", most=git.MAX_LISTING)).split("\0")
+            return [path for path in listed if path]
+        return []
 
 
 def _added(bank: Bank, candidate: Candidate, instead_of: str) -> Memory:

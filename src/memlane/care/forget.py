@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.care import forget_journal
+from memlane.care.distilled import INSTEAD_OF
 from memlane.core.errors import MemlaneError, StorageError
 from memlane.disk import anchors, derived, files, journal, log, names, scratch, trash
 from memlane.disk.forgotten import Gone
@@ -278,13 +279,16 @@ def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:
 
 
 def _forget_id(bank: Bank, id: str) -> None:
-    """Take an id out of what lists ids: anchors, what replaced what, the log of the hooks."""
+    """Take an id out of what lists ids: anchors, what replaced what or would, the log of the hooks."""
     path = os.path.join(bank.root, anchors.NAME)
     paths = [path, names.private_twin(path)]
     quoted = [json.dumps(id, ensure_ascii=way).encode() for way in (False, True)]
     if any(os.path.isfile(each) and _has_any(each, quoted) for each in paths):
         anchors.compact(path, drop=[id])
     bank.replaced.forget([id])
+    for memory in bank.memories("notes"):
+        if memory.fields.get(INSTEAD_OF) == id:
+            bank.notes.revise(memory.native_id, {"extra": {INSTEAD_OF: None}})
     state = config.user_state()
     lines = [*(each + log.REJECTED for each in paths), *(os.fspath(state / name) for name in _LOGS)]
     for file in lines:

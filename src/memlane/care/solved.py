@@ -7,7 +7,7 @@ import re
 from memlane.gate.changes import content
 
 _SOLVED = re.compile(
-    r"""\b(?: fix(?:ed|es) | resolved | solved | done | finished | completed? | implemented | closed | merged | shipped
+    r"""\b(?: fix(?:ed|es) | resolved | solved | done | finished | completed | implemented | closed | merged | shipped
     | landed | works?\ (?:now|again) | now\ works? | passes\ (?:now|again)
     | no\ longer\ (?:fails?|crash\w*|breaks?|hangs?) | is\ (?:gone|in\ place) | behoben | gelöst | erledigt )\b""",
     re.IGNORECASE | re.VERBOSE,

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha1
 from pathlib import Path
 
@@ -58,6 +59,13 @@ class Code:
     def blob(self, path: str) -> str:
         """The git blob id of a file, see blob_of. Raises Gone, Unreadable."""
         return self._seen(path).blob
+
+    def is_unwritten_since(self, path: str, when: datetime) -> bool:
+        """Whether a file has not been written since a time, so that it is now what it was then."""
+        try:
+            return os.stat(f"{self.root}/{path}").st_mtime <= when.timestamp()
+        except (OSError, ValueError):
+            return False
 
     def state(self, path: str) -> str | Gone | Unreadable:
         """The git blob id of a file, or the reason why there is none."""

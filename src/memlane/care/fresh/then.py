@@ -1,5 +1,4 @@
-"""The project's files as they were when something was said: from the work tree where a file has not been written since,
-else from the commit that was checked out at the time.
+"""The project's files as they were when something was said: from the commit that was checked out at the time.
 
 Which commit that was, git's log of HEAD tells, as far as it goes back (90 days, unless git is told else); before that
 it is the last commit up to the time. A file that was not in it was made later, perhaps by what was talked about: then
@@ -72,14 +71,6 @@ def _pairs(project: Path, *args: str) -> list[tuple[int, str]]:
             found.append((int(digits), commit))
     found.reverse()  # of two at the same second, the later one counts
     return sorted(found, key=lambda pair: pair[0])
-
-
-def is_unwritten(project: Path, said: Said) -> bool:
-    """Whether a file has not been written since, so that it is as it was."""
-    try:
-        return os.stat(project / said.path).st_mtime <= said.at.timestamp()
-    except (OSError, ValueError):
-        return False
 
 
 def contents(project: Path, heads: Heads, asked: Collection[Said]) -> dict[Said, bytes]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
@@ -177,31 +177,35 @@ class Watch:
 
     def _of_then(self, named: Mapping[str, Named]) -> list[Anchor]:
         """Anchors to the code as it was when it was spoken of; as it is now, where that is not known."""
-        from memlane.care.fresh import then
-
         now, missing = utc_now(), set()
         made: list[Anchor | None] = []
-        asked: list[tuple[str, Mention, then.Said]] = []
+        asked: list[tuple[str, Mention, datetime]] = []
         for id, (found, at) in named.items():
             for mention in found:
-                said = then.Said(mention.target, at or now)
-                if at and not then.is_unwritten(self.project, said):
-                    asked.append((id, mention, said))
+                if at and not self.code.is_unwritten_since(mention.target, at):
+                    asked.append((id, mention, at))
                 elif mention.target not in missing:
-                    made.append(self._made(id, mention, sidecar.stamp(said.at)))
+                    made.append(self._made(id, mention, sidecar.stamp(at or now)))
                     missing |= set() if made[-1] else {mention.target}
-        self._heads = self._heads or then.Heads(self.project)
-        known = then.contents(self.project, self._heads, {said for *_, said in asked}) if asked else {}
-        for id, mention, said in asked:
-            if (data := known.get(said)) is None:
+        known = self._then({(mention.target, at) for _, mention, at in asked}) if asked else {}
+        for id, mention, at in asked:
+            if (data := known.get((mention.target, at))) is None:
                 made.append(self._made(id, mention, sidecar.stamp(now)))
                 continue
             hash = ""
             if mention.symbol:
                 with suppress(Unparsable):
                     hash = symbol_hash(find(os.path.splitext(mention.target)[1], decoded(data), mention.symbol))
-            made.append(Anchor(id, *mention, blob_of(data), hash, sidecar.stamp(said.at)))
+            made.append(Anchor(id, *mention, blob_of(data), hash, sidecar.stamp(at)))
         return [anchor for anchor in made if anchor]
+
+    def _then(self, asked: Collection[tuple[str, datetime]]) -> dict[tuple[str, datetime], bytes]:
+        """What files were at a time, as far as git knows."""
+        from memlane.care.fresh import then
+
+        self._heads = self._heads or then.Heads(self.project)
+        found = then.contents(self.project, self._heads, [then.Said(*each) for each in asked])
+        return {(said.path, said.at): data for said, data in found.items()}
 
     def _made(self, id: str, mention: Mention, at: str, path: str = "") -> Anchor | None:
         """An anchor to the code as it is now; None where there is no such file."""

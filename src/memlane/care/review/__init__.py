@@ -52,7 +52,11 @@ KINDS: Mapping[str, Callable[[Reading], Iterator[Item]]] = {
     "empty": single.empty,
     "suspicious": single.suspicious,
 }
-_REMARKS: Mapping[str, Callable[[Reading], Iterator[str]]] = {"link": single.ghosts, "empty": single.stubs}
+_REMARKS: Mapping[str, Callable[[Reading], Iterator[str]]] = {
+    "link": single.ghosts,
+    "stale": single.unconfirmed,
+    "empty": single.stubs,
+}
 _APPLY: Mapping[str, Callable[[Bank, str], object]] = {
     "retention": lambda bank, which: bank.records.archive(which.removeprefix("records:")),
     "duplicate": lambda bank, which: bank.delete(which),

@@ -37,7 +37,9 @@ def duplicates(reading: Reading) -> Iterator[Item]:
                 action = DELETE if _adds_nothing(reading, memory, kept) else LOOK
                 reason = f"says the same as {kept.id}"
                 items.append(reading.item(memory, reason, ("rm", memory.id), action=action, others=(kept.id,)))
-    for memory, other, share in _alike([memory for memory in distinct if memory.lane != "records"], reading.words):
+    settled = reading.bank.replaced.links()  # what something took the place of was decided on
+    rest = [memory for memory in distinct if memory.lane != "records" and memory.id not in settled]
+    for memory, other, share in _alike(rest, reading.words):
         older, newer, when = by_age(memory, other)
         reason = f"says nearly the same as {newer.id}{when}: {share:.0%} of the words"
         items.append(reading.item(older, reason, ("rm", older.id), ("rm", newer.id), others=(newer.id,)))

@@ -71,6 +71,12 @@ def stale(reading: Reading) -> Iterator[Item]:
             yield reading.item(memory, why, *keys)
 
 
+def unconfirmed(reading: Reading) -> Iterator[str]:
+    count = sum(memory.unconfirmed for memory in reading.memories if memory.lane in reading.lanes)
+    if count:
+        yield f"not confirmed by anybody: {count:,}; `memlane review --only unconfirmed` goes through them"
+
+
 def drifted(reading: Reading) -> Iterator[Item]:
     from memlane.care.fresh.verdicts import FRESH
 
