@@ -145,5 +145,6 @@ def test_a_captured_record_without_anchors_is_compared_with_the_code_of_its_time
     write(project, LOGIN.replace("return user", "return user.strip()"))
     save(project, date="2025-04-01")
     with captured(project) as bank:
-        (bank.root / "anchors.jsonl").unlink()
+        assert not (bank.root / "anchors.jsonl").exists()
+        (bank.root / "private" / "anchors.jsonl").unlink()
         assert [verdict.verdict for verdict in bank.fresh()] == ["drifted"]

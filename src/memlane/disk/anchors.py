@@ -6,7 +6,8 @@
 code is now, if it moved since. An empty blob ends the watch. Of the lines of one place the newest counts, so that the
 lines of two branches can be merged in any order. Lines are only appended, except by `compact`. The file belongs in git:
 nothing else can reproduce it. What is said of private notes is in `private/anchors.jsonl` instead, which does not: a
-note's name tells. Every function here means both.
+note's name tells. So is what is said of captured records: there is some after every session, and git can tell again
+what the code was then. Every function here means both.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ def append(path: str, anchors: Iterable[Anchor]) -> None:
     """Write anchors, on stable storage when it returns. Raises StorageError."""
     lines: dict[str, bytes] = {}
     for anchor in anchors:
-        home = derived.home_of(path, anchor.id)
+        captured = anchor.id.startswith("records:")
+        home = derived.private_home(path) if captured else derived.home_of(path, anchor.id)
         lines[home] = lines.get(home, b"") + anchor.line()
     for home, data in lines.items():
         refuse_link(home, os.path.dirname(home))

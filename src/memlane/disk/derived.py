@@ -55,8 +55,11 @@ def prepare(folder: str | Path) -> None:
 
 def home_of(path: str, *ids: str) -> str:
     """The file for lines about these ids: this one, or where one is private, its twin that git leaves out."""
-    if not any(map(names.is_private, ids)):
-        return path
+    return private_home(path) if any(map(names.is_private, ids)) else path
+
+
+def private_home(path: str) -> str:
+    """The twin of a file that git leaves out, in a folder that is there."""
     twin = names.private_twin(path)
     prepare(os.path.dirname(twin))
     return twin
