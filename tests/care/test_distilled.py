@@ -149,6 +149,13 @@ def test_open_work_is_archived_with_what_solved_it_and_undo_brings_it_back(bank:
     assert (bank.get(work.id).status, bank.get(work.id).superseded_by) == ("active", None)
 
 
+def test_open_work_is_that_of_the_branch_it_was_last_said_on(bank: Bank) -> None:
+    [work] = store(bank, [OPEN]).memories
+    store(bank, [replace(OPEN, date="2026-03-20", session="s7", branch="invoices")])
+    store(bank, [replace(OPEN, date="2026-03-10", session="s6", branch="older")])
+    assert bank.get(work.id).fields["branch"] == "invoices"
+
+
 def test_open_work_that_is_mentioned_after_it_was_solved_is_open_again(bank: Bank) -> None:
     store(bank, [OPEN, SOLVED])
     [again] = store(bank, [replace(OPEN, date="2026-04-01", session="s3")]).memories

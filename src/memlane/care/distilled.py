@@ -226,11 +226,17 @@ def _seen_again(bank: Bank, memory: Memory, candidate: Candidate) -> None:
         return
     said, last = moment(candidate.date), last_said(memory)
     day = max(filter(None, (said, last)), default=None)
-    extra = {
+    extra: dict[str, Any] = {
         "seen": day.date().isoformat() if day else None,
         "seen_in": [*sessions[1:], candidate.session][-_SESSIONS:],
     }
+    if day == said and _branch(candidate):
+        extra["branch"] = _branch(candidate)  # open work is that of the branch it was last said on
     similar.note(bank, bank.update(memory.id, extra=extra))
+
+
+def _branch(candidate: Candidate) -> str:
+    return candidate.branch if candidate.branch != "HEAD" else ""  # none was checked out
 
 
 def _listed(value: object) -> list[object]:
@@ -299,7 +305,7 @@ def _added(bank: Bank, candidate: Candidate, instead_of: str) -> Memory:
     """The note of a candidate. Raises Refused, InvalidInput, StorageError."""
     evidence = {
         "session": candidate.session,
-        "branch": candidate.branch if candidate.branch != "HEAD" else "",  # none is checked out
+        "branch": _branch(candidate),
         "lines": list(candidate.lines),
         "uuids": list(candidate.uuids),
         "files": list(candidate.files),
