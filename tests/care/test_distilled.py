@@ -149,6 +149,14 @@ def test_open_work_is_archived_with_what_solved_it_and_undo_brings_it_back(bank:
     assert (bank.get(work.id).status, bank.get(work.id).superseded_by) == ("active", None)
 
 
+def test_open_work_of_a_branch_that_is_gone_is_shown_by_review(bank: Bank, tmp_path: Path) -> None:
+    today = f"{utc_now():%Y-%m-%d}"
+    [work] = store(bank, [replace(OPEN, date=today)]).memories
+    assert not bank.review(only=["stale"]).steps  # there is no git here
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    assert [(item.id, item.action) for item in bank.review(only=["stale"]).steps] == [(work.id, "look at")]
+
+
 def test_open_work_is_that_of_the_branch_it_was_last_said_on(bank: Bank) -> None:
     [work] = store(bank, [OPEN]).memories
     store(bank, [replace(OPEN, date="2026-03-20", session="s7", branch="invoices")])

@@ -51,6 +51,19 @@ def branch_in_work(bank: Bank, seconds: float) -> str | None:
     return None
 
 
+def all_branches(bank: Bank) -> set[str] | None:
+    """The branches that there are here; None outside of git, and where git says no."""
+    code = bank.config.code
+    if code is None or not _in_git(code) or bank.config.distrust:
+        return None
+    from memlane.history import git
+
+    with suppress(MemlaneError):
+        out = git.run(code, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads", most=_MAX_LISTING)
+        return set(out.decode(errors="replace").splitlines())
+    return None
+
+
 def _in_git(folder: Path) -> bool:
     return any(os.path.lexists(at / ".git") for at in (folder, *folder.parents))
 

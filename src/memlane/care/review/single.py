@@ -13,8 +13,10 @@ from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
 from memlane.core.dates import utc_now
 from memlane.core.model import Memory
+from memlane.history.working import all_branches
 from memlane.lanes import NAMES
 from memlane.lanes.layers import aging
+from memlane.recall.starting import OPEN
 from memlane.recall.unconfirmed import FADED, days_untouched
 
 LONG = 50_000  # characters of a note or record
@@ -69,6 +71,12 @@ def stale(reading: Reading) -> Iterator[Item]:
             why = f"was distilled from a session, and neither confirmed nor said again for {days} days"
             keys = [("review", "--only", "unconfirmed", "--key", key, memory.id) for key in "xk"]
             yield reading.item(memory, why, *keys)
+    work = [memory for memory in reading.memories if OPEN in memory.tags and memory.fields.get("branch")]
+    branches = all_branches(reading.bank) if work else None
+    for memory in work:
+        if branches is not None and memory.fields["branch"] not in branches:
+            why = f"is open work of the branch {memory.fields['branch']}, which is gone: no session is shown it"
+            yield reading.item(memory, why, ("edit", memory.id), ("rm", memory.id))
 
 
 def unconfirmed(reading: Reading) -> Iterator[str]:
