@@ -82,10 +82,9 @@ def test_no_filter_of_the_repository_runs(project: Path) -> None:
     assert not (project / "ran").exists()
 
 
-def test_the_branch_in_work(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_branches_there_are(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    git(project, "branch", "feature/pdf")
     with Bank.init(project) as bank:
-        assert working.branch_in_work(bank, 10) == "main"
-        git(project, "checkout", "-q", "--detach")
-        assert working.branch_in_work(bank, 10) == ""
+        assert working.all_branches(bank) == {"main", "feature/pdf"}
     with Bank.init(tmp_path_factory.mktemp("elsewhere")) as bank:
-        assert working.branch_in_work(bank, 10) is None
+        assert working.all_branches(bank) is None

@@ -130,6 +130,9 @@ def test_a_session_starts_with_open_work_of_its_branch_alone(bank: Bank, ask: As
         bank.add(f"Work on {branch} is half done.", tags=["open"], extra={"branch": branch})
     text = context(ask("claude-code", "session-start"))
     assert ("Work on pdf" in text, "Work on login" in text) == (True, False)
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Start")
+    git(tmp_path, "checkout", "-q", "--detach")
+    assert "Work on" not in context(ask("claude-code", "session-start"))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""Which branch is being worked on, and which files: changed in the work tree, staged, or changed by the last commits of
-the branch.
+"""Which branches there are, and which files are being worked on: changed in the work tree, staged, or changed by the
+last commits of the branch.
 
-A quick look for the start of a session: a few calls of git, no file is read. Whether a file of the work tree has
-changed is told by its size and time, as git noted them when it last looked: git itself would run the filters that a
-repository may name. Where git is missing, says no or takes too long, nothing is known.
+A quick look for the start of a session: two calls of git, no file is read. Whether a file of the work tree has changed
+is told by its size and time, as git noted them when it last looked: git itself would run the filters that a repository
+may name. Where git is missing, says no or takes too long, nothing is known.
 """
 
 from __future__ import annotations
@@ -36,19 +36,6 @@ def files_in_work(bank: Bank, seconds: float) -> list[str]:
     own = os.path.relpath(bank.root, code) + os.sep
     found = dict.fromkeys((*_changed(code, seconds), *_committed(code, seconds)))
     return [path for path in found if not path.startswith(own)][:MOST]
-
-
-def branch_in_work(bank: Bank, seconds: float) -> str | None:
-    """The branch that is checked out, "" where none is; None outside of git."""
-    code = bank.config.code
-    if code is None or not _in_git(code) or bank.config.distrust:
-        return None
-    from memlane.history import git
-
-    with suppress(MemlaneError):
-        out = git.run(code, "symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1), seconds=seconds)
-        return out.decode(errors="replace").strip()
-    return None
 
 
 def all_branches(bank: Bank) -> set[str] | None:

@@ -186,7 +186,7 @@ def _may_answer(event: str, settings: config.Config) -> bool:
 def _session_start(bank: Bank, payload: Payload) -> str:
     """What a session should know. It begins afresh, so any memory may be shown again."""
     from memlane.history import sessions
-    from memlane.history.working import branch_in_work, files_in_work
+    from memlane.history.working import files_in_work
     from memlane.recall.under import SCOPE
 
     settings = bank.config
@@ -195,7 +195,7 @@ def _session_start(bank: Bank, payload: Payload) -> str:
         budget=settings["hook.session_budget"],
         recent=settings["hook.recent"],
         files=files_in_work(bank, settings["hook.deadline"] / 8),
-        branch=branch_in_work(bank, settings["hook.deadline"] / 8),
+        branch=journal.branch_of(os.fspath(settings.code or bank.root)) or None,
         wait=settings["hook.deadline"] / 4,
     )
     sessions.note(bank.config, sessions.START, _text(payload, *_SESSION), block=block)
