@@ -125,6 +125,79 @@ def test_the_answer_to_a_question_tool_is_kept_with_the_question_and_what_it_mea
     ]
 
 
+def test_an_answer_that_decides_nothing_is_left_out(path: Path) -> None:
+    talk = Lines()
+    for number, (question, answer) in enumerate(
+        [
+            ("Which database keeps the state?", "(No answer provided)"),
+            ("Which database keeps the state?", "You decide"),
+            ("What would you like to do with this task?", "Work on it now"),
+            ("Which database keeps the state?", "What are the disadvantages of Postgres?"),
+        ]
+    ):
+        options = [{"label": "You decide", "description": "I pick what fits."}]
+        options += [{"label": "Work on it now", "description": "Always start at once, because it must not wait."}]
+        talk.call(f"t{number}", "AskUserQuestion", questions=[{"question": question, "options": options}])
+        talk.result(f"t{number}", f'User has answered your questions: "{question}"="{answer}". You can now continue.')
+    assert distil(talk.write(path)) == []
+
+
+def test_own_words_to_a_question_about_how_to_go_on_stand_alone(path: Path) -> None:
+    asked = "Plan ready. What would you like to do next?"
+    talk = Lines().call("t1", "AskUserQuestion", questions=[{"question": asked}])
+    own = "the warning must only be suppressed by a flag, never by a prompt"
+    talk.result("t1", f'User has answered your questions: "{asked}"="{own}".')
+    assert [one.text for one in distil(talk.write(path))] == [own]
+
+
+@pytest.mark.parametrize("name", ["request_user_input", "ask_user"])
+def test_answers_that_a_client_writes_as_json(path: Path, name: str) -> None:
+    asked = {"questions": [{"id": "db", "question": "Where is state kept?", "options": [{"label": "Postgres"}]}]}
+    if name == "ask_user":
+        call = {
+            "id": "c1",
+            "name": name,
+            "args": asked,
+            "result": [
+                {"functionResponse": {"id": "c1", "response": {"output": json.dumps({"answers": {"0": "Postgres"}})}}}
+            ],
+        }
+        lines = [{"id": "1", "type": "gemini", "content": "", "toolCalls": [call]}]
+    else:
+        output = json.dumps({"answers": {"db": {"answers": ["Postgres"]}}})
+        lines = [{"type": "response_item", "payload": payload} for payload in (
+            {"type": "function_call", "name": name, "arguments": json.dumps(asked), "call_id": "c1"},
+            {"type": "function_call_output", "call_id": "c1", "output": output})]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [(one.type, one.text) for one in distil(path)] == [("decision", "Where is state kept? Answer: Postgres")]
+
+
+def test_what_the_user_says_while_the_assistant_works_is_the_users_word(path: Path) -> None:
+    first = "No, never change the first migration: always add a new one, because staging must not be wiped."
+    second = "And we never use npm here, always use pnpm instead."
+    third = "Always ask me before you push, never push by yourself."
+    talk = Lines().user("Add the index.").assistant("I'll change the migration.")
+
+    def queue(operation: str, **keys: Any) -> None:
+        line = {"type": "queue-operation", "operation": operation, "sessionId": "s1", **keys}
+        talk.lines.append(json.dumps(line))
+
+    queue("enqueue", content=first)
+    queue("enqueue", content='{"task_id":"b1","description":"Always run the tests, never skip them"}')
+    queue("remove")
+    queue("remove")
+    queue("enqueue", content=second)
+    queue("dequeue")
+    talk.user(second)
+    queue("enqueue", content=third)
+    queue("remove", content=third)
+    line = {"type": "attachment", "uuid": "a1", "attachment": {"type": "queued_command", "prompt": third}}
+    talk.lines.append(json.dumps({**line, "sessionId": "s1"}))
+    assert [(one.text, one.lines) for one in distil(talk.write(path))] == [
+        (first, (3,)), (second, (9,)), (third, (12,)),
+    ]  # fmt: skip
+
+
 def test_the_reason_why_a_tool_was_refused_is_the_users_word(path: Path) -> None:
     talk = Lines().call("t1", "Write", file_path="/app/x.py")
     refusal = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"

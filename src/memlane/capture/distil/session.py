@@ -4,20 +4,37 @@ user in answers that stand inside the results of tools. One pass, whatever the s
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from memlane.capture.distil.patterns import begins_with
 from memlane.capture.transcripts.entry import Entry, Part, listed, strings, word
 
+_MOST_QUEUED = 50  # things that the user typed meanwhile
 _OPEN_CALLS = 500  # calls of tools that wait for their result
 _LONGEST = 40_000  # characters of a message that are looked at
 _HEAD = 1500  # characters of a tool's result that are looked at
 _CONTINUED = "This session is being continued from a previous conversation"
 _ASKS = re.compile(r"ask_?user|question|user_?input", re.IGNORECASE)
 _ANSWERED = re.compile(r'"([^"]{3,600}?)"="(.*?)"(?=[.,]\s|[.,]?$| user notes| selected)', re.DOTALL)
-_ANSWER = re.compile(r"(?i)\banswer(?:s|ed)?\W+(\S.{1,400})", re.DOTALL)
+_ANSWER = re.compile(r"(?i)\b(?<!no )(?<!not )answer(?:s|ed)?\W+(\S.{1,400})", re.DOTALL)
+# Answers that decide nothing, and questions about how to go on rather than about the work.
+_UNDECIDED = begins_with(
+    r"""you (?:decide|choose|pick)\w*, up to you, your call, no (?:preference|answer), not sure, next area,
+    (?:yes|no|ok(?:ay)?|none|other|done|skip|continue|proceed|go ahead|next|either|both are fine)\W*$""",
+)
+_HOW_ON = re.compile(
+    r"\b(?:what|how) (?:would|do|should|shall) (?:you|i|we) (?:like (?:me )?|want (?:me )?)?(?:to )?"
+    r"(?:do|proceed|continue|go on)\b"
+    r"|\b(?:which|what) (?:areas?|topics?|tasks?|phases?|todos?) (?:do|should|would|shall)\b"
+    r"|\bmore questions\b|\bready to\b"
+    r"|\b(?:shall|should) i (?:start|continue|proceed|commit|push|go)\b|\bwhat(?:'s| is) next\b|\bnext steps?\?"
+    r"|\b(?:would you like|do you want) me to (?:start|continue|proceed|commit|push|generate|create|write|show)\b"
+)
+_BY_NAME = re.compile(r'\{\s*"answers"\s*:')
 _REFUSED = re.compile(
     r"(?:reason for the rejection:|how to proceed, the user said:|user said:|feedback:)\s*(\S.*)", re.DOTALL
 )
@@ -39,6 +56,8 @@ _NOT_SAID = (
     "Base directory for this skill",
     "<INSTRUCTIONS>",
     "API Error",
+    '{"task_id"',
+    "Operation stopped by hook",
     "No response requ",
     "This is the Gemini CLI. We are setting up",
 )
@@ -95,6 +114,7 @@ class Session:
     _calls: dict[str, _Call] = field(default_factory=dict)
     _around: set[str] = field(default_factory=set)
     _held: Said | None = None
+    _queued: list[tuple[str, int]] = field(default_factory=list)  # what the user typed meanwhile, and on which line
 
     def take(self, line: dict[str, Any], entry: Entry, parts: Iterable[Part], number: int) -> Iterator[Said | Run]:
         """What an object says. `number` is its line; a document counts its messages instead."""
@@ -132,14 +152,30 @@ class Session:
             yield from self._hold(None)
             self.summaries += 1
             yield self._said("summary", part.text, line, uuid, part.aside)
+        elif part.role == "queue":
+            yield from self._queue(part, line)
         elif not part.aside:  # what a subagent is told is the assistant's word
             if _INTERRUPTED in part.text[:200]:
                 self._around.add("interrupted")
             if text := users_own(part.text):
                 yield from self._hold("last")
-                self.prompts += 1
-                yield self._said("user", text, line, uuid)
+                yield from self._prompt(text, line, uuid)
                 self._around = {"asked"}
+
+    def _prompt(self, text: str, line: int, uuid: str = "") -> Iterator[Said]:
+        self.prompts += 1
+        yield self._said("user", text, line, uuid)
+
+    def _queue(self, part: Part, line: int) -> Iterator[Said]:
+        """What was taken out of the queue without a line of its own was told to the assistant while it worked."""
+        if part.name == "enqueue":
+            self._queued = [*self._queued[1 - _MOST_QUEUED :], (part.text, line)]
+        elif part.name == "popAll":
+            self._queued.clear()
+        elif self._queued:
+            text, at = self._queued.pop(0)
+            if part.name == "remove" and not part.text and (own := users_own(text)):
+                yield from self._prompt(own, at)
 
     def _hold(self, mark: str | None) -> Iterator[Said]:
         """Let go of the assistant's last words, which are now known to be the turn's last or not."""
@@ -162,10 +198,13 @@ class Session:
         lines = (call.line, line) if call else (line,)
         uuids = tuple(filter(None, (call.uuid if call else "", uuid)))
         if call and _ASKS.search(call.name):
+            yield from self._hold(None)
             for answer in _answers(call, part.text[:_LONGEST]):
+                self.prompts += 1
                 yield Said("answer", answer, lines, uuids, part.aside)
         elif failed and _REJECTED in text and (reason := _REFUSED.search(text)):
             if own := users_own(reason[1].split("\n\nNote: ")[0]):
+                yield from self._hold("last")
                 yield Said("user", own, (line,), uuids[-1:], part.aside, frozenset({"interrupted"}))
         elif call and call.name in _SHELLS and not part.aside:
             arguments = call.arguments if isinstance(call.arguments, dict) else {}
@@ -184,15 +223,39 @@ def users_own(text: str) -> str:
 
 
 def _answers(call: _Call, text: str) -> Iterator[str]:
-    """Each question that the user was asked, with the answer and what the question said of it."""
+    """Each question that the user was asked and answered, with what the question said of the answer."""
     told = call.arguments if isinstance(call.arguments, dict) else {}
     questions = [asked for asked in listed(told.get("questions")) or [told] if isinstance(asked, dict)]
-    pairs = _ANSWERED.findall(text)
-    if not pairs and (found := _ANSWER.search(text)):
-        pairs = [(word(questions[0].get("question")) if questions else "", " ".join(found[1].split()))]
     options = [option for asked in questions for option in listed(asked.get("options")) if isinstance(option, dict)]
     meant = {word(option.get("label")): word(option.get("description")) for option in options}
-    for question, answer in pairs:
-        meaning = meant.get(answer.strip(), "")
-        if answer.strip():
-            yield f"{question.strip()} Answer: {answer.strip()}" + (f" ({meaning.rstrip('.')})" if meaning else "")
+    for question, answer in _ANSWERED.findall(text) or _answers_by_name(questions, text) or _answer(questions, text):
+        question, answer = question.strip(), " ".join(answer.split())
+        if not answer or answer.endswith("?") or _UNDECIDED.match(answer.lower()):
+            continue
+        meaning = meant.get(answer, "").rstrip(".")
+        answer = answer.removesuffix("(Recommended)").rstrip()
+        if not _HOW_ON.search(question.lower()):
+            yield f"{question} Answer: {answer}" + (f" ({meaning})" if meaning else "")
+        elif not meaning and not meant.keys() >= set(answer.split(", ")):
+            yield answer  # own words may say more than how to go on
+
+
+def _answers_by_name(questions: list[dict[str, Any]], text: str) -> list[tuple[str, str]]:
+    """Answers that a client wrote as JSON: by the id of the question, or by its number."""
+    start = _BY_NAME.search(text)
+    if start is None:
+        return []
+    try:
+        answers = json.JSONDecoder().raw_decode(text, start.start())[0]["answers"]
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(answers, dict):
+        return []
+    asked = {str(number): word(question.get("question")) for number, question in enumerate(questions)}
+    asked |= {word(question.get("id")): word(question.get("question")) for question in questions}
+    return [(asked.get(name, ""), ", ".join([*strings(given)][::-1])) for name, given in answers.items()]
+
+
+def _answer(questions: list[dict[str, Any]], text: str) -> list[tuple[str, str]]:
+    found = _ANSWER.search(text)
+    return [(word(questions[0].get("question")) if questions else "", found[1])] if found else []

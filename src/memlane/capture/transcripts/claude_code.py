@@ -59,7 +59,18 @@ def _files(content: Any) -> Iterator[Any]:
 
 
 def parts(line: dict[str, Any]) -> Iterator[Part]:
-    """What the line says, in order. Not what the program itself says (`isMeta`, a synthetic model)."""
+    """What the line says, in order. Not what the program itself says (`isMeta`, a synthetic model).
+
+    What the user types while the assistant works waits in a queue. It gets a line of its own, as a prompt or as an
+    attachment, or (in older versions) none: then it was handed over when it was taken out of the queue.
+    """
+    if line["type"] == "queue-operation":
+        yield Part("queue", word(line.get("content")), name=word(line.get("operation")))
+        return
+    if line["type"] == "attachment" and isinstance(queued := line.get("attachment"), dict):
+        if queued.get("type") == "queued_command" and queued.get("commandMode") in (None, "prompt"):
+            yield Part("user", texts(queued.get("prompt"), "text"), aside=bool(line.get("isSidechain")))
+        return
     message = line.get("message")
     if line["type"] not in ("user", "assistant") or not isinstance(message, dict) or line.get("isMeta"):
         return

@@ -69,6 +69,6 @@ def parts(line: dict[str, Any]) -> Iterator[Part]:
         yield Part("call", "", word(payload.get("call_id")), name, _arguments(payload))
     elif isinstance(kind, str) and kind.endswith("_output"):
         output = parsed(payload.get("output"))
-        text = output.get("output") if isinstance(output, dict) and "output" in output else output
+        text = output.get("output") if isinstance(output, dict) and "output" in output else payload.get("output")
         text = text if isinstance(text, str) else "\n".join(strings(text))
         yield Part("result", text, word(payload.get("call_id")), failed=bool(_FAILED.search(text[:400])))

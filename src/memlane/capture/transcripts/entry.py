@@ -25,8 +25,9 @@ class Entry(NamedTuple):
 class Part(NamedTuple):
     """One thing that a line says, whoever says it: a transcript as a conversation.
 
-    `role` is one of user, assistant, summary (of what went before, by the client), call (of a tool) and result. `id`
-    ties a result to its call; `name` is the tool's, and `arguments` is what it was told.
+    `role` is one of user, assistant, summary (of what went before, by the client), call (of a tool), result and queue
+    (what the user typed meanwhile, put in or taken out: `name` says which). `id` ties a result to its call; `name` is
+    the tool's, and `arguments` is what it was told.
     """
 
     role: str
