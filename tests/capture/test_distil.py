@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -212,12 +213,12 @@ def test_a_summary_is_read_section_by_section(path: Path) -> None:
     assert said(found) == [
         (
             "lesson",
-            "Empty exports: The writer was closed before the queue was drained; Fix: call `flush()` in `src/export.py`",
+            "Empty exports: The writer was closed before the queue was drained. Fix: call `flush()` in `src/export.py`",
             (1,),
         ),
         (
             "open",
-            "The Windows build still fails because `os.fsync` is called on a directory; nobody has looked at it yet",
+            "The Windows build still fails because `os.fsync` is called on a directory; nobody has looked at it yet.",
             (1,),
         ),
     ]
@@ -235,7 +236,7 @@ def test_a_command_that_failed_and_the_one_that_then_worked_are_a_lesson(path: P
     assert said(distil(talk.write(path))) == [
         (
             "lesson",
-            "`npm test -- --watch=false` fails (Error: Unknown option: --watch); `npm test -- --run` works.",
+            "`npm test -- --watch=false` fails (Unknown option: --watch); `npm test -- --run` works.",
             (1, 2, 5, 6),
         )
     ]
@@ -339,6 +340,52 @@ def test_an_empty_transcript_has_no_candidates(path: Path) -> None:
 def test_code_tables_and_pasted_output_are_no_part_of_a_passage() -> None:
     text = "The port is off:\n\n$ make run\n```\nlistening on 1\nready\n```\n| a | b |\nINFO up\nUse 8080 instead."
     assert [passage.text for passage in passages(text, own=True)][-1] == "The port is off: Use 8080 instead."
+
+
+def texts(text: str) -> list[str]:
+    return [passage.text for passage in passages(text)]
+
+
+def test_a_passage_is_one_to_three_sentences_that_say_something() -> None:
+    text = "Good feedback. The cache is shared. It must be locked. Let me fix that. But the lock is slow."
+    assert texts(text) == [
+        "The cache is shared.",
+        "The cache is shared. It must be locked.",
+        "The cache is shared. It must be locked. But the lock is slow.",
+        "The lock is slow.",
+    ]
+
+
+def test_a_passage_that_leans_on_its_heading_is_told_with_it() -> None:
+    assert texts("## Shadow branches\n\nThey never touch the index, by design.") == [
+        "Shadow branches: They never touch the index, by design."
+    ]
+    assert passages("They never touch the index, by design.")[0].leans
+
+
+def test_an_item_is_told_with_a_lead_that_says_something_and_a_plan_is_not_told() -> None:
+    assert texts(
+        "The comment appears when:\n- `git commit` runs without `-m`\n- a session of the worktree is active"
+    ) == [
+        "The comment appears when: `git commit` runs without `-m`; a session of the worktree is active",
+        "The comment appears when: `git commit` runs without `-m`",
+        "The comment appears when: a session of the worktree is active",
+    ]
+    assert texts("Now I need to:\n- rename the column because it must not clash\n- run the tests again") == []
+
+
+def test_what_leads_to_code_and_markup_is_left_out_and_names_stay_as_they_are() -> None:
+    text = "> **go.work** is ignored by `mcp__pencil__*` tools. The right call is:\n\n```\na\nb\n```"
+    assert texts(text) == ["go.work is ignored by `mcp__pencil__*` tools."]
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 30_000, "a b " * 9000, "`" * 9000, "- a\n" * 9000, "no " * 9000 + ".", "a.b/c" * 8000]
+)
+def test_no_text_takes_long(text: str) -> None:
+    begun = time.process_time()
+    passages(text)
+    assert time.process_time() - begun < 2
 
 
 def test_the_weights_are_what_the_scorer_reads() -> None:

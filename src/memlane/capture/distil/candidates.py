@@ -24,9 +24,10 @@ from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput
 
 _PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
+_SURE, _SURE_ROOM = 0.85, 1.5  # what is surely worth keeping has so much more room
 _HELD = 300  # passages kept in mind while a transcript is read
-_ALIKE = 0.6  # share of the shorter text's words that a better candidate has, too
-_WORD = re.compile(r"\w+")
+_ALIKE = 0.55  # share of the shorter text's words that a better candidate has, too
+_WORD = re.compile(r"\w{4,}")
 _FILE = re.compile(
     r"(?<![\w/.@:-])(?:~?\.{0,2}/)?(?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,4}\b(?!\()(?:(?=:\d)|(?![\w/]))"
 )
@@ -115,7 +116,8 @@ def chosen(scored: Iterable[Scored], session: Session, threshold: float) -> list
     kept: list[tuple[Scored, frozenset[str]]] = []
     for each in sorted(best, key=lambda each: (-each[2], -each[0], each[1].part, each[1].passage.start)):
         words = frozenset(_WORD.findall(each[1].passage.text.lower()))
-        if len(kept) < room(session) and not any(_alike(words, other) for _, other in kept):
+        most = room(session) * (_SURE_ROOM if each[2] >= _SURE else 1)
+        if len(kept) < most and not any(_alike(words, other) for _, other in kept):
             kept.append((each, words))
     return sorted((each for each, _ in kept), key=lambda each: (each[0], each[1].part, each[1].passage.start))
 

@@ -20,7 +20,8 @@ _SEEN = 2000
 _LOOKING = begins_with(
     """cd, ls, ll, cat, head, tail, grep, rg, find, echo, pwd, sed, awk, wc, which, sleep, mkdir, rm, cp, mv,
     touch, kill, ps, tree, stat, git, gh, curl, open, export, source, true, man, type, file, diff, sort, less,
-    chmod, date, env, printf, test, python3? -c, node -e, jq, sqlite3, psql""",
+    chmod, date, env, printf, test, ssh, scp, docker (?:ps|logs|exec|inspect), python3? -c, node -e, jq, sqlite3,
+    psql""",
     after="",
 )
 _PREFIX = re.compile(r"^(?:cd \S+ (?:&&|;) |(?:[A-Z_]+=\S+ )+)+")
@@ -29,8 +30,11 @@ _SUFFIX = re.compile(
 )
 # An error that is about how the command was called, not about what it found.
 _ERROR = re.compile(
-    r"(?im)^.*?(\S*(?:\b(?:error|fatal): |unknown |unrecognized |invalid |no such |cannot |can't |not found|denied)"
-    r".{0,140})"
+    r"(?im)^.*?(\S*(?:unknown|unrecogni[sz]ed|invalid|no such|unexpected|missing|bad|ambiguous) (?:\w+ ){0,2}?"
+    r"(?:option|flag|command|subcommand|argument|parameter|switch|script|target|task|recipe|package|module|revision)s?\b"
+    r".{0,120}|\S*(?:command not found|permission denied|not a git repository|could not find|cannot find|can't find|"
+    r"requires? (?:an? )?(?:\w+ )?(?:argument|option|flag|version)|is not (?:a|installed|recognized|supported)|"
+    r"must (?:be|specify|provide))\b.{0,120})"
 )
 _UNTELLING = any_of(r"tool_use_error, sibling tool, doesn't want to proceed, timed out, tests?, assert\w*, expected")
 
@@ -103,12 +107,12 @@ class Commands:
 
 
 def _bare(command: str) -> str:
-    return _SUFFIX.sub("", _PREFIX.sub("", command.strip())).strip()
+    bare = _SUFFIX.sub("", _PREFIX.sub("", command.strip())).strip()
+    return bare if bare.count('"') % 2 == 0 and bare.count("'") % 2 == 0 else ""  # cut within quotes
 
 
 def _another_way(failed: str, worked: str) -> bool:
-    """Whether a command does what another one failed to do: the same program, told otherwise."""
-    if failed == worked:
-        return False
+    """Whether a command does what another one failed to do: the same program, told otherwise, and not just less."""
     one, other = failed.split(), worked.split()
-    return one[0] == other[0] and len(set(one) & set(other)) * 2 >= min(len(one), len(other))
+    same = set(one) & set(other)
+    return one[0] == other[0] and len(same) * 2 >= min(len(one), len(other)) and not same >= set(other)

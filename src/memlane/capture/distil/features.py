@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ _CUES = {
         refuses?, ignor(?:es?|ed), silently"""
     ),
     "must": any_of(
-        r"""must, needs?, requires?d?, has to, have to, should(?:n't)?, always, only, make sure, ensure,
+        r"""must, needs?, requires?d?, has to, have to, should(?:n't)?, always, make sure, ensure,
         expects?"""
     ),
     "contrast": any_of(
@@ -67,7 +68,53 @@ _CUES = {
         dependency, library, schema, query, default, type"""
     ),
     "quantity": re.compile(r"\b\d+(?:\.\d+)*\b"),
+    # what something cannot do, or does in one way alone
+    "incapable": any_of(
+        r"""(?:ca|do|does|is|are|was|were|did|has|have|could|wo)(?:n't|not| not) (?:\w+ ){0,2}?(?:support\w*|works?|
+        allow\w*|accept\w*|includ\w+|return\w*|handl\w+|persist\w*|honou?r\w*|appl(?:y|ied)|match\w*|exist|have|
+        used?|read|add\w*|available|possible|shared?|derived|contain\w*|import\w*|trigger\w*|run|rely|valid|safe|
+        found|track\w*|called|emit\w*|updat\w+|generat\w+|respect\w*|detect\w*|know|see|set|need\w*|pass\w*),
+        cannot, no (?:built-in|native|such|equivalent|way|bulk), only (?:supports?|works?|accepts?|allows?|handles?|
+        reads?|applies|affects?|matches|when|if|has|have|needs?|returns?|appears?|looks?|detects?|strips?|used),
+        never \w+s"""
+    ),
+    # the moment at which it was said
+    "moment": any_of(
+        r"""(?:tests?|lint|linter|build|diagnostics?|coverage|suite|checks?|ci) (?:(?:now|all|still|are|is|
+        were) )*(?:pass\w*|fail(?:s|ing)?|green|clean|stale|succeed\w*|up.to.date), still (?:used|needed|there|
+        present|referenced), already (?:used|imported|exists|there|covered|handled|done|merged|committed),
+        no longer (?:needed|used), unused, pre-existing, not related to, unrelated, stale, compiles, works (?:now|
+        fine|correctly), as expected, so far, just now, at the moment, currently, right now, working tree, pushed,
+        committed, merged, in progress, remaining, undid, redo, (?:pr|pull request|branch|commit) (?:is|was|
+        has been|created|merged), (?:task|step|phase) \d+, showed, coverage, (?:was|were) (?:run|truncated),
+        not visible, \d+ (?:\w+ )?tests?, (?:zero|no) (?:\w+ )?errors, ha(?:s|ve) stopped, (?:is|are) (?:complete|
+        done|finished|verified|in place|healthy|running), solved, next logical, (?:most recent|exact) request"""
+    ),
+    # what the assistant offers or asks
+    "offer": any_of(
+        r"""if you(?:'d| would)? (?:want|prefer|like|need|wish|think), want me to, let me know, should i, shall i,
+        do you want, i can (?:also |now )?(?:add|create|do|make|switch|change), would you, you (?:should|can|
+        could) now, you could, the user (?:has not|asked|said|wants|requested)"""
+    ),
+    "admits": any_of(
+        r"""i was wrong, my (?:mistake|earlier|prediction|assumption), made that up, i (?:incorrectly|mistakenly|
+        wrongly|assumed|missed), (?:had|got) .{0,30} (?:backwards|wrong), was wrong, turns? out,
+        wrong(?:ly)? assum\w+, contrary to, not what"""
+    ),
 }
+# A sentence without any of these adds nothing to its neighbours.
+_TELLING = frozenset("cause limit must contrast choice trouble incapable admits order".split())
+_DOCUMENT = 1500  # characters of a prompt that was hardly typed
+_TODO = begins_with(
+    """update, delete, add, remove, create, change, rename, fix, move, simplify, regenerate, replace, run, check,
+    implement, rewrite, refactor, extend, write, verify, test, commit, push, extract, need to, make, set up,
+    install, pass, review, investigate, keep, show, find, ensure, consider, continue""",
+    after=r"\W*(?:[^:]{3,60}: )?(?:\W|\d)*",
+)
+_CHANGED = re.compile(
+    r"^(?:[^:]{3,60}: )?`?[\w./*-]+\.\w{1,5}(?::[\d-]+)?`?:? ?(?:\([^)]*\) ?)?(?:[—–-]+ |; )"
+    r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,12}\b|\bPR #?\d+|\((?:CREATED|MODIFIED|NEW|most recent)"
+)
 _CODE = re.compile(r"`[^`]+`")
 _NAME = re.compile(
     r"\b\w+(?:\.\w+)+\b|\b[a-z]+[A-Z]\w*|\b\w+_\w+\b|\b[A-Z]{2,}\w*\b|(?<!\w)--?[a-z][\w-]+|\w+\(\)|\S+/\S+"
@@ -75,7 +122,9 @@ _NAME = re.compile(
 _PAST = begins_with(
     r"""added, updated, created, removed, implemented, fixed, changed, renamed, moved, wrote, extracted, deleted,
     replaced, refactored, verified, tested, ran, used, built, made, reverted, applied, written, completed?, done,
-    i(?:'ve| have)? (?:read|wrote|created|placed|put|ran|added|updated|removed|made|fixed)""",
+    researched, mapped, expanded, maintained, successfully, switched, simplified, registered, cleaned, rewrote,
+    rewritten, modified, regenerated, committed, pushed, merged, established, ensured, configured, installed,
+    set up, passed, i(?:'ve| have)? (?:read|wrote|created|placed|put|ran|added|updated|removed|made|fixed)""",
     after=r"(?:[^:]{3,90}: )?(?:\W|\d)*",
 )
 _REPORTED = any_of(
@@ -97,7 +146,6 @@ _LASTING = any_of(
     r"""always, never, from now on, in (?:the )?future, every time, whenever, as a rule, in general, going forward,
     remember, by default, convention, policy, prefer"""
 )
-_VAGUE = begins_with("this, that, it, these, those, they, he, both, same, here, there, which, and, so", after="")
 _TASK = begins_with(
     """please, can you, could you, would you, start, begin, finish, show me, tell me, let me, update, add, fix, create,
     implement, run, write, commit, look, read, check, do, make, review, show, explain, give, find, help, test, think,
@@ -127,42 +175,66 @@ class Place(NamedTuple):
     size: int  # characters of all that was said
 
 
+class _Sentence(NamedTuple):
+    cues: frozenset[str]
+    done: bool  # it begins with what was done
+    task: bool  # it begins with what to do
+    code: int
+    names: int
+    lines: int
+
+
+@lru_cache(maxsize=1024)  # the passages of a text share their sentences
+def _sentence(text: str) -> _Sentence:
+    low = text.lower().replace("’", "'")  # the patterns are in lower case: that is twice as fast as to ignore it
+    cues = {name for name, cue in _CUES.items() if cue.search(low)}
+    done, task = bool(_PAST.match(low)), bool(_TODO.match(low))
+    return _Sentence(
+        frozenset(cues), done, task, _count(3, _CODE, text), _count(4, _NAME, text), _count(3, _LINES, low)
+    )
+
+
 def features(passage: Passage, place: Place) -> dict[str, float]:
     """The signs of a passage, by name; what is absent is 0 and left out."""
     text, said = passage.text, place.said
-    low = text.lower().replace("’", "'")  # the patterns are in lower case: that is twice as fast as to ignore it
+    low = text.lower().replace("’", "'")
+    sentences = [_sentence(sentence) for sentence in passage.sentences]
     heading = f"{passage.heading} {low[: low.find(':')] if ':' in low[:60] else ''}".lower()
     words = text.count(" ") + 1
     role = "aside" if said.aside and said.role == "assistant" else said.role
+    quoted = place.section == "users"
+    kind = "user" if role in ("user", "answer") or quoted else "other"
     found = {
         f"from:{role}": 1.0,
         f"section:{place.section}": float(bool(place.section)),
         "length": min(math.log(words / 12), 2.0),
         "brief": float(words < 8),
         "long message": max(0.0, math.log(max(place.size, 1) / 400)),
-        "code": _up_to(3, _CODE, text),
-        "names": _up_to(4, _NAME, text),
-        "question": float(text.rstrip().endswith("?")),
+        "document": float(said.role == "user" and place.size > _DOCUMENT),
+        "code": min(3, sum(one.code for one in sentences)) / 3,
+        "names": min(4, sum(one.names for one in sentences)) / 4,
+        "question": float(text.rstrip(" \"'”’)*").endswith("?")),
         "lead only": float(text.rstrip().endswith(":")),
         "list": float(passage.listed),
         "whole": float(passage.whole),
-        "begins vaguely": float(bool(_VAGUE.match(low))),
-        "begins with what was done": float(bool(_PAST.match(low))),
+        "leans": float(passage.leans),
+        "begins with what was done": sum(one.done for one in sentences) / len(sentences),
         "reports a change": float(bool(_REPORTED.search(low))),
+        "says what to do": sum(one.task for one in sentences) / len(sentences) if kind == "other" else 0.0,
+        "entry of a list of changes": float(bool(_CHANGED.search(text))),
         "thinks aloud": float(bool(_THINKING.search(low))),
         "review note": float(bool(_REVIEW.search(low))),
-        "line numbers": _up_to(3, _LINES, low),
+        "line numbers": min(3, sum(one.lines for one in sentences)) / 3,
         "lasting": float(bool(_LASTING.search(low))),
         "first": float(passage.start == 0),
         "under a report": float(bool(_REPORT.search(heading))),
         "under a finding": float(bool(_FINDING.search(heading))),
+        f"idle:{kind}": float(sum(one.cues.isdisjoint(_TELLING) for one in sentences)),
     }
     for mark in said.around:
         found[f"{mark}:{role}"] = 1.0
-    kind = "user" if role in ("user", "answer") else "other"
-    for name, cue in _CUES.items():
-        if cue.search(low):
-            found[f"{name}:{kind}"] = 1.0
+    for cue in frozenset().union(*(one.cues for one in sentences)):
+        found[f"{cue}:{kind}"] = 1.0
     if kind == "user":
         found["correction"] = float(bool(_CORRECTION.match(low)))
         found["task"] = float(bool(_TASK.match(low)))
@@ -171,6 +243,6 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
     return {name: value for name, value in found.items() if value}
 
 
-def _up_to(most: int, pattern: re.Pattern[str], text: str) -> float:
-    """How often a text has something, as 0…1: so many times are enough."""
-    return sum(1 for _ in islice(pattern.finditer(text), most)) / most
+def _count(most: int, pattern: re.Pattern[str], text: str) -> int:
+    """How often a text has something; so many times are enough."""
+    return sum(1 for _ in islice(pattern.finditer(text), most))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 LONGEST = 500  # characters of a passage
 _SENTENCES = 3
 _LEAD = 110  # characters of a heading or lead that is put before what it introduces
+_TOGETHER, _SHORT_LIST = 6, 480  # items and characters of a list that is told as a whole
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"^\s*#{1,6}\s+(.*?)\s*#*\s*$|^\s*\*\*([^*]{3,90}?):?\*\*:?\s*$")
@@ -21,6 +22,8 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*|__(.+?)__")
 _EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s][^*]*?)\*(?![\w*])")
 _LINK = re.compile(r"\[([^\]]+)\]\((?:https?|diffhunk|file)[^)]*\)")
 _SYMBOLS = re.compile(r"[✅❌⚠️❗🎯🏗📱🎉🚀✨✓✔👀🔧💡📝]+\ufe0f?\s*")
+_QUOTED = re.compile(r"^\s*(?:>\s?)+")
+_SPAN = re.compile(r"(`+[^`]*`+)")
 _END = re.compile(r"(?<=[.!?。！？])[\"')\]*`]*\s+(?=[A-Z0-9`\"'(\[*_—-]|[^\x00-\x7f])|(?<=[。！？])")
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|etc|cf|approx|incl|resp|no|v\d+)\.$", re.IGNORECASE)
 
@@ -37,6 +40,12 @@ _PROGRESS = re.compile(
     r"(?:do|would|should|shall|can|could) (?:you|i|we)\b.*\?$|want me to|ready (?:to|for)|same (?:for|with|in))",
     re.IGNORECASE,
 )
+_PLANNED = re.compile(
+    r"(?:(?:so|now|ok(?:ay)?|then|first|next)[,:]? )*(?:let me|i['’]ll|i will|i['’]m going to|"
+    r"(?:i|we) (?:now )?(?:need|have|want) to|(?:my|the) plan\b|remaining\b|next steps?\b)",
+    re.IGNORECASE,
+)
+_LET_ME = re.compile(r"\blet me\b", re.IGNORECASE)
 _SEEN = re.compile(
     r"^(?:(?:ah+|so|now|ok(?:ay)?),? )?(?:i (?:think )?(?:i )?(?:can |now )?(?:see|found|understand|know|traced)|"
     r"i['’]ve found|there['’]s|here['’]s|that['’]s|this is)(?: now)? (?:the|it|what)\b[^.:;,—]{0,40}[.!:]$",
@@ -54,7 +63,7 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 _OPENER = re.compile(
-    r"^(?:i (?:can )?(?:see|notice|noticed|found|now see)(?: now)? (?:that |there['’]s )|"
+    r"^(?:i (?:can )?(?:also )?(?:(?:see|found|now see)(?: now)? (?:that |there['’]s |[-—:] )|notice[d]? (?:that )?)|"
     r"(?:that['’]s |a |you['’]re |you are )?(?:absolutely |exactly |totally |completely )?"
     r"(?:good|great|perfect|excellent|right|correct|fair|nice|ok(?:ay)?|yes|yup|no|done|understood|sure|sorry|clean|"
     r"got it|makes sense|i see|agreed|all green|interesting|hmm+|wait|ah+|found it|found the \w+|fixed|confirmed|noted)"
@@ -67,18 +76,45 @@ _PASTED = re.compile(
     r"[\u2190-\u2bff\U0001f000-\U0001faff]|at \S+ ?\(|File \"|\s{4,}\S|\d+→|go: |npm (?:ERR|WARN)|"
     r"error(?:\[\w+\])?: |ERROR|WARN|INFO|DEBUG)"
 )
+_IDLE = re.compile(
+    r"^(?:(?:it|this|that|everything|the (?:code|package|project|build)) (?:all )?(?:compiles|builds|works|passes|"
+    r"looks)\b.{0,20}|(?:\w+ ){0,2}(?:feedback|picture|point|question|findings?|catch|news|instinct|call|progress|find|"
+    r"idea|mistake)|\w[\w'’]*(?: \w[\w'’]*){0,2})[.!]$",
+    re.IGNORECASE,
+)
+# A beginning that leans on what was said before, and one that can be left out.
+_LEANING = re.compile(
+    r"(?:this|that|it|its|these|those|they|their|them|he|she|which|both|neither|the same)\b", re.IGNORECASE
+)
+_JOINT = re.compile(
+    r"^(?:(?:so|but|and|also|still|however|then|thus|therefore|plus|additionally|that said|basically|in short|"
+    r"note that|also note|importantly|meanwhile|in addition|besides|of course|again|indeed)\b(?: also\b)?[,:—–-]*\s+)+",
+    re.IGNORECASE,
+)
+# A lead that says nothing about the list that follows.
+_EMPTY_LEAD = re.compile(
+    r"(?:summary|overview|changes?|changed|what (?:i|we|was|changed|it)|files?|notes?|details|key|main|here|results?|"
+    r"findings|the (?:(?:flow|fix|changes?|plan|issues?|approach) (?:is|are|was)|user \w+)|it |"
+    r"this (?:means|is|includes)|two|three|four|five|six|\d+|\w+ (?:things|items|points|changes|issues|fixes|bugs)\b|"
+    r"next|pros|cons|approach|options?|done|status)",
+    re.IGNORECASE,
+)
+_IDENTIFIER = re.compile(r"\S{0,40}?(?:\w[._/:]\w|[a-z][A-Z]|\w\()|[a-z]+-[a-z]+-")
 _THREE_WORDS = re.compile(r"(?:[^\W\d_]{2,}\W.*?){2}[^\W\d_]{2,}")
 
 
 class Passage(NamedTuple):
-    """A passage, where it begins in the text (its first block, its last), and the heading it stood under."""
+    """A passage, which sentences of the text it is made of (from the first to before the last), and what it stood
+    under: a heading, or the lead of a list."""
 
     text: str
     start: int
     end: int
+    sentences: tuple[str, ...]
     heading: str = ""
     whole: bool = False  # it is all that was said
     listed: bool = False
+    leans: bool = False  # it begins with a word for something that it does not name
 
 
 class _Block(NamedTuple):
@@ -93,97 +129,88 @@ def passages(text: str, own: bool = False) -> list[Passage]:
     found: list[Passage] = []
     blocks = _blocks(text, own)
     pieces = [_pieces(block, own) for block in blocks]
-    heading = ""
-    at = 0
+    heading, at, place = "", 0, 0
     while at < len(blocks):
-        if blocks[at].kind == "heading":
-            heading, at = blocks[at].text, at + 1
-            continue
         end = at + 1
-        if blocks[at].kind == "item" or blocks[at].text.endswith(":"):
-            while end < len(blocks) and blocks[end].kind == "item":
-                end += 1
-        found += _group(blocks, pieces, at, end, heading)
-        at = end
-    if len(blocks) > 1:
-        found += _runs(blocks, pieces)
-    whole = " ".join(sentence for sentences in pieces for sentence in sentences)
-    if own and len(whole) <= LONGEST and all(block.kind == "paragraph" for block in blocks):
-        found.append(Passage(whole, 0, len(blocks), "", True))
+        if blocks[at].kind == "heading":
+            heading, at = blocks[at].text, end
+            continue
+        while end < len(blocks) and blocks[end].kind == blocks[at].kind:
+            end += 1
+        group = pieces[at:end]
+        if blocks[at].kind == "item":
+            lead = blocks[at - 1].text if at and blocks[at - 1].text.endswith(":") else heading
+            found += _list(blocks[at:end], group, place, _split(lead)[-1] if lead else "")
+        else:
+            found += _flow([sentence for sentences in group for sentence in sentences], place, heading, own)
+        at, place = end, place + max(len(group), sum(map(len, group)))
+    whole = tuple(sentence for sentences in pieces for sentence in sentences)
+    if own and len(" ".join(whole)) <= LONGEST and all(block.kind == "paragraph" for block in blocks):
+        found.append(Passage(" ".join(whole), 0, len(whole), whole, whole=True))
     return [passage for passage in found if _THREE_WORDS.search(passage.text)]
 
 
-def _group(blocks: list[_Block], pieces: list[list[str]], start: int, end: int, heading: str) -> Iterator[Passage]:
-    """Passages of one paragraph, or of a list with its lead."""
-    whole = len(blocks) == 1
-    first = start + (blocks[start].kind != "item")
-    lead = " ".join(pieces[start]) if first > start else ""
-    if first == end:  # a paragraph
-        for window in _windows(pieces[start]):
-            yield Passage(_shown(window, heading), start, end, heading, whole)
+def _flow(sentences: list[str], place: int, heading: str, own: bool) -> Iterator[Passage]:
+    """Every one to three sentences in a row of paragraphs. What only leads to a list or to code is no part of them."""
+    for first, sentence in enumerate(sentences):
+        leans = not own and bool(_LEANING.match(_JOINT.sub("", sentence)))
+        if leans and first:
+            continue  # it is told with what goes before
+        for last in range(first, min(first + _SENTENCES, len(sentences))):
+            window = tuple(sentences[first : last + 1])
+            if (window[-1].endswith(":") and not own) or len(text := " ".join(window)) > LONGEST:
+                break
+            text, under = _begun(text, heading if leans else "") if not own else (text, False)
+            yield Passage(
+                text, place + first, place + last + 1, window, heading,
+                whole=len(window) == len(sentences) and not place, leans=leans and not under,
+            )  # fmt: skip
+
+
+def _list(blocks: list[_Block], pieces: list[list[str]], place: int, lead: str) -> Iterator[Passage]:
+    """The items of a list, each under the lead if that says something, and a short list as a whole. Not of a list of
+    what the assistant is going to do."""
+    if _PLANNED.match(lead):
         return
-    items = [(at, " ".join(pieces[at])) for at in range(first, end) if pieces[at]]
-    lead = lead or (f"{heading.rstrip(':')}:" if heading else "")
-    together = _joined(lead, [item for _, item in items])
-    if len(together) <= LONGEST:
-        yield Passage(together, start, end, heading, whole, True)
-    nested: list[tuple[int, int, str]] = []
-    for at, item in items:
-        if blocks[at].depth and nested and len(nested[-1][2]) + len(item) < LONGEST - 2:
+    under = f"{lead.rstrip(':')}:" if lead and len(lead) <= _LEAD and not _EMPTY_LEAD.match(lead) else ""
+    nested: list[tuple[int, int, list[str]]] = []
+    for at, (block, sentences) in enumerate(zip(blocks, pieces, strict=True), place):
+        if block.depth and nested and sum(map(len, nested[-1][2] + sentences)) < LONGEST - 2:
             begun, _, before = nested.pop()
-            nested.append((begun, at + 1, _joined(before, [item])))
-        else:
-            nested.append((at, at + 1, item))
-    short = lead if len(lead) <= _LEAD else ""
-    for begun, ended, item in nested:
-        if len(item) > 30:
-            for window in _windows(_split(item)):
-                text = f"{short} {window}" if short and len(short) + len(window) < LONGEST else window
-                yield Passage(text, begun, ended, heading, False, True)
+            nested.append((begun, at + 1, [*before[:-1], _joined(before[-1], sentences)]))
+        elif sentences:
+            nested.append((at, at + 1, sentences))
+    items = [" ".join(sentences) for _, _, sentences in nested]
+    together = _joined(under, items)
+    quotes = any(item.startswith(('"', "“")) for item in items)
+    if 1 < len(items) <= _TOGETHER and len(together) <= _SHORT_LIST and not quotes:
+        yield Passage(together, nested[0][0], nested[-1][1], tuple(items), lead, listed=True)
+    for begun, ended, sentences in nested:
+        for first in range(len(sentences)):
+            for last in range(first, min(first + _SENTENCES, len(sentences))):
+                window = tuple(sentences[first : last + 1])
+                text, leans = " ".join(window), bool(_LEANING.match(window[0]))
+                if first and leans:
+                    break
+                if under and len(under) + len(text) < LONGEST:
+                    text, leans = f"{under} {text}", False
+                else:
+                    text, _ = _begun(text, "")
+                if 30 < len(text) <= LONGEST:
+                    yield Passage(text, begun, ended, window, lead, listed=True, leans=leans)
 
 
-def _runs(blocks: list[_Block], pieces: list[list[str]]) -> Iterator[Passage]:
-    """Neighbouring short paragraphs, and a paragraph with the list after it, as far as they fit into one passage."""
-    for start, block in enumerate(blocks):
-        if block.kind != "paragraph" or not pieces[start]:
-            continue
-        text, count = " ".join(pieces[start]), len(pieces[start])
-        for end in range(start + 1, len(blocks)):
-            more = pieces[end]
-            if blocks[end].kind == "heading" or len(text) + sum(map(len, more)) > LONGEST - len(more):
-                break
-            if blocks[end].kind == "item":
-                text = _joined(text, [" ".join(more)])
-            else:
-                text, count = f"{text} {' '.join(more)}".strip(), count + len(more)
-            if count > _SENTENCES + 1:
-                break
-            last = end + 1 == len(blocks) or blocks[end + 1].kind != "item"
-            if more and last:
-                yield Passage(text, start, end + 1, "", start == 0 and end + 1 == len(blocks))
+def _begun(text: str, heading: str) -> tuple[str, bool]:
+    """A passage without the word that joins it to the one before, put under its heading if that fits; whether it is."""
+    text = _JOINT.sub("", text) or text
+    if heading and len(heading) <= _LEAD and len(text) + len(heading) + 2 <= LONGEST:
+        return f"{heading.rstrip(':')}: {text}", True
+    return _capital(text), False
 
 
-def _windows(sentences: list[str]) -> Iterator[str]:
-    """Up to three sentences in a row: all of them if they fit, else every window that is as long as may be."""
-    if not sentences:
-        return
-    at = done = 0
-    while at < len(sentences) and done < len(sentences):
-        end = at + 1
-        while end < len(sentences) and end - at < _SENTENCES and len(" ".join(sentences[at : end + 1])) <= LONGEST:
-            end += 1
-        window = " ".join(sentences[at:end])
-        if end > done:
-            yield window if len(window) <= LONGEST else window[: LONGEST - 1].rsplit(None, 1)[0] + "…"
-        done, at = max(done, end), at + 2
-
-
-def _shown(window: str, heading: str) -> str:
-    """A passage that begins with a word for something said before is put under its heading."""
-    vague = re.match(r"(?:this|that|it|these|those|they)\b", window, re.IGNORECASE)
-    if vague and heading and len(heading) <= _LEAD and len(window) + len(heading) + 2 <= LONGEST:
-        return f"{heading.rstrip(':')}: {window}"
-    return window
+def _capital(text: str) -> str:
+    """A sentence with a capital at its start, unless that is the name of something."""
+    return text if _IDENTIFIER.match(text) else text[0].upper() + text[1:]
 
 
 def _joined(lead: str, items: list[str]) -> str:
@@ -200,6 +227,7 @@ def _blocks(text: str, own: bool) -> list[_Block]:
     code: list[str] | None = None
     open_block = False
     for line in text.splitlines():
+        line = _QUOTED.sub("", line)
         if _FENCE.match(line):
             if code is None:
                 code = []
@@ -228,25 +256,34 @@ def _blocks(text: str, own: bool) -> list[_Block]:
 
 
 def _plain(text: str) -> str:
+    """A text without markup; what stands in backquotes stays as it is."""
     text = _LINK.sub(r"\1", _SYMBOLS.sub("", text))
+    parts = _SPAN.split(text)
+    return " ".join("".join(part if at % 2 else _unmarked(part) for at, part in enumerate(parts)).split())
+
+
+def _unmarked(text: str) -> str:
     text = _BOLD.sub(lambda found: found[1] or found[2], text)
-    return " ".join(_EMPHASIS.sub(r"\1", text).split())
+    return _EMPHASIS.sub(r"\1", text).replace("**", "")
 
 
 def _pieces(block: _Block, own: bool) -> list[str]:
     """The sentences of a block that say something."""
     if block.kind == "heading":
         return []
-    sentences = _split(block.text)
+    sentences = [sentence for sentence in _split(block.text) if len(sentence) <= LONGEST]
     if own:
         return sentences
     kept: list[str] = []
-    for sentence in sentences:
-        sentence = _OPENER.sub("", sentence)
-        progress = _PROGRESS.match(sentence) and not (kept and _TELLING.search(sentence))
+    for whole in sentences:
+        sentence = _OPENER.sub("", whole)
+        progress = _PROGRESS.match(sentence) and not (
+            kept and _TELLING.search(sentence) and not _LET_ME.search(sentence)
+        )
         progress = progress or (_DOING.match(sentence) and sentence.endswith(":"))
-        if sentence and not progress and not _STATUS.match(sentence) and not _SEEN.match(sentence):
-            kept.append(sentence[0].upper() + sentence[1:])
+        idle = _STATUS.match(sentence) or _SEEN.match(sentence) or _IDLE.match(sentence)
+        if sentence and not progress and not idle:
+            kept.append(whole if sentence == whole else _capital(sentence))
     return kept
 
 

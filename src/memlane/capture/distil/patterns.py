@@ -1,4 +1,4 @@
-"""Lists of words as patterns: alternatives parted by commas, each a regular expression in lower case."""
+"""Lists of words as patterns: alternatives parted by a comma and a blank, each a regular expression in lower case."""
 
 from __future__ import annotations
 
@@ -16,4 +16,5 @@ def begins_with(alternatives: str, after: str = r"\W*") -> re.Pattern[str]:
 
 
 def _joined(alternatives: str) -> str:
-    return "|".join(" ".join(each.split()) for each in alternatives.split(","))
+    alternatives = re.sub(r"\|\s*\n\s*", "|", alternatives)  # a line may end within a group
+    return "|".join(" ".join(each.split()) for each in re.split(r",\s+", alternatives.strip().rstrip(",")))

@@ -74,9 +74,8 @@ def seen(said: Said) -> Iterator[Seen]:
     """The passages of one thing that was said."""
     if said.role == "summary":
         for number, section in enumerate(sections(said.text)):
-            for passage in passages(section.text, own=True):
+            for passage in passages(section.text):
                 yield Seen(passage, said, section.about, number, features(passage, Place(said, section.about, 0)))
         return
-    own = said.role != "assistant"
-    for passage in passages(said.text, own):
+    for passage in passages(said.text, own=said.role != "assistant"):
         yield Seen(passage, said, "", 0, features(passage, Place(said, "", len(said.text))))

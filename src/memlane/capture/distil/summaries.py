@@ -23,6 +23,10 @@ _TITLE = re.compile(r"^(?:#{1,4} +|\*\*)?(?:\d{1,2}[.)] +)?(?:\*\*)?([A-Z][\w ,/
 _NUMBERED = re.compile(
     r"^(?:#{1,4} +)?(?:\*\*)?\d{1,2}[.)] +(?:\*\*)?([A-Z][\w ,/&'()-]{2,60}?)(?:\*\*)?:(?:\*\*)?(?= |$)"
 )
+# What the client says to the assistant below the summary.
+_END = re.compile(
+    r"^(?:</summary>|If you need specific details from before|Please continue the conversation)", re.MULTILINE
+)
 _START = re.compile(r"^(?:<summary>|\W*Summary:?\W*)$", re.MULTILINE)
 
 
@@ -35,6 +39,8 @@ def sections(summary: str) -> Iterator[Section]:
     """The sections of a summary whose titles say what they are about, without its first, chronological part."""
     if start := _START.search(summary):
         summary = summary[start.end() :]
+    if end := _END.search(summary):
+        summary = summary[: end.start()]
     about = ""
     lines: list[str] = []
     for line in [*summary.splitlines(), "1. End:"]:
