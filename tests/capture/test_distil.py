@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from memlane import InvalidInput, NotFound
 from memlane.capture.distil.candidates import Candidate, distil, files_in
+from memlane.capture.distil.kinds import kind_of
 from memlane.capture.distil.passages import LONGEST, passages
 from memlane.capture.distil.scorer import WEIGHTS, weights
 from memlane.capture.distil.summaries import sections
@@ -226,7 +228,7 @@ def test_a_summary_is_read_section_by_section(path: Path) -> None:
 
 
 def test_a_summary_is_known_by_its_first_words_too(path: Path) -> None:
-    assert [section.about for section in sections(SUMMARY)] == ["request", "errors", "pending", "current"]
+    assert [section.about for section in sections(SUMMARY)] == ["request", "errors", "pending"]
     assert [one.rule for one in distil(Lines().user(SUMMARY).write(path))] == ["summary: errors", "summary: pending"]
 
 
@@ -317,6 +319,32 @@ def test_each_candidate_can_be_explained(path: Path) -> None:
     assert told["rule"] == "assistant"
     assert told["signs"]["cause:other"] > 0
     assert "signs" not in one.to_dict()
+
+
+def test_the_signs_of_a_candidate_add_up_to_its_confidence(path: Path) -> None:
+    talk = Lines().user("No, never commit to main, always open a pull request instead.").assistant(LESSON)
+    for one in distil(talk.user(SUMMARY, isCompactSummary=True).write(path)):
+        total = weights().bias + sum(one.signs.values())
+        assert one.confidence == pytest.approx(1 / (1 + math.exp(-total)), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "section", "kind"),
+    [
+        ("Go's regexp doesn't support backreferences.", "assistant", "", "lesson"),
+        ("The debug level is read from APP_LOG_LEVEL.", "assistant", "", "fact"),
+        ("Shadow branches are separate by design, so that they never touch the index.", "assistant", "", "decision"),
+        ("The project rules say to update PROGRESS.md after each task.", "assistant", "", "rule"),
+        ("Which store? Answer: Postgres", "answer", "", "decision"),
+        ("never mind, we'll look at it later", "user", "", "fact"),
+        ("never push without asking", "user", "", "rule"),
+        ("I want one flag for this, not a prompt", "user", "", "preference"),
+        ("always write steps_count", "user", "users", "rule"),
+        ("The Windows build still fails.", "summary", "pending", "open"),
+    ],
+)
+def test_the_kind_of_a_text(text: str, role: str, section: str, kind: str) -> None:
+    assert kind_of(text, role, section) == kind
 
 
 def test_the_files_that_a_text_names() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from memlane import gate
 from memlane.capture.distil import commands
+from memlane.capture.distil.features import speaker
 from memlane.capture.distil.kinds import kind_of
 from memlane.capture.distil.reading import Seen, read, seen
 from memlane.capture.distil.scorer import Weights, reasons, score, weights
@@ -149,7 +150,7 @@ def _candidate(one: Seen, worth: float, session: Session, model: Weights) -> Can
     source = f"summary: {one.section}" if one.section else "subagent" if said.aside else said.role
     return Candidate(
         text=one.passage.text,
-        type=kind_of(one.passage.text, said.role, one.section),
+        type=kind_of(one.passage.text, speaker(said, one.section), one.section),
         confidence=round(worth, 2),
         session=session.id,
         date=said.date,

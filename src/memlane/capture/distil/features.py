@@ -22,7 +22,7 @@ _CUES = {
     ),
     "limit": any_of(
         r"""cannot, can't, (?:do|does|did|is|are|was|has|have|will|would)(?:n't| not), won't, unsupported,
-        not (?:possible|supported|allowed|available), no way, only works?, never, unable, fails?,
+        not (?:possible|supported|allowed|available), no way, only works?, never(?! mind), unable, fails?,
         refuses?, ignor(?:es?|ed), silently"""
     ),
     "must": any_of(
@@ -43,7 +43,7 @@ _CUES = {
         supports?"""
     ),
     "order": any_of(
-        r"""always, never, don't, do not, make sure, please, let's, we (?:want|need|should|don), prefer,
+        r"""always, never(?! mind), don't, do not, make sure, please, let's, we (?:want|need|should|don), prefer,
         instead, remember, from now on, stop, avoid, want you, i want, discuss, before you, should"""
     ),
     "trouble": any_of(
@@ -51,22 +51,10 @@ _CUES = {
         race, stale, conflict\w*, duplicate\w*, hang\w*, mismatch, regress\w*, deprecat\w*, flak\w+,
         corrupt\w*"""
     ),
-    "plan": any_of(
-        r"""let me, i'll, i will, going to, i need to, i should, we could, would, could, might, next, now"""
-    ),
-    "done": any_of(
-        r"""added, updated, created, removed, implemented, fixed, completed?, successfully, changed,
-        renamed, moved, wrote, refactored, committed, pushed, passing, passed, verified"""
-    ),
     "doubt": any_of(r"""maybe, perhaps, probably, might, seems?, looks? like, i think, not sure, apparently, wonder"""),
     "you": any_of(r"""you, your, you're"""),
     "i": any_of(r"""i, i've, i'm, my, me"""),
     "we": any_of(r"""we, our, us"""),
-    "thing": any_of(
-        r"""file, function, method, class, module, package, command, flag, option, table, column, field,
-        config\w*, version, server, client, api, endpoint, test, tests, hook, path, directory, folder,
-        dependency, library, schema, query, default, type"""
-    ),
     "quantity": re.compile(r"\b\d+(?:\.\d+)*\b"),
     # what something cannot do, or does in one way alone
     "incapable": any_of(
@@ -104,6 +92,8 @@ _CUES = {
 }
 # A sentence without any of these adds nothing to its neighbours.
 _TELLING = frozenset("cause limit must contrast choice trouble incapable admits order".split())
+# What makes the report of a change worth keeping.
+_REASON = frozenset({"cause", "incapable", "admits"})
 _DOCUMENT = 1500  # characters of a prompt that was hardly typed
 _TODO = begins_with(
     """update, delete, add, remove, create, change, rename, fix, move, simplify, regenerate, replace, run, check,
@@ -113,7 +103,7 @@ _TODO = begins_with(
 )
 _CHANGED = re.compile(
     r"^(?:[^:]{3,60}: )?`?[\w./*-]+\.\w{1,5}(?::[\d-]+)?`?:? ?(?:\([^)]*\) ?)?(?:[—–-]+ |; )"
-    r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,12}\b|\bPR #?\d+|\((?:CREATED|MODIFIED|NEW|most recent)"
+    r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,12}\b|\bPR #?\d+|/pull/\d+|\((?:CREATED|MODIFIED|NEW|most recent)"
 )
 _CODE = re.compile(r"`[^`]+`")
 _NAME = re.compile(
@@ -124,8 +114,9 @@ _PAST = begins_with(
     replaced, refactored, verified, tested, ran, used, built, made, reverted, applied, written, completed?, done,
     researched, mapped, expanded, maintained, successfully, switched, simplified, registered, cleaned, rewrote,
     rewritten, modified, regenerated, committed, pushed, merged, established, ensured, configured, installed,
-    set up, passed, i(?:'ve| have)? (?:read|wrote|created|placed|put|ran|added|updated|removed|made|fixed)""",
-    after=r"(?:[^:]{3,90}: )?(?:\W|\d)*",
+    set up, passed, improved, refined, enhanced, adjusted, bumped, tightened, introduced, addressed, amended,
+    all switched, i(?:'ve| have)? (?:read|wrote|created|placed|put|ran|added|updated|removed|made|fixed)""",
+    after=r"(?:[^:]{3,90}(?:: | [—–-]+ ))?(?:\W|\d)*",
 )
 _REPORTED = any_of(
     r"""(?:has|have) been \w+ed, (?:has|have) been (?:made|set|built|written), successfully, comprehensive(?:ly)?,
@@ -143,8 +134,8 @@ _CORRECTION = begins_with(
     that'?s (?:not|wrong), don'?t, i (?:don|said|meant|told|think), uh+, but, we (?:don|should)"""
 )
 _LASTING = any_of(
-    r"""always, never, from now on, in (?:the )?future, every time, whenever, as a rule, in general, going forward,
-    remember, by default, convention, policy, prefer"""
+    r"""always, never(?! mind), from now on, in (?:the )?future, every time, whenever, as a rule, in general,
+    going forward, remember, by default, convention, policy, prefer"""
 )
 _TASK = begins_with(
     """please, can you, could you, would you, start, begin, finish, show me, tell me, let me, update, add, fix, create,
@@ -175,6 +166,17 @@ class Place(NamedTuple):
     size: int  # characters of all that was said
 
 
+def speaker(said: Said, section: str) -> str:
+    """Whose words they are: a summary quotes the user, and a long prompt with headings was written by an assistant."""
+    if section == "users":
+        return "user"
+    return "assistant" if _is_document(said) else said.role
+
+
+def _is_document(said: Said) -> bool:
+    return said.role == "user" and len(said.text) > _DOCUMENT and "\n#" in said.text
+
+
 class _Sentence(NamedTuple):
     cues: frozenset[str]
     done: bool  # it begins with what was done
@@ -202,15 +204,15 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
     heading = f"{passage.heading} {low[: low.find(':')] if ':' in low[:60] else ''}".lower()
     words = text.count(" ") + 1
     role = "aside" if said.aside and said.role == "assistant" else said.role
-    quoted = place.section == "users"
-    kind = "user" if role in ("user", "answer") or quoted else "other"
+    kind = "user" if speaker(said, place.section) in ("user", "answer") else "other"
+    unexplained = sum(one.done and one.cues.isdisjoint(_REASON) for one in sentences)
     found = {
         f"from:{role}": 1.0,
         f"section:{place.section}": float(bool(place.section)),
-        "length": min(math.log(words / 12), 2.0),
-        "brief": float(words < 8),
+        "length": min(math.log(words / 12), 2.0) if role != "answer" else 1.0,  # a choice needs no words
+        "brief": float(words < 8 and role != "answer"),
         "long message": max(0.0, math.log(max(place.size, 1) / 400)),
-        "document": float(said.role == "user" and place.size > _DOCUMENT),
+        "document": float(_is_document(said)),
         "code": min(3, sum(one.code for one in sentences)) / 3,
         "names": min(4, sum(one.names for one in sentences)) / 4,
         "question": float(text.rstrip(" \"'”’)*").endswith("?")),
@@ -218,8 +220,8 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         "list": float(passage.listed),
         "whole": float(passage.whole),
         "leans": float(passage.leans),
-        "begins with what was done": sum(one.done for one in sentences) / len(sentences),
         "reports a change": float(bool(_REPORTED.search(low))),
+        "reports without a reason": unexplained / len(sentences) if kind == "other" else 0.0,
         "says what to do": sum(one.task for one in sentences) / len(sentences) if kind == "other" else 0.0,
         "entry of a list of changes": float(bool(_CHANGED.search(text))),
         "thinks aloud": float(bool(_THINKING.search(low))),
@@ -234,7 +236,8 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
     for mark in said.around:
         found[f"{mark}:{role}"] = 1.0
     for cue in frozenset().union(*(one.cues for one in sentences)):
-        found[f"{cue}:{kind}"] = 1.0
+        if cue != "moment" or place.section != "pending":  # open work is about this moment
+            found[f"{cue}:{kind}"] = 1.0
     if kind == "user":
         found["correction"] = float(bool(_CORRECTION.match(low)))
         found["task"] = float(bool(_TASK.match(low)))

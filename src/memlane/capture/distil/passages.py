@@ -42,7 +42,8 @@ _PROGRESS = re.compile(
 )
 _PLANNED = re.compile(
     r"(?:(?:so|now|ok(?:ay)?|then|first|next)[,:]? )*(?:let me|i['’]ll|i will|i['’]m going to|"
-    r"(?:i|we) (?:now )?(?:need|have|want) to|(?:my|the) plan\b|remaining\b|next steps?\b)",
+    r"(?:i|we) (?:now )?(?:need|have|want) to|(?:my|the) plan\b|remaining\b|next steps?\b|test plan\b)"
+    r"|.*\b(?:i|we) (?:now )?(?:need|have|want) to:$",
     re.IGNORECASE,
 )
 _LET_ME = re.compile(r"\blet me\b", re.IGNORECASE)
@@ -88,7 +89,8 @@ _LEANING = re.compile(
 )
 _JOINT = re.compile(
     r"^(?:(?:so|but|and|also|still|however|then|thus|therefore|plus|additionally|that said|basically|in short|"
-    r"note that|also note|importantly|meanwhile|in addition|besides|of course|again|indeed)\b(?: also\b)?[,:—–-]*\s+)+",
+    r"note that|also note|importantly|meanwhile|in addition|besides|of course|again|indeed|"
+    r"i (?:also )?noticed?(?: that)?)\b(?: also\b)?[,:—–-]*\s+)+",
     re.IGNORECASE,
 )
 # A lead that says nothing about the list that follows.

@@ -199,9 +199,9 @@ class Session:
         uuids = tuple(filter(None, (call.uuid if call else "", uuid)))
         if call and _ASKS.search(call.name):
             yield from self._hold(None)
-            for answer in _answers(call, part.text[:_LONGEST]):
+            for role, answer in _answers(call, part.text[:_LONGEST]):
                 self.prompts += 1
-                yield Said("answer", answer, lines, uuids, part.aside)
+                yield Said(role, answer, lines, uuids, part.aside)
         elif failed and _REJECTED in text and (reason := _REFUSED.search(text)):
             if own := users_own(reason[1].split("\n\nNote: ")[0]):
                 yield from self._hold("last")
@@ -222,8 +222,9 @@ def users_own(text: str) -> str:
     return _TAG.sub(" ", text).strip()
 
 
-def _answers(call: _Call, text: str) -> Iterator[str]:
-    """Each question that the user was asked and answered, with what the question said of the answer."""
+def _answers(call: _Call, text: str) -> Iterator[tuple[str, str]]:
+    """Each question that the user was asked and answered, with what the question said of the answer. Own words to a
+    question about how to go on are what the user says, not an answer."""
     told = call.arguments if isinstance(call.arguments, dict) else {}
     questions = [asked for asked in listed(told.get("questions")) or [told] if isinstance(asked, dict)]
     options = [option for asked in questions for option in listed(asked.get("options")) if isinstance(option, dict)]
@@ -235,9 +236,9 @@ def _answers(call: _Call, text: str) -> Iterator[str]:
         meaning = meant.get(answer, "").rstrip(".")
         answer = answer.removesuffix("(Recommended)").rstrip()
         if not _HOW_ON.search(question.lower()):
-            yield f"{question} Answer: {answer}" + (f" ({meaning})" if meaning else "")
+            yield "answer", f"{question} Answer: {answer}" + (f" ({meaning})" if meaning else "")
         elif not meaning and not meant.keys() >= set(answer.split(", ")):
-            yield answer  # own words may say more than how to go on
+            yield "user", answer
 
 
 def _answers_by_name(questions: list[dict[str, Any]], text: str) -> list[tuple[str, str]]:

@@ -15,8 +15,7 @@ _ABOUT = (
     ("decisions", r"decisions?"),
     ("concepts", r"concepts|technolog\w+|architecture|background|facts"),
     ("pending", r"pending|remaining|to.?do|open (?:questions|tasks|issues)|unresolved|next steps?"),
-    ("current", r"current (?:work|state)|progress|accomplished|completed|done"),
-    ("files", r"files|code"),
+    ("", r"current (?:work|state)|progress|accomplished|completed|done|files|code"),  # what a diff says better
     ("request", r"request|intent|goals?|task"),
 )
 _TITLE = re.compile(r"^(?:#{1,4} +|\*\*)?(?:\d{1,2}[.)] +)?(?:\*\*)?([A-Z][\w ,/&'()-]{2,60}?)(?::\*\*|\*\*:?|:)?\s*$")
