@@ -51,7 +51,10 @@ _CUES = {
         race, stale, conflict\w*, duplicate\w*, hang\w*, mismatch, regress\w*, deprecat\w*, flak\w+,
         corrupt\w*"""
     ),
-    "doubt": any_of(r"""maybe, perhaps, probably, might, seems?, looks? like, i think, not sure, apparently, wonder"""),
+    "doubt": any_of(
+        r"""maybe, perhaps, probably, might, seems?, looks? like, i think, not sure, apparently, wonder, likely,
+        could mean, may (?:be|have), suspect"""
+    ),
     "you": any_of(r"""you, your, you're"""),
     "i": any_of(r"""i, i've, i'm, my, me"""),
     "we": any_of(r"""we, our, us"""),
@@ -81,7 +84,7 @@ _CUES = {
     # what the assistant offers or asks
     "offer": any_of(
         r"""if you(?:'d| would)? (?:want|prefer|like|need|wish|think), want me to, let me know, should i, shall i,
-        do you want, i can (?:also |now )?(?:add|create|do|make|switch|change), would you, you (?:should|can|
+        do you want, (?:i|we) can (?:also |now )?(?:add|create|do|make|switch|change|use), would you, you (?:should|can|
         could) now, you could, the user (?:has not|asked|said|wants|requested)"""
     ),
     "admits": any_of(
@@ -120,7 +123,8 @@ _PAST = begins_with(
 )
 _REPORTED = any_of(
     r"""(?:has|have) been \w+ed, (?:has|have) been (?:made|set|built|written), successfully, comprehensive(?:ly)?,
-    (?:is|are) now, now (?:correctly|properly|shows?|works?), as requested, as expected, (?:is|are) expected"""
+    (?:is|are) now, now (?:each|every|both|when|correctly|properly|shows?|works?), as requested, as expected,
+    (?:is|are) expected"""
 )
 _THINKING = re.compile(
     r"^(?:but )?(?:wait|hmm+|actually|now,|let's see)\b|\b(?:the (?:key |real )?question is|let me think|i wonder)\b"
@@ -141,8 +145,12 @@ _TASK = begins_with(
     """please, can you, could you, would you, start, begin, finish, show me, tell me, let me, update, add, fix, create,
     implement, run, write, commit, look, read, check, do, make, review, show, explain, give, find, help, test, think,
     evaluate, merge, consider, investigate, analy[sz]e, list, generate, build, deploy, revert, search, summari[sz]e,
-    open, compare, audit, prepare, draft, let's (?:consider|look|see|start|try|move|think|talk|continue)""",
-    after=r"\W*(?:(?:ok|okay|now|thanks|great|please|and|then|also|so)\W+)*",
+    open, compare, audit, prepare, draft, log, push, try, can we, never mind,
+    let's (?:consider|look|see|start|try|move|think|talk|continue)""",
+    after=r"\W*(?:(?:ok|okay|now|thanks|great|please|and|then|also|so|hmm+)\W+)*",
+)
+_ASKING = begins_with(
+    "why, what, how, where, when, which, who, is there, are there, can (?:you|we|i), could you, does, did"
 )
 _ORDINARY = begins_with(
     "yes, ok, okay, yup, sure, thanks, great, do it, go ahead, continue, proceed, commit, push, run"
@@ -215,7 +223,7 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         "document": float(_is_document(said)),
         "code": min(3, sum(one.code for one in sentences)) / 3,
         "names": min(4, sum(one.names for one in sentences)) / 4,
-        "question": float(text.rstrip(" \"'”’)*").endswith("?")),
+        "question": float(_is_question(low, kind == "user" and len(sentences) == 1)),
         "lead only": float(text.rstrip().endswith(":")),
         "list": float(passage.listed),
         "whole": float(passage.whole),
@@ -244,6 +252,11 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         found["whole:user"] = float(passage.whole)
         found["go-ahead"] = float(bool(_ORDINARY.match(low)))
     return {name: value for name, value in found.items() if value}
+
+
+def _is_question(low: str, begun: bool) -> bool:
+    """Whether a text ends as a question, or is all of one as it was begun: not everybody types the mark."""
+    return low.rstrip(" \"'”’)*").endswith("?") or (begun and bool(_ASKING.match(low)))
 
 
 def _count(most: int, pattern: re.Pattern[str], text: str) -> int:
