@@ -33,7 +33,7 @@ from distil import says
 
 HOLD = 300.0  # how strongly a weight is held to its prior
 POSITIVE = 3.0  # how much an example of what to keep counts
-THRESHOLD = 0.68
+THRESHOLD = 0.66
 PRIOR = {
     # who speaks, and where
     "from:user": 0.5, "from:answer": 1.5, "from:aside": -0.5, "interrupted:user": 0.5, "whole:user": 0.3,
@@ -43,14 +43,14 @@ PRIOR = {
     "section:concepts": 0.1, "section:pending": -1.3, "section:request": -1.2,
     # what the user says
     "correction": 0.4, "lasting": 0.8, "order:user": 0.3, "choice:user": 0.3, "cause:user": 0.3, "contrast:user": 0.2,
-    "limit:user": 0.2, "we:user": 0.2, "go-ahead": -1.0, "task": -1.0, "question": -0.6,
+    "limit:user": 0.2, "we:user": 0.2, "moment:user": -0.5, "go-ahead": -1.0, "task": -1.0, "question": -0.6,
     # what others say
     "cause:other": 0.5, "limit:other": 0.5, "contrast:other": 0.4, "must:other": 0.3, "trouble:other": 0.2,
     "choice:other": 0.2, "being:other": 0.2, "doubt:other": -1.0,
     "i:other": -0.3, "you:other": -0.2, "thinks aloud": -0.6, "review note": -0.7, "reports a change": -0.5,
     "line numbers": -0.4, "incapable:other": 0.5, "moment:other": -0.8, "admits:other": 0.4, "says what to do": -0.8,
     "entry of a list of changes": -1.0, "reports without a reason": -2.0, "idle:other": -0.3, "idle:user": -0.1,
-    "document": -0.4, "offer:other": -0.6,
+    "document": -0.4, "offer:other": -0.6, "intent:other": -1.0, "asks within": -0.8,
     # how
     "leans": -0.7, "brief": -0.8, "lead only": -1.0, "names": 0.3,
     "code": 0.2, "length": 0.4,

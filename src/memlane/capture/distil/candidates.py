@@ -25,7 +25,7 @@ from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput
 
 _PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
-_SURE, _SURE_ROOM = 0.85, 1.5  # what is surely worth keeping has so much more room
+_SURE, _SURE_ROOM = 0.86, 1.5  # what is surely worth keeping has so much more room
 _HELD = 300  # passages kept in mind while a transcript is read
 _ALIKE = 0.55  # share of the shorter text's words that a better candidate has, too
 _WORD = re.compile(r"\w{4,}")

@@ -30,8 +30,8 @@ _SUFFIX = re.compile(
 )
 # An error that is about how the command was called, not about what it found.
 _ERROR = re.compile(
-    r"(?im)^.*?(\S*(?:unknown|unrecogni[sz]ed|invalid|no such|unexpected|missing|bad|ambiguous) (?:\w+ ){0,2}?"
-    r"(?:option|flag|command|subcommand|argument|parameter|switch|script|target|task|recipe|package|module|revision)s?\b"
+    r"(?im)^.*?(\S*(?:unknown|unrecogni[sz]ed|invalid|no such|unexpected|missing|bad|ambiguous) (?:\w+ )?"
+    r"(?:option|flag|command|subcommand|argument|parameter|script|target|task|recipe|package|module|revision)s?\b"
     r".{0,120}|\S*(?:command not found|permission denied|not a git repository|could not find|cannot find|can't find|"
     r"requires? (?:an? )?(?:\w+ )?(?:argument|option|flag|version)|is not (?:installed|recognized|supported)|"
     r"must (?:be|specify|provide))\b.{0,120})"

@@ -72,20 +72,26 @@ _CUES = {
     # the moment at which it was said
     "moment": any_of(
         r"""(?:tests?|lint|linter|build|diagnostics?|coverage|suite|checks?|ci) (?:(?:now|all|still|are|is|
-        were) )*(?:pass\w*|fail(?:s|ing)?|green|clean|stale|succeed\w*|up.to.date), still (?:used|needed|there|
-        present|referenced), already (?:used|imported|exists|there|covered|handled|done|merged|committed),
-        no longer (?:needed|used), unused, pre-existing, not related to, unrelated, stale, compiles, works (?:now|
-        fine|correctly), as expected, so far, just now, at the moment, currently, right now, working tree, pushed,
-        committed, merged, in progress, remaining, undid, redo, (?:pr|pull request|branch|commit) (?:is|was|
-        has been|created|merged), (?:task|step|phase) \d+, showed, coverage, (?:was|were) (?:run|truncated),
-        not visible, \d+ (?:\w+ )?tests?, (?:zero|no) (?:\w+ )?errors, ha(?:s|ve) stopped, (?:is|are) (?:complete|
-        done|finished|verified|in place|healthy|running), solved, next logical, (?:most recent|exact) request"""
+        were) )*(?:pass\w*|fail(?:s|ing)?|green|clean|stale|succeed\w*|up.to.date), still (?:nil|0|shows?|fails?|
+        failing|used|needed|there|present|referenced), already (?:used|imported|exists|there|covered|handled|done|
+        merged|committed), no longer (?:needed|used), unused, pre-existing, not related to, unrelated, stale,
+        compiles, works (?:now|fine|correctly), as expected, so far, just now, at the moment, currently, right now,
+        for now, working tree, pushed, committed, merged, in progress, remaining, undid, redo, (?:pr|pull request|
+        branch|commit) (?:is|was|has been|created|merged), (?:task|step|phase) \d+, showed, coverage, (?:was|
+        were) (?:run|truncated), not visible, \d+ (?:\w+ )?tests?, (?:zero|no) (?:\w+ )?errors, ha(?:s|ve) stopped,
+        (?:is|are) (?:complete|done|finished|verified|in place|healthy|running), solved, next logical,
+        (?:most recent|exact) request"""
+    ),
+    # what the assistant is about to do, or thinks of doing
+    "intent": any_of(
+        r"""let me, i need to, i'll, i will, i should, i want to, i'd (?:suggest|say|expect), need to (?:check|
+        verify|look|see|fix), to check, try again, run .{0,20} again, you need to, you'll need, we need to fix, wait"""
     ),
     # what the assistant offers or asks
     "offer": any_of(
         r"""if you(?:'d| would)? (?:want|prefer|like|need|wish|think), want me to, let me know, should i, shall i,
-        do you want, (?:i|we) can (?:also |now )?(?:add|create|do|make|switch|change|use), would you, you (?:should|can|
-        could) now, you could, the user (?:has not|asked|said|wants|requested)"""
+        do you want, (?:i|we) can (?:also |now )?(?:add|create|do|make|switch|change|use), would you, you (?:should|
+        can|could) now, you could, the user (?:has not|asked|said|wants|requested)"""
     ),
     "admits": any_of(
         r"""i was wrong, my (?:mistake|earlier|prediction|assumption), made that up, i (?:incorrectly|mistakenly|
@@ -131,6 +137,7 @@ _THINKING = re.compile(
 )
 _REVIEW = re.compile(
     r"(?:^|[;:.] )(?:\(\d+\) ?)?(?:good|nice|minor|nit|note|clean|correct)\b ?[-—:]|^lines? \d+|^\(?\d+[).] "
+    r"|\b(?:comment|issue|suggestion) #?\d+|\bid: \d+"
 )
 _LINES = re.compile(r"\blines? \d+|\bl\d+\b|\.\w+:\d+")
 _CORRECTION = begins_with(
@@ -224,6 +231,7 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         "code": min(3, sum(one.code for one in sentences)) / 3,
         "names": min(4, sum(one.names for one in sentences)) / 4,
         "question": float(_is_question(low, kind == "user" and len(sentences) == 1)),
+        "asks within": float(kind == "other" and "? " in text),
         "lead only": float(text.rstrip().endswith(":")),
         "list": float(passage.listed),
         "whole": float(passage.whole),
@@ -255,8 +263,9 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
 
 
 def _is_question(low: str, begun: bool) -> bool:
-    """Whether a text ends as a question, or is all of one as it was begun: not everybody types the mark."""
-    return low.rstrip(" \"'”’)*").endswith("?") or (begun and bool(_ASKING.match(low)))
+    """Whether a text asks more than it says, or is a question as it was begun: not everybody types the mark."""
+    ends = low.rstrip(" \"'”’)*").endswith("?")
+    return ends or low.count("? ") > 1 or (begun and bool(_ASKING.match(low)))
 
 
 def _count(most: int, pattern: re.Pattern[str], text: str) -> int:

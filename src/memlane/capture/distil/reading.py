@@ -75,7 +75,9 @@ def seen(said: Said) -> Iterator[Seen]:
     if said.role == "summary":
         for number, section in enumerate(sections(said.text)):
             for passage in passages(section.text):
-                yield Seen(passage, said, section.about, number, features(passage, Place(said, section.about, 0)))
+                signs = features(passage, Place(said, section.about, 0))
+                if section.about != "pending" or "says what to do" not in signs:  # the session went on and did it
+                    yield Seen(passage, said, section.about, number, signs)
         return
     for passage in passages(said.text, own=said.role != "assistant"):
         yield Seen(passage, said, "", 0, features(passage, Place(said, "", len(said.text))))
