@@ -56,7 +56,7 @@ def test_json_is_one_candidate_a_line(run: Run, talk: Path) -> None:
 def test_explain_says_which_signs_spoke_for_a_candidate(run: Run, talk: Path) -> None:
     [told] = run("distil", "talk.jsonl", "--json", "--explain").out.splitlines()
     assert json.loads(told)["rule"] == "assistant"
-    assert "limit:other +" in run("distil", "talk.jsonl", "--explain").out
+    assert "incapable:other +" in run("distil", "talk.jsonl", "--explain").out
 
 
 def test_a_folder_stands_for_its_transcripts_and_other_files_in_it_are_passed_over(
