@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -296,6 +299,21 @@ def test_the_same_transcript_gives_the_same_candidates(path: Path) -> None:
         talk.user(f"No, module {number} must never import queue{number}, because it is not ready.").assistant(LESSON)
     talk.write(path)
     assert distil(path) == distil(path)
+
+
+def test_signs_are_added_up_in_one_order_whatever_the_order_of_sets() -> None:
+    program = (
+        "import sys; from memlane.capture.distil.reading import seen; from memlane.capture.distil.session import Said; "
+        "print([list(one.signs) for one in seen(Said('assistant', sys.argv[1], (1,), ()))])"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program, LESSON],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in "123"
+    }  # fmt: skip
+    assert len(told) == 1
 
 
 def test_what_is_said_again_is_one_candidate(path: Path) -> None:

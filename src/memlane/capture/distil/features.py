@@ -249,9 +249,9 @@ def features(passage: Passage, place: Place) -> dict[str, float]:
         "under a finding": float(bool(_FINDING.search(heading))),
         f"idle:{kind}": float(sum(one.cues.isdisjoint(_TELLING) for one in sentences)),
     }
-    for mark in said.around:
+    for mark in sorted(said.around):  # in one order: sums of numbers depend on it
         found[f"{mark}:{role}"] = 1.0
-    for cue in frozenset().union(*(one.cues for one in sentences)):
+    for cue in sorted({cue for one in sentences for cue in one.cues}):
         if cue != "moment" or place.section != "pending":  # open work is about this moment
             found[f"{cue}:{kind}"] = 1.0
     if kind == "user":
