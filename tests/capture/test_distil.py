@@ -284,6 +284,19 @@ def test_gemini(path: Path) -> None:
     assert (one.text, one.lines, one.uuids, one.session) == (LESSON, (3,), ("2",), "g1")
 
 
+@pytest.mark.parametrize("tag", ["session_context", "hook_context", "hook_prompt id='1'", "memlane-request"])
+def test_what_a_client_says_in_the_users_name_is_not_distilled(path: Path, tag: str) -> None:
+    """Gemini CLI and Codex write what hooks, servers and they themselves say as messages of the user."""
+    content = [{"text": f"<{tag}>\nAlways use uv instead of pip here.\n</{tag.split()[0]}>"}]
+    path.write_text(json.dumps({"id": "1", "type": "user", "content": content, "timestamp": "2026-03-04T10:00:00Z"}))
+    assert distil(path) == []
+
+
+def test_messages_may_be_handed_over_instead_of_a_file() -> None:
+    messages = [{"role": "user", "content": "Why does it fail?"}, {"role": "assistant", "content": LESSON}]
+    assert said(distil(messages)) == [("lesson", LESSON, (2,))]
+
+
 def test_plain_messages_in_one_document_are_counted_instead_of_lines(path: Path) -> None:
     messages = [{"role": "user", "content": "Why does it fail?"}, {"role": "assistant", "content": LESSON}]
     path.write_text(json.dumps(messages, indent=1))

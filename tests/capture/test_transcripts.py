@@ -176,6 +176,7 @@ def test_gemini_chat() -> None:
     user = {"id": "m1", "timestamp": WHEN, "type": "user", "content": "Fix it"}
     assert read(header) == [Entry(thread="g1")]
     assert read(user) == [Entry(asked=True)]
+    assert read({**user, "content": [{"functionResponse": {"id": "c", "response": {"output": "ok"}}}]}) == [Entry()]
     assert read(said) == [Entry("One.\nTwo.", "m2", WHEN, files=("/app/a.py",))]
     assert read({"id": "m3", "timestamp": WHEN, "type": "info", "content": "Two\nlines"}) == [Entry()]
     assert read({**header, "messages": [user, said]}) == [*read(header), *read(user), *read(said)]

@@ -44,8 +44,8 @@ _INTERRUPTED = "[Request interrupted"
 # What clients put around or instead of the user's own words.
 _WRAPPED = re.compile(
     r"<(system-reminder|local-command-\w+|command-(?:name|message|contents)|bash-(?:input|stdout|stderr)|task-notification"
-    r"|ide_\w+|environment_context|user_instructions|INSTRUCTIONS|hook_context|memlane-\w+|user-prompt-submit-hook"
-    r"|teammate-message|cross-session-message|session_context)\b[^>]*>.*?(?:</\1>|\Z)",
+    r"|ide_\w+|environment_context|user_instructions|INSTRUCTIONS|hook_context|hook_prompt|memlane-\w+"
+    r"|user-prompt-submit-hook|teammate-message|cross-session-message|session_context)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
 _TAG = re.compile(r"</?(?:command-args|user_query|user_message|[a-z_-]+)(?: [^>]*)?>")

@@ -20,7 +20,7 @@ def knows(line: dict[str, Any]) -> bool:
 
 def read(line: dict[str, Any]) -> Entry:
     if line.get("type") == "user":
-        return Entry(asked=True)
+        return Entry(asked=texts(line.get("content"), "text") != "")  # else it is what a tool answered
     if line.get("type") == "gemini":
         return Entry(
             texts(line.get("content"), "text"),
