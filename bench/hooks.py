@@ -106,6 +106,8 @@ def main() -> None:
         commands = {"python -c pass": [sys.executable, "-c", "pass"]}
         events = ("session-start", "prompt", "stop", "session-end")
         commands |= {f"hook {event}": [memlane, "hook", "claude-code", event] for event in events}
+        agent = ["env", "MEMLANE_HOOK_DISTIL=agent"]  # nothing is asked: no file was changed
+        commands["hook stop, may ask the agent"] = [*agent, *commands["hook stop"]]
         off = ["env", "MEMLANE_USER_BANK=false"]
         for event in events[:2] if options.user else ():
             commands[f"hook {event}, without it"] = [*off, *commands[f"hook {event}"]]

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from agents import AGENTS, Agent
 from recording import record
-from scripted import Model, Script, serve
+from scripted import REQUEST, Call, Model, Script, serve
 
 from memlane import Bank
 from story import ANSWER, ANSWERS, FACT, HOUSE_RULE, PROMPTS, RELEVANT, SECOND_ANSWER, THIRD_ANSWER, fill
@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 MODULES = ROOT / ".clients/node_modules"
 LONGEST = 180  # seconds for one process
+REMEMBERS = [Call("remember", {"text": FACT})]
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Story:
         return [call["arguments"][1] for call in self.place.hooks()]
 
 
-def installed(agent: Agent, folder: Path) -> Place:
+def installed(agent: Agent, folder: Path, distil: str = "rules") -> Place:
     """A client with settings of its own, in a project with memories."""
     if not (MODULES / ".bin" / agent.program).exists():
         pytest.skip(f"{agent.package} is not installed")
@@ -125,15 +126,22 @@ def installed(agent: Agent, folder: Path) -> Place:
     memlane.write_text(f"#!{sys.executable}\n{(HERE / 'recorder.py').read_text()}")
     memlane.chmod(0o755)
     place.run("memlane", "init")
-    with open(place.project / "memlane.toml", "a") as file:
-        file.write("\n[hook]\ndeadline = 30.0\n")  # this is not about speed
+    configure(place, distil)
+    os.environ["HOME"] = str(place.home)  # whose user looks into the bank here, too
     fill(Bank.open(place.project))
     return place
 
 
-def connected(agent: Agent, folder: Path) -> Place:
+def configure(place: Place, distil: str) -> None:
+    with open(place.project / "memlane.toml", "w") as file:
+        file.write(f'[memory]\nenabled = true\n[hook]\ndistil = "{distil}"\n')
+        file.write("deadline = 30.0\n")  # this is not about speed
+    place.run("memlane", "trust", "--yes")
+
+
+def connected(agent: Agent, folder: Path, distil: str = "rules") -> Place:
     """The same, connected by memlane's own command."""
-    place = installed(agent, folder)
+    place = installed(agent, folder, distil)
     place.run("memlane", "connect", agent.client)
     return place
 
@@ -142,7 +150,7 @@ def connected(agent: Agent, folder: Path) -> Place:
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
     """The whole story of a client; it ends connected."""
     place = connected(request.param, tmp_path_factory.mktemp(request.param.client))
-    first = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    first = place.ask(PROMPTS[0], Script(ANSWER, REMEMBERS))
     second = place.ask(PROMPTS[1], Script(SECOND_ANSWER))
     place.ask(PROMPTS[2], Script(THIRD_ANSWER), resume=True)
     return Story(place, first, second)
@@ -204,13 +212,55 @@ def test_a_connection_for_the_project_alone_works_too(agent: Agent, tmp_path: Pa
         with open(place.settings, "a") as file:
             file.write(f'\n[projects."{place.project}"]\ntrust_level = "trusted"\n')
     place.run("memlane", "connect", agent.client, "--project")
-    model = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    model = place.ask(PROMPTS[0], Script(ANSWER, REMEMBERS))
     assert [turn.result for turn in model.turns] == [False, True]
     assert [text in model.turns[0].text for text in (HOUSE_RULE, RELEVANT)] == [True, True]
     assert [memory.text for memory in Bank.open(place.project).list(lane="records", limit=100)] == [ANSWER]
     place.run("memlane", "connect", agent.client, "--remove", "--project")
     left = [path for path in place.project.rglob("*") if path.is_file()]
     assert [path for path in left if b"/bin/memlane" in path.read_bytes()] == []
+
+
+# -- asking the agent
+
+
+def edits(place: Place) -> list[Call]:
+    """Five files that the client's own tool writes."""
+    tool, told = place.agent.writes
+    named = [(str(place.project / f"part{number}.py"), f"part = {number}") for number in range(5)]
+    return [
+        Call(tool, {key: text.replace("{file}", file).replace("{text}", line) for key, text in told.items()})
+        for file, line in named
+    ]
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.client)
+def test_the_agent_is_asked_once_what_to_remember(agent: Agent, tmp_path: Path) -> None:
+    place = connected(agent, tmp_path, "agent")
+    quick = place.ask(PROMPTS[0], Script(ANSWER))
+    assert [REQUEST in asked.text for asked in quick.requests] == [False] * len(quick.requests)
+    stores = Call("remember", {"text": FACT, "scope": "private", "extra": {"client": agent.client}})
+    first = place.ask("No, always use uv instead of pip here.", Script(ANSWER, edits(place), [stores]))
+    assert [REQUEST in turn.text for turn in first.turns] == [False] * 6 + [True] * 2
+    assert "- rule: No, always use uv instead of pip here." in first.turns[6].text
+    later = place.ask(PROMPTS[1], Script(SECOND_ANSWER, edits(place)), resume=True)
+    assert len([asked for asked in later.turns if REQUEST in asked.text.split(PROMPTS[1])[-1]]) == 0
+    notes = [memory for memory in Bank.open(place.project).list(lane="notes", limit=100) if memory.text.strip() == FACT]
+    assert [(memory.id, memory.fields["client"]) for memory in notes] == [
+        ("notes:private/the-staging-database-is-called-heron", agent.client)
+    ]
+    assert Bank.open(place.project).list(tags=["unconfirmed"]) == []
+
+
+def test_claude_code_asks_after_a_compaction_that_came_first(tmp_path: Path) -> None:
+    """In the context that the session goes on with, which takes no turn of its own."""
+    place = connected(AGENTS[0], tmp_path, "off")
+    place.ask("No, always use uv instead of pip here.", Script(ANSWER, edits(place)))
+    configure(place, "agent")
+    place.ask("/compact", Script("A summary of what was said.\n\nOf more than one line."), resume=True)
+    after = place.ask(PROMPTS[1], Script(SECOND_ANSWER), resume=True)
+    assert [REQUEST in turn.text for turn in after.turns] == [True]
+    assert "- rule: No, always use uv instead of pip here." in after.turns[0].text
 
 
 # -- what one client alone does
@@ -232,13 +282,13 @@ def test_claude_code_is_reminded_after_compaction(tmp_path: Path) -> None:
 
 def test_the_plugin_for_claude_code_does_the_same_as_connecting(tmp_path: Path) -> None:
     allowed = "mcp__plugin_memlane_memlane__remember"
-    words = (allowed if word.startswith("mcp__") else word for word in AGENTS[0].arguments)
+    words = (word.replace("mcp__memlane__remember", allowed) for word in AGENTS[0].arguments)
     place = installed(replace(AGENTS[0], arguments=tuple(words)), tmp_path)
     for name in (".claude-plugin", "plugin"):
         shutil.copytree(ROOT / name, place.folder / "market" / name)
     place.run("claude", "plugin", "marketplace", "add", str(place.folder / "market"))
     place.run("claude", "plugin", "install", "memlane@memlane")
-    model = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    model = place.ask(PROMPTS[0], Script(ANSWER, REMEMBERS))
     assert [turn.result for turn in model.turns] == [False, True]
     assert [text in model.turns[0].text for text in (HOUSE_RULE, RELEVANT)] == [True, True]
     bank = Bank.open(place.project)
@@ -249,6 +299,6 @@ def test_the_plugin_for_claude_code_does_the_same_as_connecting(tmp_path: Path) 
 def test_codex_runs_no_hook_that_it_does_not_trust(tmp_path: Path) -> None:
     agent = replace(AGENTS[1], arguments=tuple(word for word in AGENTS[1].arguments if "hook-trust" not in word))
     place = connected(agent, tmp_path)
-    model = place.ask(PROMPTS[0], Script(ANSWER, tool="remember", arguments={"text": FACT}))
+    model = place.ask(PROMPTS[0], Script(ANSWER, REMEMBERS))
     assert [turn.result for turn in model.turns] == [False, True]  # the tools are there
     assert place.hooks() == []

@@ -136,7 +136,6 @@ def test_timeouts_are_in_each_clients_own_unit(machine: Machine, command: str) -
         found[name] = json.loads((machine.home / file).read_text())["hooks"]["Stop"][0]["hooks"][0]
     gemini = json.loads((machine.home / ".gemini/settings.json").read_text())["hooks"]["AfterAgent"][0]["hooks"][0]
     assert (found["claude-code"]["timeout"], found["codex"]["timeout"], gemini["timeout"]) == (10, 10, 10_000)
-    assert (found["claude-code"].get("async"), found["codex"].get("async")) == (True, None)
 
 
 def test_a_client_without_a_project_file_says_so(machine: Machine, command: str) -> None:
@@ -761,6 +760,19 @@ def test_hooks_that_are_missing_or_run_another_memlane_are_problems(machine: Mac
     path.unlink()
     events = "SessionStart, UserPromptSubmit, Stop, PreCompact, SessionEnd"
     assert said(machine) == [f"{where} are missing for {events}; {again}"]
+
+
+def test_hooks_in_the_background_are_a_problem_that_connecting_again_mends(machine: Machine, command: str) -> None:
+    """As an older memlane wrote them: they are too late to continue a turn."""
+    connect("claude-code", "user", machine, command)
+    path = machine.home / ".claude/settings.json"
+    text = path.read_text()
+    path.write_text(jsonc.put(text, ("hooks", "Stop", 0, "hooks", 0, "async"), True))
+    why = "the hooks of Claude Code run in the background, where they cannot ask the agent what to remember"
+    assert said(machine) == [f"{path}: {why}; run `memlane connect claude-code`"]
+    connect("claude-code", "user", machine, command)
+    assert said(machine) == []
+    assert json.loads(path.read_text()) == json.loads(text)
 
 
 def test_no_hooks_at_all_is_a_choice(machine: Machine, command: str) -> None:

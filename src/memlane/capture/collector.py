@@ -102,10 +102,15 @@ class Collector:
                 self._remember_shown()
             if entry.asked:
                 progress.files = []
+                progress.asked = True
+            if entry.text and progress.asked:
+                progress.asked = False
+                progress.turns += 1
             if entry.text and self._message:
                 self._message.add(entry.text)
             elif entry.text:
                 self._message = _Message(start, entry)
+            progress.edits += bool(entry.files)
             for name in entry.files:
                 self._touch(name)
 

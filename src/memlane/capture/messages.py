@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Captured:
     """What became of a transcript. `known` messages were stored before; `skipped` counts the others by reason;
-    `complete` is False when the time was up before the end: the next capture goes on from there."""
+    `complete` is False when the time was up before the end: the next capture goes on from there. `turns` and `edits`
+    count what the whole session had, as far as it was read: turns in which the assistant said something, and calls of
+    tools that change files.
+    """
 
     records: tuple[Kept, ...] = ()
     known: int = 0
@@ -38,6 +41,8 @@ class Captured:
     skipped: Mapping[str, int] = field(default_factory=dict, hash=False)
     complete: bool = True
     memories: tuple[Memory, ...] = field(default=(), repr=False, compare=False)  # the records as such
+    turns: int = 0
+    edits: int = 0
 
     @property
     def captured(self) -> int:
@@ -55,6 +60,8 @@ class Captured:
             dict(Counter(self.skipped) + Counter(other.skipped)),
             self.complete and other.complete,
             self.memories + other.memories,
+            self.turns + other.turns,
+            self.edits + other.edits,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,4 +191,5 @@ def _take_lines(
 
 def _result(collector: Collector, complete: bool = True) -> Captured:
     counts = (collector.known, collector.refused, dict(collector.skipped), complete)
-    return Captured(tuple(collector.kept), *counts, tuple(collector.memories))
+    progress = collector.progress
+    return Captured(tuple(collector.kept), *counts, tuple(collector.memories), progress.turns, progress.edits)

@@ -30,6 +30,9 @@ class Progress:
     cwd: str = ""
     branch: str = ""
     aside: bool = False  # it is a subagent's transcript
+    turns: int = 0  # in which the assistant said something, so far
+    edits: int = 0  # calls of tools that change files, so far
+    asked: bool = False  # the user has spoken, and the assistant has not answered yet
     files: list[str] = field(default_factory=list)  # changed in this turn; two are as good as many
     shown: dict[int, None] = field(default_factory=dict)  # marks of injected memory, the oldest first
     said: dict[str, str] = field(default_factory=dict)  # hash of a message and its id → when it was first said

@@ -108,24 +108,27 @@ def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
     return done
 
 
-def store_new(bank: Bank, transcript: str, seconds: float) -> Stored:
+def store_new(bank: Bank, transcript: str | list[Any], seconds: float, session: str = "") -> Stored:
     """Store the candidates of what a transcript has got since the last time, as far as it is read in so many seconds.
 
-    Writes notes, and how far it came under `indices/distil/`. Raises NotFound, StorageError, InvalidInput for a file
-    that is no transcript.
+    Messages that a client hands over instead, with the session's id, are read anew each time: what is stored already
+    is recognised. Writes notes, and how far it came under `indices/distil/`. Raises NotFound, StorageError,
+    InvalidInput for a file that is no transcript.
     """
     from memlane.capture import transcript_file
     from memlane.capture.distil.candidates import distil
     from memlane.capture.distil.session import Session
     from memlane.capture.progress import Progress, place_of
 
+    if isinstance(transcript, list):
+        return store(bank, distil(transcript, session=Session(id=session), deadline=monotonic() + seconds))
     path = os.path.realpath(transcript)
     place = place_of(bank.root / "indices" / "distil", path)
     with transcript_file.opened(path) as file:
         before = Progress.load(place, file) or Progress()
-        session = Session(id=before.thread, cwd=before.cwd, branch=before.branch, offset=before.offset)
-        done = store(bank, distil(path, session=session, deadline=monotonic() + seconds))
-        Progress(session.offset, session.id, session.cwd, session.branch).save(place, file)
+        reading = Session(id=before.thread, cwd=before.cwd, branch=before.branch, offset=before.offset)
+        done = store(bank, distil(path, session=reading, deadline=monotonic() + seconds))
+        Progress(reading.offset, reading.id, reading.cwd, reading.branch).save(place, file)
     return done
 
 

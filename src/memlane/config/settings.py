@@ -66,7 +66,12 @@ SETTINGS = (
     Setting("profile.similarity_threshold", float, 0.70, least=0.0, most=1.0, what="sequence ratio of a duplicate"),
     Setting("hook.enabled", bool, True, what="whether hooks do anything in this project"),
     Setting("hook.capture", bool, True, what="whether hooks keep what the assistant said as records"),
-    Setting("hook.distil", ("rules", "off"), "rules", what="whether hooks store what is worth keeping of a session"),
+    Setting(
+        "hook.distil",
+        ("rules", "agent", "both", "off"),
+        "rules",
+        what="who picks what to remember of a session: rules, or the agent, which is asked once; both; or nobody",
+    ),
     Setting("hook.recent", int, 5, least=0, what="how many memories a session starts with besides those it must have"),
     Setting("hook.records", bool, False, what="whether they may be what the assistant said in earlier sessions"),
     Setting("hook.notice", bool, True, what="whether the user is told how much memory a session starts with"),

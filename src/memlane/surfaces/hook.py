@@ -2,7 +2,8 @@
 
     session-start                    prints what a session should know, and tells the user how much that is
     prompt                           prints what is relevant to the prompt, if anything is
-    stop, pre-compact, session-end   captures what the assistant said; the last two also distil the session
+    stop, pre-compact, session-end   captures what the assistant said; the last two also distil the session, or the
+                                     first asks the agent once what to remember of it (`hook.distil`)
 
 A hook never blocks and never fails: it has a deadline, and whatever happens, it prints an answer that the client
 accepts and exits with 0. The work is done in a child process, so that this also holds for one that hangs or crashes in
@@ -33,6 +34,7 @@ from memlane.disk import journal, locks, state
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+    from memlane.capture.messages import Captured
     from memlane.core.model import Memory
 
 MAX_INPUT = 64 * 1024 * 1024  # bytes
@@ -51,6 +53,7 @@ EVENTS = {  # ours -> what clients call it, letters only
 _START_FOLDERS = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
 _SESSION = ("session_id", "conversation_id", "trajectory_id")  # what clients call it
 _REPLY_NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+ASKABLE = ("claude-code", "codex", "gemini", "opencode", "cursor", "vscode")  # let a hook continue a turn
 
 
 class _TimeIsUp(BaseException):
@@ -98,7 +101,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> None:
                 locks.patience.set(settings["hook.deadline"] / 4)
                 session = _text(payload, *_SESSION)
                 with journal.acting("hook", client, session), journal.change(f"hook {event}"):
-                    answer = _answer(event, payload, settings)
+                    answer = _answer(client, event, payload, settings)
                 note = note or _notice(event, payload, settings, answer)
     except _TimeIsUp:
         failed = "the time was up"
@@ -165,15 +168,15 @@ def _text(payload: Payload, *names: str) -> str:
 # -- the answer
 
 
-def _answer(event: str, payload: Payload, settings: config.Config) -> str:
+def _answer(client: str, event: str, payload: Payload, settings: config.Config) -> str:
     from memlane.bank import Bank
 
     with Bank(settings) as bank:
         if event == "session-start":
-            return _session_start(bank, payload)
+            return _session_start(bank, client, payload)
         if event == "prompt":
             return _prompt(bank, payload)
-        return _capture(bank, event, payload)
+        return _capture(bank, client, event, payload)
 
 
 def _may_answer(event: str, settings: config.Config) -> bool:
@@ -183,8 +186,9 @@ def _may_answer(event: str, settings: config.Config) -> bool:
     return not settings.distrust or (event in _REPLY_NAMES and not isinstance(config.under(settings), str))
 
 
-def _session_start(bank: Bank, payload: Payload) -> str:
-    """What a session should know. It begins afresh, so any memory may be shown again."""
+def _session_start(bank: Bank, client: str, payload: Payload) -> str:
+    """What a session should know. It begins afresh, so any memory may be shown again. One that was compacted before
+    its agent could be asked what to remember is asked now, which takes no turn of its own."""
     from memlane.history import sessions
     from memlane.history.working import files_in_work
     from memlane.recall.under import SCOPE
@@ -199,6 +203,8 @@ def _session_start(bank: Bank, payload: Payload) -> str:
         wait=settings["hook.deadline"] / 4,
     )
     sessions.note(bank.config, sessions.START, _text(payload, *_SESSION), block=block)
+    if payload.get("source") == "compact" and (asked := _ask(client, payload, due=True)):
+        return type(block).of(f"{block}\n\n{asked}".lstrip(), block.memories, block.left_out, block.tokens)
     return block
 
 
@@ -212,31 +218,69 @@ def _prompt(bank: Bank, payload: Payload) -> str:
     return block
 
 
-def _capture(bank: Bank, event: str, payload: Payload) -> str:
-    """Keep what the assistant said; of a session that ends or is compacted, also what is worth remembering of it."""
+def _capture(bank: Bank, client: str, event: str, payload: Payload) -> str:
+    """Keep what the assistant said. Of a session that ends or is compacted, also store what is worth remembering of
+    it; or at the end of a turn, return what the agent is asked about it. `hook.distil` says which of the two, or both;
+    a client that lets nobody ask leaves it to the rules.
+    """
     from memlane.capture.messages import Captured, capture, capture_messages
     from memlane.history import sessions
 
+    said, session, who = _transcript(payload), _text(payload, *_SESSION), bank.config["hook.distil"]
     if not _may_capture(bank.config):
         return ""
-    session = _text(payload, *_SESSION)
-    messages, info = payload.get("messages"), payload.get("tool_info")
-    transcript = _text(payload, "transcript_path") or _text(info if isinstance(info, dict) else {}, "transcript_path")
-    kept = Captured()
+    asks = who in ("agent", "both") and client in ASKABLE
+    stores = event != "stop" and (who in ("rules", "both") or (who == "agent" and not asks))
+    done = Captured()
     learned: Sequence[Memory] = ()
-    if isinstance(messages, list):
-        kept = capture_messages(bank, messages, thread=_text(payload, "session_id"), shown=_shown_texts(bank, session))
-    elif transcript:
-        distils = event != "stop" and bank.config["hook.distil"] == "rules"
-        kept = capture(bank, transcript, seconds=_left() * (0.4 if distils else 0.8))
-        if distils and kept.complete:
-            from memlane.care.distilled import store_new
+    if isinstance(said, list):
+        done = capture_messages(bank, said, thread=session, shown=_shown_texts(bank, session))
+    elif said:
+        done = capture(bank, said, seconds=_left() * (0.4 if stores or asks else 0.8))
+    if said and stores and done.complete:
+        from memlane.care.distilled import store_new
 
-            learned = store_new(bank, transcript, seconds=_left() * 0.5).memories
-    if kept.records or event != "stop":
-        captured = [sessions.Item(record.id, record.subject) for record in kept.records]
+        learned = store_new(bank, said, seconds=_left() * 0.5, session=session).memories
+    if done.records or event != "stop":
+        captured = [sessions.Item(record.id, record.subject) for record in done.records]
         sessions.note(bank.config, event, session, captured=captured, distilled=map(sessions.item_of, learned))
+    if asks and event == "stop" and _worth_asking(payload, done):
+        return _ask(client, payload)
+    if asks and event == "pre-compact" and _worth_asking(payload, done):
+        from memlane.care.agent import mark
+
+        mark(session, due=True)  # nobody can be asked now; the agent is when the session goes on
     return ""
+
+
+def _transcript(payload: Payload) -> str | list[Any]:
+    """The session's transcript: a path, or messages that came with the event; "" when there is none."""
+    messages, info = payload.get("messages"), payload.get("tool_info")
+    if isinstance(messages, list):
+        return messages
+    return _text(payload, "transcript_path") or _text(info if isinstance(info, dict) else {}, "transcript_path")
+
+
+def _worth_asking(payload: Payload, done: Captured) -> bool:
+    """Whether the agent may be asked: not when the turn goes on because of a hook already, or was broken off."""
+    from memlane.care.agent import worth_asking
+
+    again = payload.get("stop_hook_active") or payload.get("loop_count")
+    return not again and payload.get("status") in (None, "completed") and worth_asking(done)
+
+
+def _ask(client: str, payload: Payload, *, due: bool = False) -> str:
+    """What the agent is asked about the session; "" when it was asked before. With `due`, only if that was put off."""
+    from memlane.care import agent
+
+    session = _text(payload, *_SESSION)
+    if (due and not agent.is_due(session)) or not agent.mark(session):
+        return ""
+    from time import monotonic
+
+    from memlane.capture.distil.candidates import distil
+
+    return agent.request(distil(_transcript(payload), deadline=monotonic() + _left() * 0.6), client, session)
 
 
 def _left() -> float:
@@ -272,8 +316,15 @@ def _untrusted(event: str, settings: config.Config) -> str:
 
 
 def _notice(event: str, payload: Payload, settings: config.Config, answer: str) -> str:
-    """What the user is told when a session starts with memory; not again when the client compacts it."""
-    memories = getattr(answer, "memories", ()) if event == "session-start" and settings["hook.notice"] else ()
+    """What the user is told: when a session starts with memory, how much it is, but not again when the client compacts
+    it; when the agent is asked something, what that costs."""
+    if not settings["hook.notice"]:
+        return ""
+    if "<memlane-request>" in answer:
+        from memlane.care.agent import cost
+
+        return cost(answer, turn=event == "stop")
+    memories = getattr(answer, "memories", ()) if event == "session-start" else ()
     if not memories or payload.get("source") == "compact":
         return ""
     count = f"{len(memories)} {'memory' if len(memories) == 1 else 'memories'}"
@@ -285,7 +336,12 @@ def _reply(client: str, event: str, answer: str, note: str = "") -> str:
     told = {"systemMessage": note} if note and client in ("claude-code", "codex", "gemini") else {}
     name = _REPLY_NAMES.get(event)
     if client == "cursor":
-        return json.dumps({"additional_context": str(answer)} if answer and event == "session-start" else {}) + "\n"
+        field = {"session-start": "additional_context", "stop": "followup_message"}.get(event)
+        return json.dumps({field: str(answer)} if answer and field else {}) + "\n"
+    if answer and event == "stop":
+        asked = {"decision": "block", "reason": answer}
+        own = {"hookSpecificOutput": {"hookEventName": "Stop", **asked}} if client == "vscode" else asked
+        return json.dumps({**told, **own}) + "\n"
     if client == "gemini" and name == "UserPromptSubmit":
         name = "BeforeAgent"
     if answer and name:

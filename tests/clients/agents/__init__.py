@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scripted import Wire, completions, gemini, messages, responses
+from scripted import Call, Wire, completions, gemini, messages, responses
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Agent:
     resume: tuple[str, ...]  # as well, before the prompt, to go on with the last session
     variables: Mapping[str, str]
     settings: tuple[str, str]  # a file in the home folder, and what the user has in it before
+    writes: Call  # how its own tool writes {file} with {text}
 
 
 def _json(value: Any) -> str:
@@ -71,13 +72,22 @@ _GEMINI = {
     "security": {"folderTrust": {"enabled": False}, "auth": {"selectedType": "gemini-api-key"}},
 }
 
+_PATCH = """\
+apply_patch <<'EOF'
+*** Begin Patch
+*** Add File: {file}
++{text}
+*** End Patch
+EOF
+"""
+
 AGENTS = (
     Agent(
         client="claude-code",
         package="@anthropic-ai/claude-code",
         program="claude",
         wire=messages,
-        arguments=("--allowedTools", "mcp__memlane__remember", "--output-format", "json", "-p", "{prompt}"),
+        arguments=("--allowedTools", "mcp__memlane__remember,Write", "--output-format", "json", "-p", "{prompt}"),
         resume=("--continue",),
         variables={
             "ANTHROPIC_BASE_URL": "{url}",
@@ -90,6 +100,7 @@ AGENTS = (
             "ENABLE_TOOL_SEARCH": "false",  # the tools are in the first request, not looked up
         },
         settings=(".claude/settings.json", _json({"cleanupPeriodDays": 30})),
+        writes=Call("Write", {"file_path": "{file}", "content": "{text}"}),
     ),
     Agent(
         client="codex",
@@ -111,6 +122,7 @@ AGENTS = (
         resume=("resume", "--last"),
         variables={"LOCAL_KEY": "none"},
         settings=(".codex/config.toml", _CODEX),
+        writes=Call("exec_command", {"cmd": _PATCH}),
     ),
     Agent(
         client="opencode",
@@ -129,6 +141,7 @@ AGENTS = (
             "npm_config_fetch_retries": "0",
         },
         settings=(".config/opencode/opencode.jsonc", _MINE),
+        writes=Call("write", {"filePath": "{file}", "content": "{text}"}),
     ),
     Agent(
         client="gemini",
@@ -139,5 +152,6 @@ AGENTS = (
         resume=("--resume", "latest"),
         variables={"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": "{url}"},
         settings=(".gemini/settings.json", _json(_GEMINI)),
+        writes=Call("write_file", {"file_path": "{file}", "content": "{text}"}),
     ),
 )

@@ -1,46 +1,55 @@
 """A model that says what a script tells it to, behind the wire format that a client speaks. Loopback only.
 
-    with serve(messages, Script("Two lines.\nOf text.", tool="remember", arguments={…})) as model:
+    with serve(messages, Script("Two lines.\nOf text.", [Call("remember", {…})])) as model:
         …                      # the client works against model.url
     model.requests             # what it sent, in order
 
-A request that offers the script's tool and holds no result of it yet is answered with a call of that tool; one that
-holds the result, or whose script calls no tool, is answered with the text. Whatever else a client asks for (a title,
-a classification) gets a short word: `main` is False for it.
+A request is answered with the first call of the script that it holds no result of yet; one that holds all results is
+answered with the text. Whatever else a client asks for (a title, a classification) gets a short word: `main` is False
+for it.
 
-One module per wire format, all alike: `tools(request)`, `has_result(request)`, `called(tool, arguments)` and
-`said(text)`, the last two as (content type, body).
+One module per wire format, all alike: `tools(request)`, `results(request)`, how many results of tools there are,
+`called(tool, arguments)` and `said(text)`, the last two as (content type, body).
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Body = tuple[str, bytes]
 JSON = "application/json"
 SSE = "text/event-stream"
+REQUEST = "memlane-request"  # Codex escapes the brackets
 
 
 class Wire(Protocol):
     def tools(self, request: dict[str, Any]) -> Mapping[str, Any]: ...
-    def has_result(self, request: dict[str, Any]) -> bool: ...
+    def results(self, request: dict[str, Any]) -> int: ...
     def called(self, path: str, request: dict[str, Any], tool: Any, arguments: Mapping[str, Any]) -> Body: ...
     def said(self, path: str, request: dict[str, Any], text: str) -> Body: ...
 
 
+class Call(NamedTuple):
+    """A tool, by the end of its name, and what it is told."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Script:
-    """What the model does: call a tool, then say the answer. Without a tool it answers at once."""
+    """What the model does: call tools, one after the other, then say the answer. `when_asked` are calls that it makes
+    once a hook has asked it what to remember."""
 
     answer: str
-    tool: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    calls: Sequence[Call] = ()
+    when_asked: Sequence[Call] = ()
 
 
 @dataclass(frozen=True)
@@ -86,13 +95,16 @@ def serve(wire: Wire, script: Script) -> Iterator[Model]:
             request = self.read()
             offered = wire.tools(request)
             main = any("memlane" in name for name in offered)
-            result = main and wire.has_result(request)
-            model.requests.append(Asked(self.path, request, main, result))
+            results = wire.results(request) if main else 0
+            asked = Asked(self.path, request, main, results > 0)
+            model.requests.append(asked)
+            calls = [*script.calls, *(script.when_asked if REQUEST in asked.text else ())]
             if not main:
                 self.answer(wire.said(self.path, request, "Noted."))
-            elif script.tool and not result:
-                tool = next(tool for name, tool in offered.items() if name.endswith(script.tool))
-                self.answer(wire.called(self.path, request, tool, script.arguments))
+            elif results < len(calls):
+                call = calls[results]
+                tool = next(tool for name, tool in offered.items() if name.endswith(call.tool))
+                self.answer(wire.called(self.path, request, tool, call.arguments))
             else:
                 self.answer(wire.said(self.path, request, script.answer))
 

@@ -13,13 +13,13 @@ def tools(request: dict[str, Any]) -> dict[str, str]:
     return {tool["function"]["name"]: tool["function"]["name"] for tool in request.get("tools", ())}
 
 
-def has_result(request: dict[str, Any]) -> bool:
-    return any(message.get("role") == "tool" for message in request["messages"])
+def results(request: dict[str, Any]) -> int:
+    return sum(message.get("role") == "tool" for message in request["messages"])
 
 
 def called(path: str, request: dict[str, Any], tool: str, arguments: Mapping[str, Any]) -> Body:
     function = {"name": tool, "arguments": json.dumps(arguments)}
-    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    call = {"index": 0, "id": f"call_{results(request)}", "type": "function", "function": function}
     return _completion(request, {"tool_calls": [call]}, "tool_calls")
 
 

@@ -14,8 +14,8 @@ def tools(request: dict[str, Any]) -> dict[str, str]:
     return {tool["name"]: tool["name"] for tool in declared}
 
 
-def has_result(request: dict[str, Any]) -> bool:
-    return any("functionResponse" in part for content in request["contents"] for part in content.get("parts", ()))
+def results(request: dict[str, Any]) -> int:
+    return sum("functionResponse" in part for content in request["contents"] for part in content.get("parts", ()))
 
 
 def called(path: str, request: dict[str, Any], tool: str, arguments: Mapping[str, Any]) -> Body:

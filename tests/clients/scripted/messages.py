@@ -13,14 +13,14 @@ def tools(request: dict[str, Any]) -> dict[str, str]:
     return {tool["name"]: tool["name"] for tool in request.get("tools", ())}
 
 
-def has_result(request: dict[str, Any]) -> bool:
+def results(request: dict[str, Any]) -> int:
     content = [message.get("content") for message in request["messages"]]
     blocks = [block for each in content if isinstance(each, list) for block in each]
-    return any(block.get("type") == "tool_result" for block in blocks)
+    return sum(block.get("type") == "tool_result" for block in blocks)
 
 
 def called(path: str, request: dict[str, Any], tool: str, arguments: Mapping[str, Any]) -> Body:
-    block = {"type": "tool_use", "id": "toolu_scripted", "name": tool, "input": {}}
+    block = {"type": "tool_use", "id": f"toolu_scripted_{results(request)}", "name": tool, "input": {}}
     return _message(request, block, {"type": "input_json_delta", "partial_json": json.dumps(arguments)}, "tool_use")
 
 

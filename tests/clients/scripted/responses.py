@@ -21,14 +21,14 @@ def tools(request: dict[str, Any]) -> dict[str, dict[str, str]]:
     return found
 
 
-def has_result(request: dict[str, Any]) -> bool:
-    return any(item.get("type") == "function_call_output" for item in request["input"])
+def results(request: dict[str, Any]) -> int:
+    return sum(str(item.get("type")).endswith("_call_output") for item in request["input"])
 
 
 def called(path: str, request: dict[str, Any], tool: dict[str, str], arguments: Mapping[str, Any]) -> Body:
-    return _response(
-        {"type": "function_call", "id": "fc_1", "call_id": "call_1", "arguments": json.dumps(arguments), **tool}
-    )
+    number = results(request)
+    ids = {"id": f"fc_{number}", "call_id": f"call_{number}"}
+    return _response({"type": "function_call", **ids, "arguments": json.dumps(arguments), **tool})
 
 
 def said(path: str, request: dict[str, Any], text: str) -> Body:

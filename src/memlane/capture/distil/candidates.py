@@ -75,13 +75,14 @@ class Candidate:
 
 
 def distil(
-    transcript: str | os.PathLike[str],
+    transcript: str | os.PathLike[str] | list[Any],
     *,
     kind: str | None = None,
     session: Session | None = None,
     deadline: float | None = None,
 ) -> list[Candidate]:
-    """The candidates of a transcript, in the order they were said; the same ones each time.
+    """The candidates of a transcript, or of messages that a client has handed over, in the order they were said; the
+    same ones each time.
 
     With a `session`, of what comes after the part that it has read; it then says how far that was. Reading stops at a
     deadline of the monotonic clock.
@@ -92,7 +93,8 @@ def distil(
         raise InvalidInput("There is no such kind of transcript.", hint=f"Use one of: {', '.join(KINDS)}.")
     session, model, ran = session or Session(), weights(), commands.Commands()
     held: list[tuple[float, int, int, int, Seen]] = []  # a heap: the worst first
-    for order, said in enumerate(read(os.path.realpath(transcript), session, kind, deadline)):
+    source = transcript if isinstance(transcript, list) else os.path.realpath(transcript)
+    for order, said in enumerate(read(source, session, kind, deadline)):
         if isinstance(said, Run):
             ran.add(said, session.date)
             continue

@@ -26,23 +26,33 @@ class Seen(NamedTuple):
     signs: dict[str, float]
 
 
-def read(path: str, session: Session, kind: str | None = None, deadline: float | None = None) -> Iterator[Said | Run]:
+def read(
+    source: str | list[Any], session: Session, kind: str | None = None, deadline: float | None = None
+) -> Iterator[Said | Run]:
     """What was said in a transcript, in order, from `session.offset` on and until a deadline of the monotonic clock.
 
-    `session` is filled on the way. Raises NotFound, StorageError, InvalidInput for a file that is no transcript.
+    The transcript is a file, or messages that a client has handed over. `session` is filled on the way. Raises
+    NotFound, StorageError, InvalidInput for a file that is no transcript.
     """
     known, objects, begun = 0, 0, session.offset
-    with transcript_file.opened(path) as file:
-        for number, value in _numbered(file, session):
-            objects += 1
-            for spoken in transcripts.conversation(value, kind):
-                known += 1
-                yield from session.take(*spoken, number)
-            if deadline is not None and monotonic() > deadline:
-                break
-    if objects and not known and not begun:
-        raise transcript_file.unknown(path)
+    for number, value in _objects(source, session):
+        objects += 1
+        for spoken in transcripts.conversation(value, kind):
+            known += 1
+            yield from session.take(*spoken, number)
+        if deadline is not None and monotonic() > deadline:
+            break
+    if objects and not known and not begun and isinstance(source, str):
+        raise transcript_file.unknown(source)
     yield from session.finish()
+
+
+def _objects(source: str | list[Any], session: Session) -> Iterator[tuple[int, Any]]:
+    if isinstance(source, list):
+        yield from enumerate(transcripts.objects(source), 1)
+        return
+    with transcript_file.opened(source) as file:
+        yield from _numbered(file, session)
 
 
 def _numbered(file: BinaryIO, session: Session) -> Iterator[tuple[int, Any]]:

@@ -114,7 +114,7 @@ def _server(client: Client, path: Path) -> str | None:
 
 
 def _hook_problems(client: Client, path: Path, command: str, expected: bool) -> Iterator[str]:
-    """Hooks that are missing, or that run something other than the server's command.
+    """Hooks that are missing, or that run something other than the server's command, or in the background.
 
     Having no hooks at all is a choice, unless they are `expected`.
     """
@@ -129,5 +129,7 @@ def _hook_problems(client: Client, path: Path, command: str, expected: bool) -> 
     missing = [event for event, _ in client.events if event not in {place[0] for place, _ in ours if place}]
     if missing and (ours or expected):
         yield f"are missing for {', '.join(missing)}"
+    if any(handler.get("async") for _, handler in ours):
+        yield "run in the background, where they cannot ask the agent what to remember"
     for other in sorted({str(wiring.hook_command(handler)) for _, handler in ours} - {command}):
         yield f"run {other}, but its server is {command}"

@@ -84,17 +84,10 @@ def _vscode_hook(event: str, line: str) -> dict[str, Any]:
     return {"type": "command", "command": line, "timeout": 10}
 
 
-def _codex_hook(event: str, line: str) -> dict[str, Any]:
+def _claude_hook(event: str, line: str) -> dict[str, Any]:
+    """Not in the background: what a hook says at the end of a turn would come too late to continue it."""
     matcher = {"matcher": "startup|resume|clear|compact"} if event == "SessionStart" else {}
     return {**matcher, "hooks": [_vscode_hook(event, line)]}
-
-
-def _claude_hook(event: str, line: str) -> dict[str, Any]:
-    """Capture at the end of a turn runs in the background. Claude Code kills a SessionEnd hook after 1.5 seconds."""
-    group = _codex_hook(event, line)
-    if event == "Stop":
-        group["hooks"][0]["async"] = True
-    return group
 
 
 def _gemini_hook(event: str, line: str) -> dict[str, Any]:
@@ -146,7 +139,7 @@ CLIENTS = {
             entry=_plain,
             hooks={"user": "{codex}/hooks.json", "project": ".codex/hooks.json"},
             events=_EVENTS,
-            handler=_codex_hook,
+            handler=_claude_hook,
             vendor=Vendor("mcp add memlane -- {command} mcp"),
             notes=("Codex runs no hook that it does not trust: start codex, type /hooks and trust memlane's.",),
         ),

@@ -123,11 +123,11 @@ def _put(text: str, place: tuple[str, str], new: dict[str, Any], path: Path) -> 
 
 
 def _put_hook(text: str, event: str, handler: Mapping[str, Any]) -> str:
-    """Add our hook for an event, in place of any that runs another command."""
+    """Add our hook for an event, in place of any that runs another command, or in the background."""
     place = (*_HOOKS, event)
     ours = list(our_hooks(value_at(jsonc.value(text), place), place))
     line = next(hook["command"] for _, hook in our_hooks(handler))
-    if [hook["command"] for _, hook in ours] == [line]:
+    if [(hook["command"], hook.get("async", False)) for _, hook in ours] == [(line, False)]:
         return text
     for path, _ in reversed(ours):
         text = _drop_hook(text, path, keep={place})
