@@ -246,6 +246,29 @@ def test_plain_messages_one_by_one_and_in_documents() -> None:
     assert read(older) == [Entry(cwd="/app", thread="s1"), *expected]
 
 
+def test_plain_messages_with_calls_of_tools() -> None:
+    """As the plugin for opencode hands them over."""
+    told = {"patchText": "*** Begin Patch\n*** Update File: /app/b.py\n*** End Patch"}
+    message = {
+        "role": "assistant",
+        "id": "m1",
+        "timestamp": WHEN,
+        "content": [
+            {"type": "tool_use", "id": "c1", "name": "write", "input": {"filePath": "/app/a.py", "content": "a"}},
+            {"type": "tool_result", "tool_use_id": "c1", "content": "no", "is_error": True},
+            {"type": "tool_use", "id": "c2", "name": "apply_patch", "input": told},
+            {"type": "tool_use", "id": "c3", "name": "read", "input": {"filePath": "/app/c.py"}},
+            {"type": "text", "text": "Done."},
+        ],
+    }
+    assert read(message) == [Entry("Done.", "m1", WHEN, files=("/app/a.py", "/app/b.py"))]
+    [(_, _, parts)] = conversation(message)
+    assert [(part.role, part.id, part.name, part.failed) for part in parts] == [
+        ("assistant", "", "", False), ("call", "c1", "write", False), ("result", "c1", "", True),
+        ("call", "c2", "apply_patch", False), ("call", "c3", "read", False),
+    ]  # fmt: skip
+
+
 def test_other_roles_say_nothing() -> None:
     assert read({"role": "tool", "content": "Two\nlines", "timestamp": WHEN}) == [Entry()]
     assert read({"role": "system", "content": "Two\nlines", "timestamp": WHEN}) == [Entry()]

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from agents import AGENTS, Agent
 from recording import record
-from scripted import REQUEST, Call, Model, Script, serve
+from scripted import REQUEST, Call, Model, Script, completions, serve
 
 from memlane import Bank
 from story import ANSWER, ANSWERS, FACT, HOUSE_RULE, PROMPTS, RELEVANT, SECOND_ANSWER, THIRD_ANSWER, fill
@@ -47,7 +50,15 @@ class Place:
         return self.folder / "project"
 
     def run(self, program: str, *arguments: str, url: str = "http://127.0.0.1:9") -> str:
-        """Run a program to its end; it and its children are gone afterwards. Returns what it wrote to stdout."""
+        """Run a program to its end. Returns what it wrote to stdout."""
+        with self.started(program, *arguments, url=url) as process:
+            out, err = process.communicate(timeout=LONGEST)
+        assert process.returncode == 0, f"{program} ended with {process.returncode}:\n{out[-2000:]}\n{err[-2000:]}"
+        return out
+
+    @contextmanager
+    def started(self, program: str, *arguments: str, url: str) -> Iterator[subprocess.Popen[str]]:
+        """A program that runs; it and its children are gone afterwards."""
         node = next((str(path) for path in MODULES.glob("node-linux-*/bin")), "")
         path = [str(self.folder / "bin"), *filter(None, [node]), str(MODULES / ".bin"), "/usr/bin", "/bin"]
         variables = {
@@ -57,7 +68,7 @@ class Place:
             "TMPDIR": str(self.folder),
             **{name: value.replace("{url}", url) for name, value in self.agent.variables.items()},
         }
-        process = subprocess.Popen(
+        with subprocess.Popen(
             [shutil.which(program, path=variables["PATH"]) or program, *arguments],
             cwd=self.project,
             env=variables,
@@ -66,15 +77,20 @@ class Place:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-        )
-        try:
-            out, err = process.communicate(timeout=LONGEST)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        assert process.returncode == 0, f"{program} ended with {process.returncode}:\n{out[-2000:]}\n{err[-2000:]}"
-        return out
+        ) as process:
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    @contextmanager
+    def serving(self, url: str) -> Iterator[str]:
+        """The client as a server, until the block ends; gives its address."""
+        with self.started(self.agent.program, "serve", "--port", "0", url=url) as process:
+            assert process.stdout
+            found = (re.search(r"http://[\d.:]+", line) for line in process.stdout)
+            yield next(match[0] for match in found if match)
 
     def ask(self, prompt: str, script: Script, *, resume: bool = False) -> Model:
         """One run of the client: a prompt, and what comes of it; in a new session, or in the last one."""
@@ -236,6 +252,8 @@ def edits(place: Place) -> list[Call]:
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.client)
 def test_the_agent_is_asked_once_what_to_remember(agent: Agent, tmp_path: Path) -> None:
+    if agent.client == "opencode":
+        pytest.skip("`opencode run` ends with the turn; see the test of `opencode serve`")
     place = connected(agent, tmp_path, "agent")
     quick = place.ask(PROMPTS[0], Script(ANSWER))
     assert [REQUEST in asked.text for asked in quick.requests] == [False] * len(quick.requests)
@@ -250,6 +268,35 @@ def test_the_agent_is_asked_once_what_to_remember(agent: Agent, tmp_path: Path) 
         ("notes:private/the-staging-database-is-called-heron", agent.client)
     ]
     assert Bank.open(place.project).list(tags=["unconfirmed"]) == []
+
+
+def test_opencode_asks_where_it_stays_open(tmp_path: Path) -> None:
+    """As its screen does, `opencode serve` goes on after a turn. `opencode run` does not: there the rules distil."""
+    place = connected(AGENTS[2], tmp_path, "agent")
+    correction = "No, always use uv instead of pip here."
+    alone = place.ask(correction, Script(ANSWER, edits(place)))
+    assert [REQUEST in turn.text for turn in alone.turns] == [False] * 6
+    assert correction in "".join(memory.text for memory in Bank.open(place.project).list(tags=["unconfirmed"]))
+    stores = Call("remember", {"text": FACT, "scope": "private", "extra": {"client": "opencode"}})
+    with serve(completions, Script(ANSWER, edits(place), [stores])) as model, place.serving(model.url) as url:
+        session = post(f"{url}/session", {})["id"]
+        with urlopen(f"{url}/event", timeout=LONGEST) as events:
+            text = {"parts": [{"type": "text", "text": correction}]}
+            post(f"{url}/session/{session}/message", text)
+            idle = (line for line in events if b'"session.idle"' in line)
+            next(idle), next(idle)
+            post(f"{url}/session/{session}/message", text)
+            next(idle)
+    assert [REQUEST in turn.text for turn in model.turns[:8]] == [False] * 6 + [True] * 2
+    assert sum(REQUEST in str(message) for message in model.turns[-1].body["messages"]) == 1
+    notes = [memory.id for memory in Bank.open(place.project).list(lane="notes", limit=100) if FACT in memory.text]
+    assert notes == ["notes:private/the-staging-database-is-called-heron"]
+
+
+def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
+    request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urlopen(request, timeout=LONGEST) as answer:
+        return json.load(answer)  # type: ignore[no-any-return]
 
 
 def test_claude_code_asks_after_a_compaction_that_came_first(tmp_path: Path) -> None:

@@ -191,6 +191,29 @@ def test_a_session_that_is_compacted_first_is_asked_when_it_goes_on(ask: Ask, ta
     assert ask("claude-code", "stop") == ask("claude-code", "session-start", source="compact") == {}
 
 
+def messages(edits: int) -> list[dict[str, Any]]:
+    """A session as the plugin for opencode hands it over."""
+    call = {"type": "tool_use", "id": "c", "name": "edit", "input": {"filePath": "a.py"}}
+    said = [("user", [{"type": "text", "text": RULE}]), *[("assistant", [call])] * edits]
+    said += [("assistant", [{"type": "text", "text": LESSON}])]
+    return [
+        {"id": f"m{at}", "role": role, "content": content, "timestamp": f"2025-01-10T10:00:{at:02}Z"}
+        for at, (role, content) in enumerate(said)
+    ]
+
+
+def test_messages_may_come_with_the_event(ask: Ask) -> None:
+    assert ask("opencode", "stop", messages=messages(4)) == {}
+    assert f"\n- rule: {RULE}\n- lesson: {LESSON}\n" in ask("opencode", "stop", messages=messages(5))["reason"]
+
+
+def test_a_client_that_ends_with_the_turn_leaves_it_to_the_rules(bank: Bank, ask: Ask) -> None:
+    for event in ("stop", "session-end", "session-end"):
+        assert ask("opencode", event, messages=messages(5), last_turn=True) == {}
+    assert stored(bank) == [RULE, LESSON]
+    assert {memory.fields["session"] for memory in bank.list(tags=["unconfirmed"])} == {"s1"}
+
+
 def test_a_draft_has_no_secret_and_ends_no_fence(ask: Ask, talk: Talk) -> None:
     worthy(talk)
     talk.turn(f"Always use the key {CANARY} for staging.")

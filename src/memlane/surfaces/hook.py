@@ -229,7 +229,7 @@ def _capture(bank: Bank, client: str, event: str, payload: Payload) -> str:
     said, session, who = _transcript(payload), _text(payload, *_SESSION), bank.config["hook.distil"]
     if not _may_capture(bank.config):
         return ""
-    asks = who in ("agent", "both") and client in ASKABLE
+    asks = who in ("agent", "both") and client in ASKABLE and not payload.get("last_turn")
     stores = event != "stop" and (who in ("rules", "both") or (who == "agent" and not asks))
     done = Captured()
     learned: Sequence[Memory] = ()

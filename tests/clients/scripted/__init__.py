@@ -36,7 +36,7 @@ class Wire(Protocol):
 
 
 class Call(NamedTuple):
-    """A tool, by the end of its name, and what it is told."""
+    """A tool of the client or of memlane, and what it is told."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -103,7 +103,8 @@ def serve(wire: Wire, script: Script) -> Iterator[Model]:
                 self.answer(wire.said(self.path, request, "Noted."))
             elif results < len(calls):
                 call = calls[results]
-                tool = next(tool for name, tool in offered.items() if name.endswith(call.tool))
+                named = (call.tool, f"memlane_{call.tool}", f"memlane__{call.tool}", f"memlane.{call.tool}")
+                tool = next(tool for name, tool in offered.items() if name == call.tool or name.endswith(named[1:]))
                 self.answer(wire.called(self.path, request, tool, call.arguments))
             else:
                 self.answer(wire.said(self.path, request, script.answer))

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, Part, parsed, strings, texts, word, words
+from memlane.capture.transcripts.entry import Entry, Part, parsed, patched, strings, texts, word, words
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _FAILED = re.compile(r"\b(?:[Ee]xit(?:ed with)? code:? [1-9]|failed in sandbox)")
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 
 
 def knows(line: dict[str, Any]) -> bool:
@@ -41,14 +40,8 @@ def read(line: dict[str, Any]) -> Entry:
             text = texts(payload.get("content"), "output_text", "text")
             return Entry(text, word(payload.get("id")), line.get("timestamp"))
     elif payload.get("type") in _CALLS:
-        return Entry(files=words(_patched(payload)))
+        return Entry(files=words(patched(_arguments(payload))))
     return Entry()
-
-
-def _patched(payload: dict[str, Any]) -> list[str]:
-    """The files that a call of apply_patch names, whether as a tool of its own or as a command of the shell."""
-    patches = (text for text in strings(_arguments(payload)) if "*** Begin Patch" in text)
-    return [file for patch in patches for file in _PATCHED.findall(patch)]
 
 
 def _arguments(payload: dict[str, Any]) -> Any:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 
 
 class Entry(NamedTuple):
@@ -46,6 +49,24 @@ def texts(content: Any, *types: str) -> str:
     blocks = [{"text": block} if isinstance(block, str) else block for block in listed(content)]
     spoken = (block for block in blocks if isinstance(block, dict) and not block.get("thought"))
     return "\n".join(words(block.get("text") for block in spoken if block.get("type") in (None, *types)))
+
+
+def called(blocks: Iterable[Any]) -> Iterator[Part]:
+    """The calls of tools among the blocks of a message, and the results."""
+    for block in blocks:
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "tool_use":
+            yield Part("call", "", word(block.get("id")), word(block.get("name")), block.get("input"))
+        elif kind == "tool_result":
+            text, failed = texts(block.get("content"), "text"), block.get("is_error") is True
+            yield Part("result", text, word(block.get("tool_use_id")), failed=failed)
+
+
+def patched(arguments: Any) -> Iterator[str]:
+    """The files that a patch names which a tool was told to apply."""
+    for text in strings(arguments):
+        if "*** Begin Patch" in text:
+            yield from _PATCHED.findall(text)
 
 
 def word(value: Any) -> str:

@@ -1,9 +1,12 @@
-// Each event is handed to `memlane hook opencode`, which never fails and never takes long.
-// Context comes back as JSON: {"hookSpecificOutput": {"additionalContext": "…"}}.
+// Each event is handed to `memlane hook opencode`, which never fails and never takes long. What comes back is JSON:
+// {"hookSpecificOutput": {"additionalContext": "…"}} is context, {"decision": "block", "reason": "…"} is a question
+// for the agent. A session ends here when another one begins, when it is deleted, and when opencode does.
 import { spawn } from "node:child_process"
 
 const MEMLANE = "{command}"
 const PATIENCE = 5000 // milliseconds
+const LONGEST = 2000 // characters of what a tool was told or answered
+const ALONE = process.argv[2] === "run" // it ends with the turn, so that nobody can be asked anything afterwards
 
 function ask(event, payload) {
   return new Promise((resolve) => {
@@ -12,18 +15,20 @@ function ask(event, payload) {
     let out = ""
     child.stdout.on("data", (piece) => (out += piece))
     child.stdin.on("error", () => {})
-    child.on("error", () => resolve(""))
+    child.on("error", () => resolve({}))
     child.on("close", () => {
       clearTimeout(late)
       try {
-        resolve(JSON.parse(out).hookSpecificOutput?.additionalContext ?? "")
+        resolve(JSON.parse(out))
       } catch {
-        resolve("")
+        resolve({})
       }
     })
     child.stdin.end(JSON.stringify(payload))
   })
 }
+
+const contextOf = (answer) => answer.hookSpecificOutput?.additionalContext ?? ""
 
 const textOf = (parts) =>
   parts
@@ -31,36 +36,70 @@ const textOf = (parts) =>
     .map((part) => part.text)
     .join("\n")
 
+const short = (value) =>
+  Object.fromEntries(Object.entries(value ?? {}).map(([key, item]) => [key, typeof item === "string" ? item.slice(0, LONGEST) : item]))
+
+function* blocksOf(parts) {
+  for (const part of parts) {
+    if (part.type === "text" && !part.synthetic && !part.ignored) yield { type: "text", text: part.text }
+    if (part.type !== "tool") continue
+    const { status, input, output, error } = part.state ?? {}
+    yield { type: "tool_use", id: part.callID, name: part.tool, input: short(input) }
+    const failed = status === "error"
+    const said = String((failed ? error : output) ?? "").slice(0, LONGEST)
+    yield { type: "tool_result", tool_use_id: part.callID, content: said, is_error: failed }
+  }
+}
+
 export const Memlane = async ({ client, directory }) => {
   const snapshots = new Map() // session → what to say at its start
   const relevant = new Map() // session → what belongs to its last prompt
   const models = new Map() // session → the model that its last prompt is for
+  const open = new Set() // sessions in which something was said since they were last handed over as ended
 
-  const payload = (event, session, more) => ({ hook_event_name: event, session_id: session, cwd: directory, ...more })
+  const payload = (event, session, more) => ({
+    hook_event_name: event,
+    session_id: session,
+    cwd: directory,
+    last_turn: ALONE,
+    ...more,
+  })
 
   async function capture(event, session) {
     const answer = await client.session.messages({ path: { id: session } })
     const messages = (answer.data ?? []).map(({ info, parts }) => ({
       id: info.id,
       role: info.role,
-      content: textOf(parts),
+      content: [...blocksOf(parts)],
       timestamp: new Date(info.time?.completed ?? info.time?.created ?? Date.now()).toISOString(),
     }))
-    await ask(event, payload(event, session, { messages: messages.filter((message) => message.content) }))
+    return ask(event, payload(event, session, { messages: messages.filter((message) => message.content.length) }))
+  }
+
+  async function end(session) {
+    if (open.delete(session)) await capture("session-end", session)
   }
 
   return {
     event: async ({ event }) => {
-      if (event.type === "session.idle") await capture("stop", event.properties.sessionID)
+      const session = event.properties?.sessionID ?? event.properties?.info?.id
+      if (event.type === "session.deleted") open.delete(session)
+      if (event.type !== "session.idle") return
+      const { reason } = await capture("stop", session)
+      if (!reason) return
+      await client.session.promptAsync({ path: { id: session }, body: { parts: [{ type: "text", text: reason }] } })
     },
     "chat.message": async (input, output) => {
       const session = input.sessionID
       models.set(session, output.message?.model?.modelID)
+      await Promise.all([...open].filter((other) => other !== session).map(end))
+      open.add(session)
       if (!snapshots.has(session)) {
-        snapshots.set(session, await ask("session-start", payload("session-start", session, { source: "startup" })))
+        const start = await ask("session-start", payload("session-start", session, { source: "startup" }))
+        snapshots.set(session, contextOf(start))
       }
       const prompt = textOf(output.parts)
-      relevant.set(session, prompt ? await ask("prompt", payload("prompt", session, { prompt })) : "")
+      relevant.set(session, prompt ? contextOf(await ask("prompt", payload("prompt", session, { prompt }))) : "")
     },
     "experimental.chat.system.transform": async (input, output) => {
       const model = models.get(input.sessionID)
@@ -71,6 +110,9 @@ export const Memlane = async ({ client, directory }) => {
     },
     "experimental.session.compacting": async (input) => {
       await capture("pre-compact", input.sessionID)
+    },
+    dispose: async () => {
+      await Promise.all([...open].map(end))
     },
   }
 }
