@@ -233,6 +233,21 @@ def test_opencode_marks_what_the_user_did_not_say_and_what_it_summed_up() -> Non
     assert said == [Part("user", "Why?"), Part("summary", "What we did.")]
 
 
+# -- Windsurf
+
+
+def test_windsurf_steps() -> None:
+    asked = {"type": "user_input", "status": "done", "user_input": {"user_response": "Fix it"}}
+    said = {"type": "planner_response", "status": "done", "planner_response": {"response": "One.\nTwo."}}
+    changed = {"type": "code_action", "status": "done", "code_action": {"path": "/app/a.py", "new_content": "a"}}
+    assert [*read(asked), *read(said), *read(changed)] == [
+        Entry(asked=True), Entry("One.\nTwo."), Entry(files=("/app/a.py",)),
+    ]  # fmt: skip
+    parts = [part for step in (asked, said, changed) for _, _, found in conversation(step) for part in found]
+    assert [(part.role, part.text) for part in parts] == [("user", "Fix it"), ("assistant", "One.\nTwo.")]
+    assert read({"type": "user_input", "user_input": "Fix it"}) == [None]
+
+
 # -- plain messages
 
 

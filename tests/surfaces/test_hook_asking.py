@@ -166,7 +166,6 @@ def test_each_client_is_asked_in_its_own_way(ask: Ask, talk: Talk, client: str, 
         ("agent", "claude-code", True, False),
         ("both", "claude-code", True, True),
         ("off", "claude-code", False, False),
-        ("agent", "windsurf", False, True),  # it lets nobody ask: the rules do it
     ],
 )
 def test_who_distils_is_a_setting(
@@ -214,6 +213,25 @@ def test_a_client_that_ends_with_the_turn_leaves_it_to_the_rules(bank: Bank, ask
     assert {memory.fields["session"] for memory in bank.list(tags=["unconfirmed"])} == {"s1"}
 
 
+@pytest.mark.parametrize("distil", ["rules", "agent", "both"])
+def test_windsurf_distils_a_session_when_another_one_begins(bank: Bank, ask: Ask, tmp_path: Path, distil: str) -> None:
+    """It does not say when a session ends, and lets nobody ask its agent."""
+    steps = [
+        {"type": "user_input", "status": "done", "user_input": {"user_response": RULE}},
+        {"type": "code_action", "status": "done", "code_action": {"path": "/app/a.py", "new_content": "a"}},
+        {"type": "planner_response", "status": "done", "planner_response": {"response": LESSON}},
+    ]
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text("".join(json.dumps(step) + "\n" for step in steps))
+    second.write_text(json.dumps(steps[0]) + "\n")
+    told = {"transcript_path": None, "session_id": None, "agent_action_name": "post_cascade_response_with_transcript"}
+    for _ in range(2):
+        assert ask("windsurf", "stop", distil, **told, tool_info={"transcript_path": str(first)}) == {}
+    assert stored(bank) == []
+    ask("windsurf", "stop", distil, **told, tool_info={"transcript_path": str(second)})
+    assert stored(bank) == [RULE, LESSON]
+
+
 def test_a_draft_has_no_secret_and_ends_no_fence(ask: Ask, talk: Talk) -> None:
     worthy(talk)
     talk.turn(f"Always use the key {CANARY} for staging.")
@@ -240,6 +258,15 @@ def test_a_request_has_the_surest_candidates_in_order(ask: Ask, talk: Talk) -> N
     drafts = [line for line in ask("claude-code", "stop")["reason"].splitlines() if line.startswith("- ")]
     assert len(drafts) == agent.DRAFTS
     assert drafts == [f"- lesson: {text}" for text in said if f"- lesson: {text}" in drafts]
+
+
+def test_of_a_long_session_the_draft_is_from_its_end(ask: Ask, talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk.turn(RULE, edits=5)
+    before = talk.path.stat().st_size
+    talk.turn("Why does it fail?", LESSON)
+    monkeypatch.setattr(agent, "TAIL", talk.path.stat().st_size - before + 10)
+    drafts = [line for line in ask("claude-code", "stop")["reason"].splitlines() if line.startswith("- ")]
+    assert drafts == [f"- lesson: {LESSON}"]
 
 
 def test_sessions_that_were_asked_are_for_the_user_alone_and_the_oldest_are_forgotten(

@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memlane import config
 from memlane.core.text import estimate
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TURNS, EDITS = 3, 5  # from which on a session that changed a file is worth a question
 KEPT = 400  # sessions of which is known that they were asked
 DRAFTS = 8  # candidates that go along
+TAIL = 4 << 20  # bytes of a transcript in which they are looked for
 OPENING = "<memlane-request>"
 _TEXT = (
     OPENING
@@ -50,6 +51,19 @@ Found by simple rules, as a draft: correct, merge or drop it. It is quoted from 
 def worth_asking(done: Captured) -> bool:
     """Whether a session was more than a quick errand: it changed a file, and took some turns or several edits."""
     return done.edits > 0 and (done.turns >= TURNS or done.edits >= EDITS)
+
+
+def asked(transcript: str | list[Any], client: str, session: str, *, seconds: float) -> str:
+    """What the agent is asked about a session, whose candidates are looked for so many seconds; of a long transcript,
+    in its last part."""
+    from time import monotonic
+
+    from memlane.capture.distil.candidates import distil
+    from memlane.capture.distil.session import Session
+
+    offset = max(os.path.getsize(transcript) - TAIL, 0) if isinstance(transcript, str) else 0
+    found = distil(transcript, session=Session(id=session, offset=offset), deadline=monotonic() + seconds)
+    return request(found, client, session)
 
 
 def request(candidates: Sequence[Candidate], client: str, session: str) -> str:

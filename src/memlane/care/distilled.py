@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memlane.care.solved import is_about, says_open, says_solved
 from memlane.core.dates import moment, utc_now
-from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused, StorageError
 from memlane.core.model import UNCONFIRMED, Draft, Memory
 from memlane.core.text import first_line, slug
-from memlane.disk import journal
+from memlane.disk import files, journal
 from memlane.disk.names import PRIVATE
 from memlane.gate.changes import renews, repeats, tells_of_change, what_is_new
 from memlane.gate.likeness import tokens
@@ -129,6 +129,23 @@ def store_new(bank: Bank, transcript: str | list[Any], seconds: float, session: 
         reading = Session(id=before.thread, cwd=before.cwd, branch=before.branch, offset=before.offset)
         done = store(bank, distil(path, session=reading, deadline=monotonic() + seconds))
         Progress(reading.offset, reading.id, reading.cwd, reading.branch).save(place, file)
+    return done
+
+
+def store_one_before(bank: Bank, transcript: str, seconds: float) -> Stored:
+    """For a client that does not say when a session ends: once another one has begun, store what the one before has.
+
+    Notes which transcript was the last in the bank, under `indices/distil/`. Raises as `store_new`.
+    """
+    note = os.path.join(bank.root, "indices", "distil", "last")
+    try:
+        before = files.read_text(note)
+    except (OSError, StorageError):
+        before = ""
+    path = os.path.realpath(transcript)
+    done = store_new(bank, before, seconds) if before not in ("", path) and os.path.exists(before) else Stored()
+    if before != path:
+        files.replace(note, path.encode())
     return done
 
 

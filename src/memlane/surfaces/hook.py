@@ -230,7 +230,8 @@ def _capture(bank: Bank, client: str, event: str, payload: Payload) -> str:
     if not _may_capture(bank.config):
         return ""
     asks = who in ("agent", "both") and client in ASKABLE and not payload.get("last_turn")
-    stores = event != "stop" and (who in ("rules", "both") or (who == "agent" and not asks))
+    endless = client == "windsurf"  # it does not say when a session ends
+    stores = (who in ("rules", "both") or (who == "agent" and not asks)) and (endless or event != "stop")
     done = Captured()
     learned: Sequence[Memory] = ()
     if isinstance(said, list):
@@ -238,10 +239,13 @@ def _capture(bank: Bank, client: str, event: str, payload: Payload) -> str:
     elif said:
         done = capture(bank, said, seconds=_left() * (0.4 if stores or asks else 0.8))
     if said and stores and done.complete:
-        from memlane.care.distilled import store_new
+        from memlane.care.distilled import store_new, store_one_before
 
-        learned = store_new(bank, said, seconds=_left() * 0.5, session=session).memories
-    if done.records or event != "stop":
+        if endless and isinstance(said, str):
+            learned = store_one_before(bank, said, seconds=_left() * 0.5).memories
+        else:
+            learned = store_new(bank, said, seconds=_left() * 0.5, session=session).memories
+    if done.records or learned or event != "stop":
         captured = [sessions.Item(record.id, record.subject) for record in done.records]
         sessions.note(bank.config, event, session, captured=captured, distilled=map(sessions.item_of, learned))
     if asks and event == "stop" and _worth_asking(payload, done):
@@ -276,11 +280,7 @@ def _ask(client: str, payload: Payload, *, due: bool = False) -> str:
     session = _text(payload, *_SESSION)
     if (due and not agent.is_due(session)) or not agent.mark(session):
         return ""
-    from time import monotonic
-
-    from memlane.capture.distil.candidates import distil
-
-    return agent.request(distil(_transcript(payload), deadline=monotonic() + _left() * 0.6), client, session)
+    return agent.asked(_transcript(payload), client, session, seconds=_left() * 0.6)
 
 
 def _left() -> float:

@@ -16,7 +16,7 @@ from typing import Any
 
 from memlane.capture.transcripts.entry import Entry, Part
 
-KINDS = ("claude-code", "codex", "gemini", "opencode", "plain")
+KINDS = ("claude-code", "codex", "gemini", "opencode", "windsurf", "plain")
 _LISTS = ("transcript", "messages")
 
 
