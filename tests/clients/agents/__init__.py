@@ -98,6 +98,7 @@ AGENTS = (
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS": "30000",  # 1500 without it; this machine may be a slow one
             "ENABLE_TOOL_SEARCH": "false",  # the tools are in the first request, not looked up
+            "MCP_CONNECTION_NONBLOCKING": "false",  # and the first request waits for them
         },
         settings=(".claude/settings.json", _json({"cleanupPeriodDays": 30})),
         writes=Call("Write", {"file_path": "{file}", "content": "{text}"}),
