@@ -67,11 +67,14 @@ def asked(transcript: str | list[Any], client: str, session: str, *, seconds: fl
 
 
 def request(candidates: Sequence[Candidate], client: str, session: str) -> str:
-    """What the agent is asked, with the surest candidates in the order they were said."""
-    from memlane.recall.blocks import escaped  # not needed by the turns at whose end nothing is asked
+    """What the agent is asked, with the surest candidates in the order they were said, and none that reads like
+    instructions to a model: what a hook says has weight."""
+    from memlane.core.instructions import suspicious  # not needed by the turns at whose end nothing is asked
+    from memlane.recall.blocks import escaped
 
     surest = sorted(candidates, key=lambda one: -one.confidence)[:DRAFTS]
-    lines = [f"- {one.type}: {' '.join(escaped(one.text).split())}" for one in candidates if one in surest]
+    chosen = [one for one in candidates if one in surest and not suspicious(one.text)]
+    lines = [f"- {one.type}: {' '.join(escaped(one.text).split())}" for one in chosen]
     drafts = _DRAFTS.format(lines="\n".join(lines)) if lines else ""
     origin = escaped(json.dumps({"client": client, "session": session[:80]}))
     return _TEXT.format(origin=origin, drafts=drafts)
