@@ -178,6 +178,14 @@ def test_who_distils_is_a_setting(
     assert stored(bank) == ([RULE, LESSON] if kept else [])
 
 
+def test_what_the_agent_has_stored_the_rules_do_not_store_again(bank: Bank, ask: Ask, talk: Talk) -> None:
+    worthy(talk)
+    assert ask("claude-code", "stop", "both")
+    bank.add(LESSON, tags=["lesson"], scope="private", extra={"client": "claude-code", "session": "s1"})
+    ask("claude-code", "session-end", "both")
+    assert stored(bank) == [RULE]
+
+
 def test_a_session_that_is_compacted_first_is_asked_when_it_goes_on(ask: Ask, talk: Talk) -> None:
     """Nobody can be asked while a client compacts; and what goes on anyway takes no more turn."""
     worthy(talk)
