@@ -266,6 +266,14 @@ def test_what_was_asked_is_neither_distilled_nor_a_prompt_to_look_up(bank: Bank,
     assert ask("gemini", "prompt", prompt=reason) == {}
 
 
+def test_a_request_without_a_draft_is_short(ask: Ask, talk: Talk) -> None:
+    """As docs/capture.md says."""
+    talk.turn("Go on.", edits=5)
+    reason = ask("claude-code", "stop", session_id="1163a323-88d5-4b2b-b148-c90a3b8c9482")["reason"]
+    assert "\n- " not in reason
+    assert estimate(reason) <= 250
+
+
 def test_a_request_has_the_surest_candidates_in_order(ask: Ask, talk: Talk) -> None:
     said = [f"{words(number)} fails because {words(-number)} does not support it." for number in range(1, 21)]
     for text in said:
