@@ -172,7 +172,6 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "capture/clients.py": "the client's transcripts",
     "capture/distil/scorer.py": "weights that memlane ships",
     "capture/transcript_file.py": "the client's transcripts",
-    "care/agent.py": "the user's own state",
     "care/forget.py": "exports in the project and the user's own state: only their names",
     "config/trust.py": "the user's own state, and a configuration before it is trusted",
     "exchange/adopt.py": "names of stores in the project",

@@ -13,17 +13,18 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memlane import config
 from memlane.core.text import estimate
+from memlane.disk import state
 
 if TYPE_CHECKING:
     from memlane.capture.distil.candidates import Candidate
     from memlane.capture.messages import Captured
 
 TURNS, EDITS = 3, 5  # from which on a session that changed a file is worth a question
+FOLDER = "asked"  # in the state folder
 KEPT = 400  # sessions of which is known that they were asked
 DRAFTS = 8  # candidates that go along
 TAIL = 4 << 20  # bytes of a transcript in which they are looked for
@@ -91,31 +92,17 @@ def cost(answer: str, *, turn: bool) -> str:
 
 def mark(session: str, *, due: bool = False) -> bool:
     """Mark a session as asked, or with `due` as one to ask when it goes on. False when it is already, or has no id."""
-    if not session:
+    if not session or not state.claim(config.user_state(), _name(session, due)):
         return False
-    place = _place(session, due)
-    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-    try:
-        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
-        return False
-    _forget_oldest(os.path.dirname(place))
+    state.remove(state.newest(config.user_state() / FOLDER)[KEPT:])
     return True
 
 
 def is_due(session: str) -> bool:
     """Whether a session was put off to be asked when it goes on."""
-    return os.path.exists(_place(session, True))
+    return (config.user_state() / _name(session, True)).exists()
 
 
-def _place(session: str, due: bool) -> str:
+def _name(session: str, due: bool) -> str:
     name = hashlib.sha256(session.encode(errors="replace")).hexdigest()[:32]
-    return os.path.join(config.user_state(), "asked", f"{name}.due" if due else name)
-
-
-def _forget_oldest(folder: str) -> None:
-    with os.scandir(folder) as listing:
-        oldest = sorted((entry.stat().st_mtime, entry.path) for entry in listing)[:-KEPT]
-    for _, path in oldest:
-        with suppress(FileNotFoundError):
-            os.unlink(path)
+    return f"{FOLDER}/{name}.due" if due else f"{FOLDER}/{name}"

@@ -15,12 +15,7 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK |
 
 def append(state: str | os.PathLike[str], name: str, line: bytes) -> int:
     """Add a line to a file of the state folder, and return how long the file was before. Raises OSError."""
-    path = os.path.join(state, name)
-    for folder in dict.fromkeys((os.fspath(state), os.path.dirname(path))):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.stat(folder).st_mode & 0o077:
-            os.chmod(folder, 0o700)  # an older memlane left it open to others
-    fd = os.open(path, _APPEND, 0o600)
+    fd = os.open(_place(state, name), _APPEND, 0o600)
     try:
         size = os.fstat(fd).st_size
         os.fchmod(fd, 0o600)
@@ -29,6 +24,25 @@ def append(state: str | os.PathLike[str], name: str, line: bytes) -> int:
         return size
     finally:
         os.close(fd)
+
+
+def claim(state: str | os.PathLike[str], name: str) -> bool:
+    """Make an empty file in the state folder; False when it is there already, whoever was first. Raises OSError."""
+    try:
+        os.close(os.open(_place(state, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _place(state: str | os.PathLike[str], name: str) -> str:
+    """The path of a file of the state folder, in folders that only the user can read."""
+    path = os.path.join(state, name)
+    for folder in dict.fromkeys((os.fspath(state), os.path.dirname(path))):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.stat(folder).st_mode & 0o077:
+            os.chmod(folder, 0o700)  # an older memlane left it open to others
+    return path
 
 
 def replace(path: str, data: bytes) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, Part, called, listed, texts, word, words
+from memlane.capture.transcripts.entry import Entry, Part, listed, texts, word, words
 
 _WRITES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 
@@ -80,7 +80,11 @@ def parts(line: dict[str, Any]) -> Iterator[Part]:
     content = message.get("content")
     role = "summary" if line.get("isCompactSummary") else "user" if message.get("role") == "user" else "assistant"
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else listed(content):
-        if isinstance(block, dict) and block.get("type") == "text":
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "text":
             yield Part(role, word(block.get("text")), aside=aside)
-        else:
-            yield from (part._replace(aside=aside) for part in called([block]))
+        elif kind == "tool_use":
+            yield Part("call", "", word(block.get("id")), word(block.get("name")), block.get("input"), aside=aside)
+        elif kind == "tool_result":
+            text, failed = texts(block.get("content"), "text"), block.get("is_error") is True
+            yield Part("result", text, word(block.get("tool_use_id")), failed=failed, aside=aside)

@@ -1,6 +1,5 @@
 """Plain messages: lines or lists of {role, content, timestamp}, and the older form of a transcript,
-{transcript: [{role, content, timestamp}], session_id, working_directory}. Content is text or blocks; those of opencode
-have the calls of tools and their results among them.
+{transcript: [{role, content, timestamp}], session_id, working_directory}.
 """
 
 from __future__ import annotations
@@ -8,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, Part, called, listed, patched, texts, word, words
+from memlane.capture.transcripts.entry import Entry, Part, texts, word
 
 _TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "ts")
-_WRITES = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})
 _HEADER = frozenset({"session_id", "sessionId", "working_directory", "cwd"})
 
 
@@ -33,25 +31,13 @@ def read(line: dict[str, Any]) -> Entry:
         text=texts(line.get("content"), "text", "output_text"),
         key=word(line.get("id")),
         at=next((line[name] for name in _TIMES if line.get(name)), None),
-        files=words(_files(line.get("content"))),
     )
 
 
-def _files(content: Any) -> Iterator[Any]:
-    """The paths that tools were told to write."""
-    for block in listed(content):
-        if isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") in _WRITES:
-            told = block.get("input")
-            if isinstance(told, dict):
-                yield told.get("filePath") or told.get("file_path")
-                yield from patched(told)
-
-
 def parts(line: dict[str, Any]) -> Iterator[Part]:
-    """The words of the message, then the tools it called with what they answered."""
+    """The words of the message."""
     role = {"user": "user", "assistant": "assistant", "model": "assistant"}.get(
         word(line.get("role") or line.get("type"))
     )
     if role is not None:
         yield Part(role, texts(line.get("content"), "text", "input_text", "output_text"))
-        yield from called(listed(line.get("content")))
