@@ -211,6 +211,13 @@ def test_opencode_says_text_and_calls_tools() -> None:
     ]
 
 
+def test_a_patch_in_opencode_names_its_files() -> None:
+    told = {"patchText": "*** Begin Patch\n*** Update File: a.py\n*** Add File: b.py\n*** End Patch"}
+    [entry] = read(opencode("assistant", {"type": "tool", "tool": "apply_patch", "state": {"input": told}}))
+    assert entry is not None
+    assert entry.files == ("a.py", "b.py")
+
+
 def test_opencode_marks_what_the_user_did_not_say_and_what_it_summed_up() -> None:
     document = {
         "info": {"id": "ses_1", "directory": "/app", "parentID": "ses_0"},
@@ -259,29 +266,6 @@ def test_plain_messages_one_by_one_and_in_documents() -> None:
     assert read([user, said]) == expected
     older = {"transcript": [user, said], "session_id": "s1", "working_directory": "/app"}
     assert read(older) == [Entry(cwd="/app", thread="s1"), *expected]
-
-
-def test_plain_messages_with_calls_of_tools() -> None:
-    """As the plugin for opencode hands them over."""
-    told = {"patchText": "*** Begin Patch\n*** Update File: /app/b.py\n*** End Patch"}
-    message = {
-        "role": "assistant",
-        "id": "m1",
-        "timestamp": WHEN,
-        "content": [
-            {"type": "tool_use", "id": "c1", "name": "write", "input": {"filePath": "/app/a.py", "content": "a"}},
-            {"type": "tool_result", "tool_use_id": "c1", "content": "no", "is_error": True},
-            {"type": "tool_use", "id": "c2", "name": "apply_patch", "input": told},
-            {"type": "tool_use", "id": "c3", "name": "read", "input": {"filePath": "/app/c.py"}},
-            {"type": "text", "text": "Done."},
-        ],
-    }
-    assert read(message) == [Entry("Done.", "m1", WHEN, files=("/app/a.py", "/app/b.py"))]
-    [(_, _, parts)] = conversation(message)
-    assert [(part.role, part.id, part.name, part.failed) for part in parts] == [
-        ("assistant", "", "", False), ("call", "c1", "write", False), ("result", "c1", "", True),
-        ("call", "c2", "apply_patch", False), ("call", "c3", "read", False),
-    ]  # fmt: skip
 
 
 def test_other_roles_say_nothing() -> None:

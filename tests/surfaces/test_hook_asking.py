@@ -200,12 +200,12 @@ def test_a_session_that_is_compacted_first_is_asked_when_it_goes_on(ask: Ask, ta
 
 def messages(edits: int) -> list[dict[str, Any]]:
     """A session as the plugin for opencode hands it over."""
-    call = {"type": "tool_use", "id": "c", "name": "edit", "input": {"filePath": "a.py"}}
-    said = [("user", [{"type": "text", "text": RULE}]), *[("assistant", [call])] * edits]
-    said += [("assistant", [{"type": "text", "text": LESSON}])]
+    call = {"type": "tool", "tool": "edit", "callID": "c", "state": {"status": "completed", "input": {"filePath": "a"}}}
+    said = [("user", {"type": "text", "text": RULE}), *[("assistant", call)] * edits]
+    said += [("assistant", {"type": "text", "text": LESSON})]
     return [
-        {"id": f"m{at}", "role": role, "content": content, "timestamp": f"2025-01-10T10:00:{at:02}Z"}
-        for at, (role, content) in enumerate(said)
+        {"info": {"id": f"m{at}", "sessionID": "s1", "role": role, "time": {"created": at}}, "parts": [part]}
+        for at, (role, part) in enumerate(said)
     ]
 
 

@@ -51,17 +51,6 @@ def texts(content: Any, *types: str) -> str:
     return "\n".join(words(block.get("text") for block in spoken if block.get("type") in (None, *types)))
 
 
-def called(blocks: Iterable[Any]) -> Iterator[Part]:
-    """The calls of tools among the blocks of a message, and the results."""
-    for block in blocks:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "tool_use":
-            yield Part("call", "", word(block.get("id")), word(block.get("name")), block.get("input"))
-        elif kind == "tool_result":
-            text, failed = texts(block.get("content"), "text"), block.get("is_error") is True
-            yield Part("result", text, word(block.get("tool_use_id")), failed=failed)
-
-
 def patched(arguments: Any) -> Iterator[str]:
     """The files that a patch names which a tool was told to apply."""
     for text in strings(arguments):

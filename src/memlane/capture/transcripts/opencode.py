@@ -1,4 +1,5 @@
-"""opencode: its database, one {info, parts} for each message, and what `opencode export` prints: {info, messages}.
+"""opencode: its database, one {info, parts} for each message, as the plugin hands them over, too, and what `opencode
+export` prints: {info, messages}.
 
 A part is text, a call of a tool with its answer, or something for the screen. What opencode itself adds to a message of
 the user is `synthetic`.
@@ -9,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memlane.capture.transcripts.entry import Entry, Part, listed, strings, word, words
+from memlane.capture.transcripts.entry import Entry, Part, listed, patched, strings, word, words
 from memlane.core.dates import iso, moment
 
-_WRITES = frozenset({"write", "edit", "multiedit"})
+_WRITES = frozenset({"write", "edit", "multiedit", "apply_patch"})
 
 
 def knows(line: dict[str, Any]) -> bool:
@@ -67,6 +68,7 @@ def _files(line: dict[str, Any]) -> Iterator[Any]:
         told = state.get("input") if isinstance(state, dict) else None
         if part.get("tool") in _WRITES and isinstance(told, dict):
             yield told.get("filePath")
+            yield from patched(told)
 
 
 def _of_type(line: dict[str, Any], type: str) -> Iterator[dict[str, Any]]:

@@ -36,18 +36,20 @@ const textOf = (parts) =>
     .map((part) => part.text)
     .join("\n")
 
-const short = (value) =>
-  Object.fromEntries(Object.entries(value ?? {}).map(([key, item]) => [key, typeof item === "string" ? item.slice(0, LONGEST) : item]))
+const cut = (value) => (typeof value === "string" ? value.slice(0, LONGEST) : value)
 
-function* blocksOf(parts) {
-  for (const part of parts) {
-    if (part.type === "text" && !part.synthetic && !part.ignored) yield { type: "text", text: part.text }
-    if (part.type !== "tool") continue
-    const { status, input, output, error } = part.state ?? {}
-    yield { type: "tool_use", id: part.callID, name: part.tool, input: short(input) }
-    const failed = status === "error"
-    const said = String((failed ? error : output) ?? "").slice(0, LONGEST)
-    yield { type: "tool_result", tool_use_id: part.callID, content: said, is_error: failed }
+function shortened({ info, parts }) {
+  const { id, sessionID, role, time, path } = info
+  return {
+    info: { id, sessionID, role, time, path, summary: info.summary === true },
+    parts: parts
+      .filter((part) => part.type === "text" || part.type === "tool")
+      .map(({ type, text, synthetic, ignored, tool, callID, state }) => {
+        if (type === "text") return { type, text, synthetic, ignored }
+        const input = Object.fromEntries(Object.entries(state?.input ?? {}).map(([key, value]) => [key, cut(value)]))
+        const { status, output, error } = state ?? {}
+        return { type, tool, callID, state: { status, input, output: cut(output), error: cut(error) } }
+      }),
   }
 }
 
@@ -67,13 +69,8 @@ export const Memlane = async ({ client, directory }) => {
 
   async function capture(event, session) {
     const answer = await client.session.messages({ path: { id: session } })
-    const messages = (answer.data ?? []).map(({ info, parts }) => ({
-      id: info.id,
-      role: info.role,
-      content: [...blocksOf(parts)],
-      timestamp: new Date(info.time?.completed ?? info.time?.created ?? Date.now()).toISOString(),
-    }))
-    return ask(event, payload(event, session, { messages: messages.filter((message) => message.content.length) }))
+    const messages = (answer.data ?? []).map(shortened).filter(({ parts }) => parts.length)
+    return ask(event, payload(event, session, { messages }))
   }
 
   async function end(session) {
