@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from commands import bank as bank
 from commands import run as run
 from memlane.config import trust, user_state
+from memlane.disk.written import AGENTS
 from repositories import repo as repo
 
 # The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones.
@@ -48,7 +49,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     """No test reads or writes the settings of whoever runs it."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(("MEMLANE_", "XDG_")):
+        if name.startswith(("MEMLANE_", "XDG_")) or name in AGENTS:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
 

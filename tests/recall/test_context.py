@@ -63,12 +63,13 @@ def test_a_snapshot_has_canon_registers_and_pinned_notes(bank: Bank) -> None:
     bank.add("House style: short sentences.", title="Style", tags=["pinned"], created_at=DAY)
     bank.add("An ordinary note.", title="Ordinary")
     today = datetime.now(UTC).date()
+    rules = "The user's standing instructions, written or accepted by the user. Follow them:"
     assert bank.snapshot() == (
+        f"<memlane-rules>\n{rules}\n"
+        f"- Keep the runtime stable. [{canon.id}]\n- House style: short sentences. [notes:style]\n</memlane-rules>\n"
         f"<memlane-snapshot>\n{PREFACE}\n\n"
-        f"### Canon\n\n- [{canon.id}] · {today} · scope shared\n  Keep the runtime stable.\n\n"
         f"### Active Registers\n\n- [{register.id}] · {today} · scope shared · topic **projects**\n"
-        "  Shipping the importer.\n\n"
-        "### Pinned notes\n\n- [notes:style] · 2025-01-10 · .memories/style.md\n  House style: short sentences.\n"
+        "  Shipping the importer.\n"
         "</memlane-snapshot>\n"
     )
 

@@ -47,7 +47,7 @@ def test_rules_come_first_then_open_work_then_the_files_in_work_then_the_rest(ba
     assert titles(bank, recent=5, files=["src/auth.py"]) == expected
     bank.search("lunch")  # now there is an index
     assert titles(bank, recent=5, files=["src/auth.py"]) == expected
-    assert titles(bank) == expected[:2]
+    assert titles(bank) == expected[:3]
     assert titles(bank, recent=0) == expected[:4]
 
 

@@ -123,9 +123,10 @@ def test_a_session_starts_with_what_is_pinned_and_new_in_both(own: Bank, project
     own.add("What was said in some other place.", lane="records", thread="t")
     block = project.snapshot(recent=2)
     assert [memory.id.split(":")[0] for memory in block.memories] == [
-        *["notes"] * 2,
         "user/vault",
-        *["user/notes"] * 3,
+        "user/notes",
+        *["notes"] * 2,
+        *["user/notes"] * 2,
     ]
     assert project.snapshot(recent=2) == block
 

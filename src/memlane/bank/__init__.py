@@ -210,20 +210,22 @@ class Bank(Keyed):
         recent: int | None = None,
         files: Sequence[str] = (),
         branch: str | None = None,
+        without: Collection[str] = (),
         count: Callable[[str], int] | None = None,
         wait: float | None = None,
     ) -> Block:
-        """What belongs into every prompt: canon, registers with a topic, and the notes with the tag `pinned`.
+        """What belongs into every prompt: the user's rules, canon, registers with a topic, and `pinned` notes.
 
-        With `recent`, also what a session should start with: rules and preferences, open work (but not that of another
-        `branch` of git), what is about `files` (paths in the project), and so many of the rest. `scopes` leave out what
-        is in others (default: the profile's). With `budget`, at most so many tokens, counted by `count`.
+        With `recent`, also what a session should start with: rules of others, open work (but not that of another `branch`
+        of git), what is about `files` (paths in the project), and so many of the rest. `scopes` leave out what is in
+        others (default: the profile's), `without` names ids that the prompt has already. With `budget`, at most so many
+        tokens, counted by `count`.
         With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
         may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """
         from memlane.recall.prompts import snapshot
 
-        return snapshot(self, scopes, budget, recent, count, wait, files=files, branch=branch)
+        return snapshot(self, scopes, budget, recent, count, wait, files=files, branch=branch, without=without)
 
     def context(
         self,

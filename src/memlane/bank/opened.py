@@ -303,6 +303,16 @@ class Opened:
 
         return origin.origins(cast("Bank", self), [memory for memory in memories if not memory.owner])
 
+    def users_word(self, memories: Sequence[Memory]) -> set[str]:
+        """The ids of those of these memories that the user wrote, or has read and accepted."""
+        from memlane.history import origin
+
+        found = origin.users_word(cast("Bank", self), [memory for memory in memories if not memory.owner])
+        users = [replace(memory, id=memory.id.removeprefix(USERS)) for memory in memories if memory.owner]
+        if users and (below := self.under):
+            found |= {USERS + id for id in below.users_word(users)}
+        return found
+
     def outdated(self, memory: Memory) -> str:
         """What is not as it was in the code that a memory speaks of, in a line; "" when nothing is. A quick look."""
         return self.changed_code([memory]).get(memory.id, "")

@@ -13,10 +13,11 @@ from memlane.core.dates import iso
 from memlane.core.errors import InvalidInput
 from memlane.core.model import UNCONFIRMED, Memory
 from memlane.disk import journal
+from memlane.history import origin
+from memlane.recall import under
 from memlane.recall.adding import took_place
-from memlane.recall.blocks import PINNED
 from memlane.recall.similar import look
-from memlane.recall.starting import OPEN
+from memlane.recall.starting import OPEN, PINNED
 from memlane.recall.superseded import current, there
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
 
 def unconfirmed(bank: Bank) -> list[Memory]:
-    """What nobody has confirmed yet: first what would take the place of another memory, then the surest."""
+    """What nobody has confirmed yet: rules that are not known to be the user's, what would take the place of another
+    memory, then the surest."""
     found = [memory for memory in bank.list(tags=[UNCONFIRMED]) if current(bank, memory.id) is None]
-    return sorted(found, key=lambda memory: (INSTEAD_OF not in memory.fields, -_confidence(memory), memory.id))
+    found.sort(key=lambda memory: (INSTEAD_OF not in memory.fields, -_confidence(memory), memory.id))
+    return [*origin.unproven(bank), *found]
 
 
 def _confidence(memory: Memory) -> float:
@@ -35,11 +38,19 @@ def _confidence(memory: Memory) -> float:
 
 
 def confirm(bank: Bank, id: str, *, rule: bool = False) -> Memory:
-    """Confirm a memory; as a rule, it also goes into every snapshot. Raises NotFound, StorageError."""
+    """Confirm a memory: by the user, it is the user's word from now on. As a rule, it also goes into every snapshot.
+
+    Raises NotFound, StorageError.
+    """
     memory = bank.get(id)
-    kept = [tag for tag in memory.tags if tag != UNCONFIRMED]
-    tags = list(dict.fromkeys(["rule", PINNED, *kept])) if rule else kept
-    return bank.update(memory.id, tags=tags, **_decided(memory))
+    tags = [tag for tag in memory.tags if tag != UNCONFIRMED]
+    if rule and memory.lane == "notes":
+        tags = list(dict.fromkeys(["rule", PINNED, *tags]))
+    if tags != [*memory.tags] or _decided(memory):
+        memory = bank.update(memory.id, tags=tags, **_decided(memory))
+    at, own = under.found_in(bank, memory.id)
+    origin.review(at.lane, [own])
+    return memory
 
 
 def _decided(memory: Memory) -> dict[str, Any]:

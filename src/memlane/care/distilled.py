@@ -93,7 +93,8 @@ def store(bank: Bank, candidates: Iterable[Candidate]) -> Stored:
     if not waiting:
         return done
     users = bank.under
-    with journal.change("distil"), similar.steady(bank), similar.steady(users) if users else nullcontext():
+    alone = journal.unattended()  # an assistant may have said it, and nobody has looked at it
+    with journal.change("distil"), alone, similar.steady(bank), similar.steady(users) if users else nullcontext():
         binned, places = _binned(bank), _Places(bank)
         for candidate in waiting:
             candidate = replace(candidate, files=tuple(map(places.full, candidate.files)))

@@ -51,6 +51,7 @@ BRINGS_IN = ("memory.user_bank", True)  # what a project's configuration may not
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _TABLES = {key.partition(".")[0] for key in _BY_KEY}
 _OWN = "journal"  # a table that only the user has a say in: it is about what is kept outside the project
+_USERS = ("mcp.rules",)  # settings that only the user's own file can change
 _ALLOW = "allow"  # [[allow]] is a list of findings that somebody has accepted, not a setting
 
 
@@ -245,6 +246,10 @@ def _decide(setting: Setting, sources: Sequence[_Source]) -> tuple[Any, str]:
     """A setting's value and the name of the source that decided it. Raises ConfigError for a value it cannot have."""
     for source in sources:
         if setting.key in source.values:
+            if setting.key in _USERS and source.name != str(user_file()):
+                raise ConfigError(
+                    f"{source.name}: only you decide on {setting.key}.", hint=f"Put it into {user_file()}."
+                )
             return _checked(setting, source.values[setting.key], source.name), source.name
     return setting.default, "default"
 

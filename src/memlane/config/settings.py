@@ -58,6 +58,7 @@ SETTINGS = (
     Setting("gate.phone", bool, False, what="whether telephone numbers count as personal data"),
     Setting("search.encoder", str, "static", what="static, none, onnx:FOLDER, fastembed or fastembed:MODEL"),
     Setting("mcp.toolsets", list, [], what="further tools of the MCP server: vault, topics, layers, records"),
+    Setting("mcp.rules", bool, False, what="whether rules that agents store by tools count as your own words"),
     Setting("capture.keep_days", int, 0, least=0, what="archive records older than this; 0 keeps them all"),
     Setting("capture.keep_count", int, 0, least=0, what="archive all but the newest so many records; 0 keeps them all"),
     Setting("profile.enabled", bool, True, what="whether prompts get memory by themselves"),

@@ -35,14 +35,18 @@ T = TypeVar("T")
 
 
 class By(NamedTuple):
-    """Who makes changes: the surface (cli, mcp, hook, python), the client's name, and its session."""
+    """Who makes changes: the surface (cli, mcp, hook, python), the client's name, and its session.
+
+    `users` says that this surface is the user's own hand: what is written by it counts as the user's word.
+    """
 
     surface: str
     client: str = ""
     session: str = ""
+    users: bool = False
 
 
-_PYTHON = By("python")
+_PYTHON = By("python", users=True)  # a program answers for what it writes
 by: ContextVar[By] = ContextVar("by", default=_PYTHON)  # of this thread
 _group: ContextVar[Group | None] = ContextVar("group", default=None)
 _paused: ContextVar[bool] = ContextVar("paused", default=False)
@@ -156,9 +160,19 @@ def change(verb: str, *ids: str, undoes: int = 0, joins: bool = True) -> Iterato
 
 
 @contextmanager
-def acting(surface: str, client: str = "", session: str = "") -> Iterator[None]:
-    """What is changed inside is changed by this surface, for this client and session."""
-    token = by.set(By(surface, client[:80], session[:80]))
+def acting(surface: str, client: str = "", session: str = "", *, users: bool = False) -> Iterator[None]:
+    """What is changed inside is changed by this surface, for this client and session; by the user's hand or not."""
+    token = by.set(By(surface, client[:80], session[:80], users))
+    try:
+        yield
+    finally:
+        by.reset(token)
+
+
+@contextmanager
+def unattended() -> Iterator[None]:
+    """What is written inside was found somewhere, and is not the user's word, whoever had it written."""
+    token = by.set(by.get()._replace(users=False))
     try:
         yield
     finally:

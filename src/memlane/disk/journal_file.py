@@ -238,7 +238,7 @@ class JournalFile:
             place = db.execute("INSERT INTO places (path) VALUES (?)", (self.home,)).lastrowid or 0
         first = (db.execute("SELECT max(row) FROM files").fetchone()[0] or 0) + 1
         values = (
-            first, time.time(), place, *group.by, group.verb, json.dumps(list(group.ids)), "{}", self._branch(),
+            first, time.time(), place, *group.by[:3], group.verb, json.dumps(list(group.ids)), "{}", self._branch(),
             group.undoes, int(group.alone), "",
         )  # fmt: skip
         marks = ", ".join("?" * len(values))

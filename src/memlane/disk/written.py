@@ -2,8 +2,9 @@
 
     ~/.local/state/memlane/written/3f      lines that begin with a hash of what was written, the last one counts:
 
-    3f9a1c0b7d2e5c61… here
-    3f00c1d2e3f40516… reviewed
+    3f5e6f708192a3b4… user                 the user wrote it: on the command line, in an editor, by a program
+    3f9a1c0b7d2e5c61… here                 memlane wrote it here for somebody else: an agent, or what was imported
+    3f00c1d2e3f40516… reviewed             the user has read and accepted it
     3f77a6b5c4d3e2f1… came                 it was there before the user trusted the project
     3fb0b1b2b3b4b5b6… git Ann Smith        it came by git, in a commit of hers
 
@@ -11,6 +12,9 @@ A repository that somebody cloned brings memories along, and a pull brings more.
 user wrote it; these hashes can, because no repository reaches them. They are of a memory's whole file, or of its line
 in a log, and hold for all projects of the user, wherever a project is moved. Losing them loses no memory: those that
 git has count as somebody else's again until they are reviewed. Never fails a write.
+
+What is the user's word, and so may be a rule, needs proof: `user` or `reviewed`. Whoever else writes into a memory
+takes that away, for all that its file says, and the user's own change to what an agent wrote does not give it.
 """
 
 from __future__ import annotations
@@ -21,10 +25,16 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
+from memlane.disk import journal
 from memlane.disk.names import TRASH
 
 FOLDER = "written"
-HERE, REVIEWED, CAME, GIT = "here", "reviewed", "came", "git"
+USER, HERE, REVIEWED, CAME, GIT = "user", "here", "reviewed", "came", "git"
+OWN = (USER, HERE, REVIEWED)  # of what was not brought by others
+WORD = (USER, REVIEWED)  # of what the user has said, or read and accepted
+# Shells of agents say so: what is run there is not typed by the user.
+AGENTS = ("CLAUDECODE", "CODEX_SANDBOX", "CODEX_CI", "CODEX_THREAD_ID", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE",
+           "AI_AGENT", "AUGMENT_AGENT", "GOOSE_TERMINAL", "COPILOT_CLI")  # fmt: skip
 MAX_BYTES = 16 * 1024 * 1024  # of one of the 256 files
 _kept: dict[str, Written] = {}  # by the folder whose files are noted
 _copying: ContextVar[bool] = ContextVar("copying", default=False)
@@ -98,11 +108,27 @@ def notes(path: str) -> bool:
     return path.endswith(".md") and f"{os.sep}{TRASH}{os.sep}" not in path and _keeper(path) is not None
 
 
+def by_user() -> bool:
+    """Whether what is written now is the user's word, and not an agent's, nor found somewhere."""
+    return journal.by.get().users and not agents_shell()
+
+
+def agents_shell() -> str:
+    """The variable by which this process knows that an agent has started it; "" when none has."""
+    return next((name for name in AGENTS if os.environ.get(name)), "")
+
+
 def note_file(path: str, data: bytes, before: bytes | None) -> None:
     """A memory's file was written; `before` is what it held. A change to somebody else's text leaves it his."""
     written = _keeper(path)
-    if written and (before is None or written.what(key_of(before)) in (HERE, REVIEWED)):
-        written.note({key_of(data): HERE})
+    was = written.what(key_of(before)) if written and before is not None else None
+    if written and (was is None or was in OWN):
+        written.note({key_of(data): _now(was)})
+
+
+def _now(was: str | None) -> str:
+    """Whose a memory is that was just written; `was` is whose it was before, None for a new one."""
+    return USER if by_user() and (was is None or was in WORD) else HERE
 
 
 def note_lines(path: str, data: bytes) -> None:
@@ -110,8 +136,24 @@ def note_lines(path: str, data: bytes) -> None:
     if written := _keeper(path):
         for line in data.splitlines():
             keys, version = record_keys(line)
-            if version == 1 or (keys and written.what(keys[1]) in (HERE, REVIEWED)):
-                written.note(dict.fromkeys(keys, HERE))
+            was = None if version == 1 else _record_was(written, path, keys[1], version) if keys else ""
+            if was is None or was in OWN:
+                written.note(dict.fromkeys(keys, _now(was)))
+
+
+def _record_was(written: Written, path: str, key: str, version: int) -> str:
+    """Whose a record was before this version of it: the user's only if the version before it was, and not git's."""
+    was = written.what(key)
+    if was not in WORD:
+        return was
+    latest, word = 0, True
+    with suppress(OSError), open(path, "rb") as log:  # we have just appended to it
+        for line in log:
+            keys, older = record_keys(line) if b'"version"' in line else ((), 0)
+            if keys and keys[1] == key and latest <= older < version:
+                word = written.what(keys[0]) in WORD and (word or older > latest)
+                latest = older
+    return was if word else HERE
 
 
 def record_keys(line: bytes) -> tuple[tuple[str, ...], int]:

@@ -12,24 +12,36 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.dates import iso
-from memlane.core.errors import InvalidInput
+from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.markdown import heading, lines_with_code
 from memlane.core.model import Memory
 from memlane.disk import files
 from memlane.exchange import marked_block
 from memlane.lanes import NAMES
+from memlane.recall.blocks import FENCE, escaped
 from memlane.recall.prompts import snapshot
+from memlane.recall.starting import is_rule
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
 MAX_LINES, MAX_BYTES = 200, 25_000  # of a block in an agent's file: Claude Code reads no more of one
 _FRAME = 8  # lines that the markers and the line about refreshing may take
+FILES = {  # what clients read at the start of a session, in the project's folder
+    "claude-code": ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"),
+    "codex": ("AGENTS.md",),
+    "cursor": ("AGENTS.md",),
+    "gemini": ("GEMINI.md",),
+    "opencode": ("AGENTS.md",),
+    "vscode": ("AGENTS.md", ".github/copilot-instructions.md"),
+}
+_ID = re.compile(r"\[([a-z]+:[^\]\n]+)\]")
 _AT = re.compile(r"(^|[^\w\\])@(?=\S)")
 
 
@@ -88,7 +100,9 @@ def _lowered(text: str, title: str) -> str:
 
 
 def write_block(bank: Bank, path: str | Path, scopes: str | tuple[str, ...] | None = None) -> bool:
-    """Write the bank's snapshot into a marked block of a Markdown file. False when it is there already.
+    """Write the bank's snapshot into a marked block of a Markdown file: the user's rules, and below them the data.
+
+    False when it is there already.
 
     Every other byte of the file stays. The block holds as much as an agent reads: MAX_LINES lines, MAX_BYTES bytes.
     Raises InvalidInput, StorageError (damaged markers); then nothing is written.
@@ -99,6 +113,30 @@ def write_block(bank: Bank, path: str | Path, scopes: str | tuple[str, ...] | No
     content = _inert(block).strip("\n") or "Nothing is remembered yet."
     note = f"Written by `memlane export --to {path.name}`; run it again to refresh. Edit the memories, not this block."
     return marked_block.write(path, f"{note}\n\n{content}")
+
+
+def held(bank: Bank, client: str) -> list[str]:
+    """The ids of the memories that a client reads anyway, as they are now: from our block in its own file.
+
+    The user's rules must be among the rules there. A memory that has changed since the export is not among them.
+    """
+    folder = bank.config.code
+    text = "\n".join(marked_block.inside(folder / name) for name in FILES.get(client, ())) if folder else ""
+    if not text.strip():
+        return []
+    parts = {True: "", False: ""}  # of rules, or not
+    for block in FENCE.finditer(text):
+        parts[block[1] == "rules"] += f" {' '.join(block[0].split())} "
+    found = []
+    for id in dict.fromkeys(_ID.findall(text)):
+        with suppress(MemlaneError):  # it is gone, or never was one
+            found.append(bank.get(id))
+    rules = bank.users_word([memory for memory in found if is_rule(memory)])
+    return [
+        memory.id
+        for memory in found
+        if " ".join(_inert(escaped(memory.text)).split()) in parts[memory.id in rules] and memory.text.strip()
+    ]
 
 
 def remove_block(path: str | Path) -> bool:

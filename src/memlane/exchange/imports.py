@@ -121,7 +121,9 @@ def _outcomes(found: Iterable[Found], take: Take) -> Iterator[Outcome]:
         if isinstance(item, Item):
             try:
                 journal.step()
-                yield take(item)
+                with journal.unattended():  # what is imported is somebody's text, and not the user's word
+                    outcome = take(item)
+                yield outcome
             except MemlaneError as error:
                 status = "refused" if isinstance(error, Refused | InvalidInput) else "problem"
                 yield Outcome(status, gate.shown(item.key), why=str(error))

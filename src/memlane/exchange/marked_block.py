@@ -59,6 +59,16 @@ def remove(path: Path) -> bool:
         return after != before
 
 
+def inside(path: Path) -> str:
+    """What the block of a file says; "" where there is no such file, or no block that can be read."""
+    try:
+        data = files.read_bytes(os.fspath(path))
+        found = _find(data)
+    except (OSError, StorageError):
+        return ""
+    return data[slice(*found[:2])].decode(errors="replace") if found else ""
+
+
 def with_block(data: bytes, content: str) -> bytes:
     """The bytes of a file with a block of this content. Raises StorageError when its markers are damaged."""
     found = _find(data)

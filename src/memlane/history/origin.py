@@ -1,6 +1,7 @@
 """Whose a memory is: this user's, or somebody else's that came with a clone or a pull and was never reviewed.
 
-What was written here is known by its hash (`memlane.disk.written`). Anything else that git tracks is somebody else's,
+What was written here is known by its hash (`memlane.disk.written`), and so is whether the user wrote it: only that, and
+what the user has reviewed, is the user's word (`users_word`). Anything else that git tracks is somebody else's,
 unless the commit that last touched its file was made in this very clone: the reflog, which no clone and no pull brings,
 says so. An author's name proves nothing; it is shown, in quotes. What git answered is noted, so that it is asked once.
 """
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING
 from memlane import config
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
-from memlane.disk.written import CAME, GIT, HERE, REVIEWED
+from memlane.disk.written import CAME, GIT, HERE, OWN, REVIEWED, WORD, by_user
+from memlane.recall.starting import is_rule
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -36,6 +38,23 @@ def origins(bank: Bank, memories: Sequence[Memory]) -> dict[str, str]:
         return dict.fromkeys((memory.id for memory in memories), "of a project that you do not trust")
     if config.trusts_everyone(bank.config):
         return {}
+    return {id: _in_words(what) for id, what in _noted(bank, memories).items() if what not in OWN}
+
+
+def users_word(bank: Bank, memories: Sequence[Memory]) -> set[str]:
+    """The ids of those of these memories that the user wrote, or has read and accepted.
+
+    Whoever trusts everybody that commits to a project accepts what git brings, but not what an agent writes.
+    """
+    if bank.config.distrust or not memories:
+        return set()
+    others = () if not config.trusts_everyone(bank.config) else (CAME, GIT)
+    noted = _noted(bank, memories).items()
+    return {id for id, what in noted if what in WORD or what.partition(" ")[0] in others}
+
+
+def _noted(bank: Bank, memories: Sequence[Memory]) -> dict[str, str]:
+    """What is noted of each memory, by id; of those of which nothing is, what git says is noted now."""
     known = config.written()
     keys = {memory.id: bank.lane(memory.lane).answers.written_keys(memory)[0] for memory in memories}
     found = {id: known.what(key) if known else "" for id, key in keys.items()}
@@ -45,14 +64,28 @@ def origins(bank: Bank, memories: Sequence[Memory]) -> dict[str, str]:
         if known and sure:
             known.note({keys[id]: what for id, what in answers.items()})
         found |= answers
-    return {id: _in_words(what) for id, what in found.items() if what not in (HERE, REVIEWED)}
+    return found
 
 
 def review(lane: Callable[[str], Lane], memories: Iterable[Memory]) -> None:
-    """Note that the user has read these memories and lets them count as his own. `lane` gives a lane by its name."""
-    if known := config.written():
+    """Note that the user has read these memories and lets them count as his own. `lane` gives a lane by its name.
+
+    Whoever is not the user cannot review anything: then nothing is noted.
+    """
+    known = config.written()
+    if known and by_user():
         for memory in memories:
             known.note(dict.fromkeys(lane(memory.lane).answers.written_keys(memory), REVIEWED))
+
+
+def unproven(bank: Bank) -> list[Memory]:
+    """The rules of which nothing proves that they are the user's word: an agent wrote them, or an unknown hand.
+
+    Those that git brought are left to `foreign`.
+    """
+    rules = [memory for memory in bank.memories() if is_rule(memory)]
+    proven, others = users_word(bank, rules), origins(bank, rules)
+    return [memory for memory in rules if memory.id not in proven and memory.id not in others]
 
 
 def note_as_found(lane: Callable[[str], Lane], memories: Iterable[Memory]) -> int:

@@ -18,9 +18,11 @@ from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Memory, Similar
 from memlane.core.text import first_line
 from memlane.disk.names import PRIVATE, is_private
+from memlane.disk.written import by_user
 from memlane.lanes import Lane, known
 from memlane.recall.address import get
 from memlane.recall.similar import Like, look
+from memlane.recall.starting import RULES, is_rule
 from memlane.recall.superseded import current
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
     old = get(bank, draft.replaces) if draft.replaces else None
     home = bank.lane(lane or (old.lane if old else "notes"))
     draft = _placed(home, draft)
+    if draft.type in RULES and home.name == "notes":  # what a note is about is a tag
+        draft = replace(draft, type=None, tags=tuple(dict.fromkeys((draft.type, *draft.tags))))
     draft = replace(draft, replaces=old.id if old else "", fields=_fields(home, draft.fields, extra))
     draft = home.answers.unfolded(draft)
     if old is not None and old.lane == home.name:
@@ -53,6 +57,11 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
     replaced = took_place(bank, memory, old)
     likes = [like for like in likes if like.memory.id not in (memory.id, old.id if old else None)]
     remarks = (*memory.remarks, *replaced, *_remarks(memory, draft, likes))
+    if is_rule(memory) and not by_user():
+        remarks = (
+            *remarks,
+            "a rule that an agent stores is data for prompts until the user confirms it: `memlane review`",
+        )
     if is_private(memory.id) and bank.config.why and bank.config.worktree is None:
         remarks = (*remarks, "it lies in this linked worktree alone, and goes when the worktree is removed")
     return replace(memory, remarks=remarks, similar=_similar(likes), replaces=(old.id,) if replaced and old else ())

@@ -19,7 +19,6 @@ from memlane.recall.arguments import check_query
 from memlane.recall.blocks import (
     CANDIDATES,
     CHOSEN,
-    PINNED,
     RELEVANT,
     WHOLE,
     Block,
@@ -28,6 +27,7 @@ from memlane.recall.blocks import (
     without_blocks,
 )
 from memlane.recall.leaving import without_secrets
+from memlane.recall.starting import PINNED, is_rule
 from memlane.recall.superseded import in_place
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def snapshot(
     *,
     files: Sequence[str] = (),
     branch: str | None = None,
+    without: Collection[str] = (),
     private: bool = True,
 ) -> Block:
     """As `Bank.snapshot`; without `private` notes where others will read it."""
@@ -72,6 +73,10 @@ def snapshot(
         ]
     titled = dict(zip((*WHOLE, *CHOSEN), groups, strict=True))
     composer = _composer(bank, count, [memory for group in groups for memory in group])
+    if recent is None:  # of rules, every prompt gets the user's own alone
+        titled[CHOSEN[0]] = [memory for memory in titled[CHOSEN[0]] if memory.id in composer.rules]
+    if without:
+        titled = {title: [one for one in group if one.id not in without] for title, group in titled.items()}
     return _without_secrets(
         bank,
         lambda clean: composer.snapshot({title: clean(group) for title, group in titled.items()}, budget),
@@ -87,13 +92,13 @@ def _groups(
     files: Sequence[str] = (),
     branch: str | None = None,
 ) -> list[list[Memory]]:
-    """Of one bank: canon, registers with a topic, pinned notes, and with `recent` what `starting` chooses of lanes."""
+    """Of one bank: canon, registers with a topic, pinned notes, rules, and with `recent` what `starting` chooses."""
     present = {lane.name: lane for lane in bank.present()}
     vault = list(filter(seen, bank.memories("vault"))) if "vault" in present else []
     vault.sort(key=lambda memory: (memory.type or "", date_of(memory), memory.id))
     canon = [memory for memory in vault if memory.fields["tier"] == "canon"]
     registers = [memory for memory in vault if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
-    names = ("notes",) if recent is None else lanes
+    names = _LASTING if recent is None else lanes
     held = bank.tombstones.held
 
     def fits(memory: Memory) -> bool:
@@ -101,10 +106,11 @@ def _groups(
 
     with Peek(bank.index_file, [lane for name, lane in present.items() if name in names], wait) as peek:
         pinned = [memory for memory in peek.tagged(PINNED) if memory.lane == "notes" and fits(memory)]
+        unpinned = lambda memory: memory not in pinned and fits(memory)  # noqa: E731
         others = (
-            [[]] * len(CHOSEN)
+            [starting.rules_in(peek, unpinned), *[[]] * (len(CHOSEN) - 1)]
             if recent is None
-            else starting.chosen(peek, lambda memory: memory not in pinned and fits(memory), files, recent, branch)
+            else starting.chosen(peek, unpinned, files, recent, branch)
         )
     return in_place(bank, (canon, registers, pinned, *others), seen)
 
@@ -210,4 +216,6 @@ def _without_secrets(bank: Bank, write: Callable[[Callable[[Any], Any]], Block])
 
 def _composer(bank: Bank, count: Count | None, memories: Sequence[Memory]) -> Composer:
     root = bank.config.project or bank.root
-    return Composer(root, utc_now().date(), count or estimate, bank.changed_code(memories), bank.origins(memories))
+    rules = bank.users_word([memory for memory in memories if is_rule(memory)])
+    known = (bank.changed_code(memories), bank.origins(memories), rules)
+    return Composer(root, utc_now().date(), count or estimate, *known)

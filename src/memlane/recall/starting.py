@@ -1,6 +1,6 @@
 """What a session starts with, beyond what every prompt gets: chosen by worth, not by date.
 
-    rules         rules and preferences, by their tag
+    rules         rules and preferences, by their tag; those that the user wrote are the user's standing instructions
     open work     what is not done yet, by its tag; of what was said on a branch of git, only that of this one
     about files   what is said of the files that are being worked on
     the rest      a few more: those written on purpose, the newest first, then the surest that nobody has confirmed
@@ -22,6 +22,7 @@ from memlane.index.peek import Peek
 from memlane.recall.unconfirmed import weight
 
 RULES = ("rule", "preference")  # tags
+PINNED = "pinned"  # the tag of a note that goes into every snapshot
 OPEN = "open"
 MOST = 5  # rules that nobody confirmed, open work, memories about files
 FILES = 20  # that are looked for
@@ -73,6 +74,20 @@ def chosen(peek: Peek, fits: Fits, files: Sequence[str], recent: int, branch: st
     if len(rest) < recent:
         rest += kept(lasting(peek.tagged(UNCONFIRMED)), recent - len(rest))
     return [rules, work, about, rest]
+
+
+def rules_in(peek: Peek, fits: Fits) -> list[Memory]:
+    """The rules and preferences, the newest first."""
+    return sorted((one for one in peek.tagged(*RULES) if one.lane != "records" and fits(one)), key=list_order)
+
+
+def is_rule(memory: Memory) -> bool:
+    """Whether a memory is meant as an instruction: canon, or tagged as one. Whose word it is, its origin says."""
+    if memory.unconfirmed or memory.superseded_by or memory.status == "archived":
+        return False
+    if memory.lane == "vault":
+        return memory.fields.get("tier") == "canon"
+    return memory.lane in ("notes", "topics") and not {*RULES, PINNED}.isdisjoint(memory.tags)
 
 
 def _names(files: Sequence[str]) -> dict[str, list[str]]:

@@ -13,8 +13,9 @@ The project wins where both speak of the same thing (`hidden`): then the user's 
     any lane         the same text, in one answer
 
 A memory that somebody else wrote and nobody here has reviewed wins over nothing, so neither does a project that the
-user does not trust: then both are shown. What is written out of a project (exports, git, the graph, doctor) never has
-the user's memories: those rooms ask for `bank.memories()`, or `bank.alone()`.
+user does not trust: then both are shown. Over a rule of the user's, only the user's own word wins. What is written out
+of a project (exports, git, the graph, doctor) never has the user's memories: those rooms ask for `bank.memories()`, or
+`bank.alone()`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from memlane.core.model import USERS, Hit, Memory, Removed
 from memlane.lanes import NAMES
 from memlane.recall import address
 from memlane.recall.leaving import shown
+from memlane.recall.starting import is_rule
 from memlane.recall.superseded import marked, there
 
 if TYPE_CHECKING:
@@ -265,9 +267,16 @@ def hidden(bank: Bank, beside: Sequence[Memory]) -> Callable[[Memory], bool]:
 
     def stays_out(memory: Memory) -> bool:
         other = rival(memory)
-        return other is not None and other.status != "archived" and not bank.origins([other])
+        if other is None or other.status == "archived" or bank.origins([other]):
+            return False
+        return not is_rule(memory) or not _users_word(bank, memory) or bool(bank.users_word([other]))
 
     return stays_out
+
+
+def _users_word(bank: Bank, memory: Memory) -> bool:
+    below = bank.under
+    return bool(below and below.users_word([memory]))
 
 
 def _register(bank: Bank, memory: Memory) -> Memory | None:

@@ -189,22 +189,25 @@ def _may_answer(event: str, settings: config.Config) -> bool:
 def _session_start(bank: Bank, client: str, payload: Payload) -> str:
     """What a session should know. It begins afresh, so any memory may be shown again. One that was compacted before
     its agent could be asked what to remember is asked now, which takes no turn of its own."""
+    from memlane.exchange.export import held
     from memlane.history import sessions
     from memlane.history.working import files_in_work
     from memlane.recall.under import SCOPE
 
     settings = bank.config
+    known = [] if settings.distrust else held(bank, journal.by.get().client)  # what the client has read already
     block = bank.snapshot(
         SCOPE if settings.distrust else None,
         budget=settings["hook.session_budget"],
         recent=settings["hook.recent"],
         files=files_in_work(bank, settings["hook.deadline"] / 8),
         branch=journal.branch_of(os.fspath(settings.code or bank.root)) or None,
+        without=known,
         wait=settings["hook.deadline"] / 4,
     )
     sessions.note(bank.config, sessions.START, _text(payload, *_SESSION), block=block)
     if payload.get("source") == "compact" and (asked := _ask(client, payload, due=True)):
-        return type(block).of(f"{block}\n\n{asked}".lstrip(), block.memories, block.left_out, block.tokens)
+        return type(block).of(f"{block}\n\n{asked}".lstrip(), block.memories, block.left_out, block.tokens, block.why)
     return block
 
 

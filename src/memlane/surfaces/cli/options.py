@@ -134,7 +134,7 @@ def _opened(when: str | None = None) -> Iterator[Bank]:
     ctx = click.get_current_context()
     stopped: click.exceptions.Exit | None = None
     with open_bank(ctx) as today, today.as_of(when) if when is not None else today as bank:
-        with journal.acting("cli"), journal.change(ctx.command_path.partition(" ")[2]):
+        with journal.acting("cli", users=True), journal.change(ctx.command_path.partition(" ")[2]):
             try:
                 yield bank
             except click.exceptions.Exit as stop:  # with a code that says what was found

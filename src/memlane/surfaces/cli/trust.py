@@ -11,20 +11,23 @@ import click
 from memlane import config
 from memlane.bank import Bank
 from memlane.config import trust as trusting
-from memlane.core.errors import MemlaneError, NotEnabled
+from memlane.core.errors import InvalidInput, MemlaneError, NotEnabled
 from memlane.core.model import Memory
 from memlane.core.text import first_line
+from memlane.disk.written import agents_shell
 from memlane.exchange import adopt, sharing
 from memlane.history import origin
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json, print_rows, say
+
+UNPROVEN = "a rule, and not known to be yours"
 
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Trust it without asking.")
 @click.option("--show", is_flag=True, help="Only show what would be trusted.")
 @click.option("--revoke", is_flag=True, help="Trust this project no longer.")
-@click.option("--memories", is_flag=True, help="Accept the memories that others wrote and nobody here has reviewed.")
+@click.option("--memories", is_flag=True, help="Accept what others wrote, and the rules that agents wrote.")
 @click.option("--everyone/--not-everyone", default=None, help="Accept whatever anybody commits here, now and later.")
 @click.pass_context
 @as_json
@@ -37,7 +40,7 @@ def trust(
     is written, hooks and the MCP server do nothing. A configuration that changes has to be trusted again.
 
     Memories that came with a project, or that a pull brings, are marked in every prompt with where they came from until
-    you accept them with --memories.
+    you accept them with --memories; rules that an agent wrote, or that you did not write by memlane, become your own.
 
     \b
     $ memlane trust
@@ -92,7 +95,7 @@ def _cannot_merge(settings: config.Config) -> bool:
 def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
     """Show the memories that others wrote, and accept them if the user says so."""
     config.require_trust(bank.config)
-    found = list(origin.foreign(bank))
+    found = [*origin.foreign(bank), *((memory, UNPROVEN) for memory in origin.unproven(bank))]
     if as_json:
         rows = [
             {"id": memory.id, "origin": where, "text": memory.text, "suspicious": list(memory.suspicious)}
@@ -102,6 +105,11 @@ def _accept(bank: Bank, *, yes: bool, show: bool, as_json: bool) -> None:
         print_rows((memory.id, where + _warning(memory), first_line(memory.text)) for memory, where in found)
     asked = found and not as_json and sys.stdin.isatty() and not (show or yes)
     accepted = bool(found) and not show and (yes or (asked and click.confirm("Accept them?", err=True)))
+    if accepted and (shell := agents_shell()):
+        raise InvalidInput(
+            f"{shell} says that an agent runs this, and only you can accept memories.",
+            hint="Run it in a terminal of your own.",
+        )
     if accepted:
         origin.review(bank.lane, (memory for memory, _ in found))
     if as_json:

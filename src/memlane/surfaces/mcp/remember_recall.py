@@ -40,7 +40,7 @@ def remember(
     text: str,
     lane: Literal["notes", "vault", "topics", "records", "layers"] | None = None,
     title: str | None = None,
-    type: Annotated[str | None, Field(description="A note's type, a vault category")] = None,
+    type: Annotated[str | None, Field(description="rule, preference, a note's type, a vault category")] = None,
     tags: Words | None = None,
     scope: Annotated[
         str | None,

@@ -126,7 +126,7 @@ class _Handlers:
             who = _client(ctx)
 
             def work(bank: Bank) -> Any:
-                with journal.acting("mcp", who), journal.change(tool.name):
+                with journal.acting("mcp", who, users=bank.config["mcp.rules"]), journal.change(tool.name):
                     return cleaned(tool.run(bank, **arguments), bank.guard)
 
             result = await self.bank.run(work, outdates_index=tool.outdates_index)
