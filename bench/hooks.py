@@ -5,7 +5,8 @@
 With `--user`, there is also a bank of the user's own with so many notes; what is measured with it is measured in turns
 with `memory.user_bank = false`, and so is a search in an open bank.
 
-The bank holds that many notes of made-up prose, ten vault records and its index. The transcript has 200 messages that
+The bank holds that many notes of made-up prose, one in 200 of which says when it applies, ten vault records and its
+index. `tool` is an edit that none of them applies to. The transcript has 200 messages that
 were captured before and one new one each round, which `stop` captures and `session-end` distils. User and system time
 of whole processes, the median of the rounds.
 """
@@ -39,7 +40,8 @@ def fill(folder: Path, notes: int, *, user: bool = False) -> None:
     for number in range(notes):
         prose = " ".join(rng.choice(WORDS) for _ in range(80))
         day = f"2024-{1 + number % 12:02}-{1 + number % 28:02}T10:00:00Z"
-        front = f'---\ntype: "journal"\nstatus: "active"\ntags: ["t{number % 50}"]\ncreated_at: "{day}"\n---\n\n'
+        when = f'when: "src/part{number}/**"\n' if number % 200 == 0 else ""
+        front = f'---\ntype: "journal"\nstatus: "active"\ntags: ["t{number % 50}"]\ncreated_at: "{day}"\n{when}---\n\n'
         name, title = ("habit", f"Habit {number}") if user else ("note", f"Note {number}")
         (bank.root / f"{name}-{number:05}.md").write_text(f"{front}# {title}\n\n{prose}.\n")
     for number in range(10):
@@ -102,9 +104,10 @@ def main() -> None:
             "cwd": str(folder),
             "transcript_path": str(transcript),
             "prompt": "why did the cache retry time out?",
+            "tool_input": {"file_path": "src/parts/cache.py"},
         }
         commands = {"python -c pass": [sys.executable, "-c", "pass"]}
-        events = ("session-start", "prompt", "stop", "session-end")
+        events = ("session-start", "prompt", "tool", "stop", "session-end")
         commands |= {f"hook {event}": [memlane, "hook", "claude-code", event] for event in events}
         agent = ["env", "MEMLANE_HOOK_DISTIL=agent"]  # nothing is asked: no file was changed
         commands["hook stop, may ask the agent"] = [*agent, *commands["hook stop"]]

@@ -188,6 +188,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "surfaces/clients/backups.py": "the user's own state",
     "surfaces/clients/connection.py": "clients' configuration",
     "surfaces/hook.py": "the user's own state",
+    "surfaces/moments.py": "the user's own state",
 }
 
 

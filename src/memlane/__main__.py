@@ -16,6 +16,12 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
             gc.disable()  # the process lives for a moment only
+            if sys.argv[3:4] == ["tool"]:
+                from memlane.surfaces.moments import nothing_applies
+
+                if nothing_applies(sys.argv[2:]):
+                    sys.stdout.flush()
+                    os._exit(0)
             from memlane.surfaces.hook import run as hook
 
             hook(sys.argv[2:])

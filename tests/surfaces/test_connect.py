@@ -24,6 +24,7 @@ from memlane.surfaces import clients
 from memlane.surfaces.clients import CLIENTS, Machine, jsonc, toml, wiring
 from memlane.surfaces.clients.connection import targets
 from memlane.surfaces.clients.jsonc import Damaged
+from memlane.surfaces.hook import EVENTS
 
 SCOPED = [(client, scope) for client in CLIENTS.values() for scope in client.servers]
 IDS = [f"{client.name}-{scope}" for client, scope in SCOPED]
@@ -119,7 +120,7 @@ def test_each_hook_names_the_client_and_one_of_our_events(
     assert {event: list(map(shlex.split, found)) for event, found in lines.items()} == {
         event: [[command, "hook", client.name, ours]] for event, ours in client.events
     }
-    assert {ours for _, ours in client.events} <= {"session-start", "prompt", "stop", "pre-compact", "session-end"}
+    assert {ours for _, ours in client.events} <= set(EVENTS)
 
 
 def test_no_hooks_means_no_hooks(machine: Machine, command: str) -> None:
@@ -758,7 +759,7 @@ def test_hooks_that_are_missing_or_run_another_memlane_are_problems(machine: Mac
     path.write_text(jsonc.drop(text, ("hooks", "Stop")))
     assert said(machine) == [f"{where} are missing for Stop; {again}"]
     path.unlink()
-    events = "SessionStart, UserPromptSubmit, Stop, PreCompact, SessionEnd"
+    events = "SessionStart, UserPromptSubmit, Stop, PreCompact, SessionEnd, PreToolUse"
     assert said(machine) == [f"{where} are missing for {events}; {again}"]
 
 

@@ -27,6 +27,7 @@ from hashlib import blake2b
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memlane.capture.distil.moments import moment_in
 from memlane.care.solved import is_about, says_open, says_solved
 from memlane.core.dates import moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused, StorageError
@@ -333,6 +334,7 @@ def _added(bank: Bank, candidate: Candidate, instead_of: str) -> Memory:
         "distilled": utc_now().date().isoformat(),
         INSTEAD_OF: instead_of,
     }
+    evidence["when"] = moment_in(candidate.text)
     fields = {"confidence": candidate.confidence, **{key: value for key, value in evidence.items() if value}}
     draft = Draft(
         f"{candidate.text}\n",

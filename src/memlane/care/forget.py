@@ -294,6 +294,8 @@ def _forget_id(bank: Bank, id: str) -> None:
     for file in lines:
         if os.path.isfile(file) and _has_any(file, [id.encode()]):
             log.remove_lines(file, lambda line: id.encode() in line)
+    for moments in (state / "moments").glob("*.json"):  # of open sessions, which do without it
+        moments.unlink(missing_ok=True)
 
 
 def _remove_empty(bank: Bank, path: str) -> None:
@@ -386,7 +388,7 @@ def _in_state(target: _Target) -> Iterator[Left]:
     state = os.fspath(config.user_state())
     for path in _walk(state) if needles else ():
         folder = os.path.relpath(path, state).split(os.sep)[0]
-        if folder in (scratch.NAME, "journal", sessions.FOLDER, *_LOGS):
+        if folder in (scratch.NAME, "journal", "moments", sessions.FOLDER, *_LOGS):
             continue  # removed as a whole, or piece by piece
         with suppress(OSError):
             data = Path(path).read_bytes()

@@ -15,7 +15,7 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK |
 
 def append(state: str | os.PathLike[str], name: str, line: bytes) -> int:
     """Add a line to a file of the state folder, and return how long the file was before. Raises OSError."""
-    fd = os.open(_place(state, name), _APPEND, 0o600)
+    fd = os.open(_path(state, name), _APPEND, 0o600)
     try:
         size = os.fstat(fd).st_size
         os.fchmod(fd, 0o600)
@@ -29,13 +29,24 @@ def append(state: str | os.PathLike[str], name: str, line: bytes) -> int:
 def claim(state: str | os.PathLike[str], name: str) -> bool:
     """Make an empty file in the state folder; False when it is there already, whoever was first. Raises OSError."""
     try:
-        os.close(os.open(_place(state, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(_path(state, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return False
     return True
 
 
-def _place(state: str | os.PathLike[str], name: str) -> str:
+def write(state: str | os.PathLike[str], name: str, data: bytes, kept: int) -> None:
+    """Write a file of the state folder, or remove it when there is no content; of those beside it, the newest are kept.
+
+    Raises OSError, StorageError.
+    """
+    path = _path(state, name)
+    with suppress(FileNotFoundError):
+        replace(path, data)
+    remove(newest(os.path.dirname(path))[kept:])
+
+
+def _path(state: str | os.PathLike[str], name: str) -> str:
     """The path of a file of the state folder, in folders that only the user can read."""
     path = os.path.join(state, name)
     for folder in dict.fromkeys((os.fspath(state), os.path.dirname(path))):

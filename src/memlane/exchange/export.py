@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 
 MAX_LINES, MAX_BYTES = 200, 25_000  # of a block in an agent's file: Claude Code reads no more of one
 _FRAME = 8  # lines that the markers and the line about refreshing may take
-FILES = {  # what clients read at the start of a session, in the project's folder
-    "claude-code": ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"),
-    "codex": ("AGENTS.md",),
-    "cursor": ("AGENTS.md",),
-    "gemini": ("GEMINI.md",),
-    "opencode": ("AGENTS.md",),
-    "vscode": ("AGENTS.md", ".github/copilot-instructions.md"),
-}
 _ID = re.compile(r"\[([a-z]+:[^\]\n]+)\]")
 _AT = re.compile(r"(^|[^\w\\])@(?=\S)")
 
@@ -115,15 +107,11 @@ def write_block(bank: Bank, path: str | Path, scopes: str | tuple[str, ...] | No
     return marked_block.write(path, f"{note}\n\n{content}")
 
 
-def held(bank: Bank, client: str) -> list[str]:
-    """The ids of the memories that a client reads anyway, as they are now: from our block in its own file.
+def held(bank: Bank, text: str) -> list[str]:
+    """The ids of the memories that our block in a client's own file holds as they are now; `text` is the block.
 
     The user's rules must be among the rules there. A memory that has changed since the export is not among them.
     """
-    folder = bank.config.code
-    text = "\n".join(marked_block.inside(folder / name) for name in FILES.get(client, ())) if folder else ""
-    if not text.strip():
-        return []
     parts = {True: "", False: ""}  # of rules, or not
     for block in FENCE.finditer(text):
         parts[block[1] == "rules"] += f" {' '.join(block[0].split())} "

@@ -19,6 +19,14 @@ from memlane.core.text import newline_of
 from memlane.disk import files
 
 START, END = "<!-- memlane:start -->", "<!-- memlane:end -->"
+FILES = {  # what clients read at the start of a session, in the project's folder
+    "claude-code": ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"),
+    "codex": ("AGENTS.md",),
+    "cursor": ("AGENTS.md",),
+    "gemini": ("GEMINI.md",),
+    "opencode": ("AGENTS.md",),
+    "vscode": ("AGENTS.md", ".github/copilot-instructions.md"),
+}
 _START = re.compile(rb"^[ \t]*<!-- memlane:start -->[ \t]*(\r?\n|\Z)", re.MULTILINE)
 _END = re.compile(rb"^[ \t]*<!-- memlane:end -->[ \t]*(\r?\n|\Z)", re.MULTILINE)
 
@@ -59,14 +67,17 @@ def remove(path: Path) -> bool:
         return after != before
 
 
-def inside(path: Path) -> str:
-    """What the block of a file says; "" where there is no such file, or no block that can be read."""
-    try:
-        data = files.read_bytes(os.fspath(path))
-        found = _find(data)
-    except (OSError, StorageError):
-        return ""
-    return data[slice(*found[:2])].decode(errors="replace") if found else ""
+def read_by(client: str, folder: Path) -> str:
+    """What a client reads of blocks in its own files of a project; "" where there are none that can be read."""
+    said = []
+    for name in FILES.get(client, ()):
+        try:
+            data = files.read_bytes(os.fspath(folder / name))
+            found = _find(data)
+        except (OSError, StorageError):
+            continue
+        said += [data[slice(*found[:2])].decode(errors="replace")] if found else []
+    return "\n".join(said)
 
 
 def with_block(data: bytes, content: str) -> bytes:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.index.chunks import chunks
@@ -74,6 +75,7 @@ class Entry:
             for term, weight in common.items():
                 weights[term] += weight
             pieces.append(Piece(header, text, weights))
+        pieces += (Piece("", when, dict(Counter(terms(when)))) for when in triggers.of(memory.fields))
         return pieces
 
     def embed(self, encoder: Encoder) -> Array:

@@ -36,6 +36,7 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import UNCONFIRMED, Hit, Memory
 from memlane.core.text import estimate
@@ -86,9 +87,11 @@ class Block(str):
     """The text of a block, with its memories, its size, and the memories that were left out; "" when it is empty.
 
     `why` says of each memory's id the heading that it is there for, and how relevant it is where a search found it.
+    `moments` says, at a session's start, when memories apply that say so, shown or not.
     """
 
-    __slots__ = ("left_out", "memories", "tokens", "why")
+    __slots__ = ("left_out", "memories", "moments", "tokens", "why")
+    moments: Mapping[str, Sequence[str]]
     memories: tuple[Memory, ...]
     left_out: tuple[LeftOut, ...]
     tokens: int
@@ -105,7 +108,7 @@ class Block(str):
     ) -> Self:
         block = cls(text)
         block.memories, block.left_out, block.tokens = tuple(memories), tuple(left_out), tokens
-        block.why = why or {}
+        block.why, block.moments = why or {}, {}
         return block
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,7 +198,8 @@ class Composer:
         memory = hit.memory
         when = memory.updated_at or memory.created_at
         whole = one_line(memory.text)
-        said = shown = telling(one_line(hit.content or memory.text), query, BRIEF)
+        passage = memory.text if _by_moment(hit) else hit.content or memory.text
+        said = shown = telling(one_line(passage), query, BRIEF)
         title = _title(memory, whole)
         if set(terms(title)) - set(terms(whole)):  # a name that the text does not mention
             shown = f"{title}: {said}"
@@ -384,7 +388,7 @@ class _Item:
         if self.text:  # what to show of it is chosen already
             return [self]
         whole = replace(self, text=self.memory.text)
-        if self.hit is None or self.hit.content.strip() == self.memory.text.strip():
+        if self.hit is None or self.hit.content.strip() == self.memory.text.strip() or _by_moment(self.hit):
             return [whole]
         where = one_line(self.hit.header_path)
         return [whole, replace(self, text=self.hit.content, marks=(f"only: {where}" if where else "a part",))]
@@ -408,6 +412,11 @@ def _text(kind: str, items: Sequence[_Item]) -> str:
 
 def _rules(entries: Sequence[str]) -> str:
     return "\n".join(("<memlane-rules>", _RULES_PREFACE, *entries, "</memlane-rules>\n")) if entries else ""
+
+
+def _by_moment(hit: Hit) -> bool:
+    """Whether a memory was found by when it applies, which says nothing of what it says."""
+    return hit.content in triggers.of(hit.memory.fields)
 
 
 def _title(memory: Memory, text: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from memlane.core import triggers
 from memlane.core.choosing import Fits, date_of
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput
-from memlane.core.model import Hit, Memory
+from memlane.core.model import USERS, Hit, Memory
 from memlane.core.text import estimate
 from memlane.disk.names import is_private
 from memlane.index.peek import Peek
@@ -60,13 +61,16 @@ def snapshot(
     in_scope = _seen(at, scopes, wait)
     seen = in_scope if private else (lambda memory: in_scope(memory) and not is_private(memory.id))
     said = ("records",) if at.config["hook.records"] else ()
-    groups = _groups(at, seen, recent, wait, (*_LASTING, *said), files, branch)
+    groups, moments = _groups(at, seen, recent, wait, (*_LASTING, *said), files, branch)
     if at is not bank:
+        moments = {USERS + id: when for id, when in moments.items()}
         groups = [list(map(under.as_users, without_secrets(at, group))) for group in groups]
     elif below := bank.under:
         stays_out = under.hidden(bank, [memory for group in groups for memory in group])
         # not what was captured: that was said somewhere else
-        theirs = _groups(below, lambda memory: seen(memory) and not stays_out(memory), recent, wait, _LASTING)
+        fits = lambda memory: seen(memory) and not stays_out(memory)  # noqa: E731
+        theirs, their_moments = _groups(below, fits, recent, wait, _LASTING)
+        moments |= {USERS + id: when for id, when in their_moments.items()}
         groups = [
             [*own, *map(under.as_users, without_secrets(below, users))]
             for own, users in zip(groups, theirs, strict=True)
@@ -77,10 +81,12 @@ def snapshot(
         titled[CHOSEN[0]] = [memory for memory in titled[CHOSEN[0]] if memory.id in composer.rules]
     if without:
         titled = {title: [one for one in group if one.id not in without] for title, group in titled.items()}
-    return _without_secrets(
+    block = _without_secrets(
         bank,
         lambda clean: composer.snapshot({title: clean(group) for title, group in titled.items()}, budget),
     )
+    block.moments = moments
+    return block
 
 
 def _groups(
@@ -91,8 +97,9 @@ def _groups(
     lanes: Sequence[str],
     files: Sequence[str] = (),
     branch: str | None = None,
-) -> list[list[Memory]]:
-    """Of one bank: canon, registers with a topic, pinned notes, rules, and with `recent` what `starting` chooses."""
+) -> tuple[list[list[Memory]], dict[str, tuple[str, ...]]]:
+    """Of one bank: canon, registers with a topic, pinned notes, rules, and with `recent` what `starting` chooses; and
+    then also when memories apply that say so, by id."""
     present = {lane.name: lane for lane in bank.present()}
     vault = list(filter(seen, bank.memories("vault"))) if "vault" in present else []
     vault.sort(key=lambda memory: (memory.type or "", date_of(memory), memory.id))
@@ -112,7 +119,9 @@ def _groups(
             if recent is None
             else starting.chosen(peek, unpinned, files, recent, branch)
         )
-    return in_place(bank, (canon, registers, pinned, *others), seen)
+        having = [] if recent is None else [memory for memory in peek.having("when") if fits(memory)]
+    groups = in_place(bank, (canon, registers, pinned, *others), seen)
+    return groups, {memory.id: when for memory in having if (when := triggers.of(memory.fields))}
 
 
 def context(
@@ -174,6 +183,7 @@ def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | N
     seen = under.SCOPE if only_users else scopes_.seen(bank, None, wait)
     hits = found(bank, query, MOST + EXTRA + len(without), {}, seen, wait)
     named = set() if only_users else bank.index.ask(lambda: about_files(bank.index, query), wait=wait)
+    named |= {hit.memory.id for hit in hits if _names_its_files(hit.memory, query)}
     likely = {hit.memory.id: 1.0 if hit.memory.id in named else hit.relevance for hit in hits}
     best = max(likely.values(), default=0.0)
     known = {*without, *(hit.memory.id for hit in hits)}
@@ -185,6 +195,19 @@ def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | N
         and likely[hit.memory.id] >= max(RELEVANT, SHARE * best)
     ]
     return chosen[:MOST]
+
+
+def _names_its_files(memory: Memory, query: str) -> bool:
+    """Whether a query names a file that the memory applies to, by a pattern in its `when`."""
+    moments = triggers.of(memory.fields)
+    paths = [word.strip("`'\"()[],:;") for word in query.split() if "/" in word or "." in word] if moments else []
+    return any(triggers.fits(moment, path=path) for moment in moments for path in paths)
+
+
+def for_moment(bank: Bank, memories: Sequence[Memory], call: str) -> Block:
+    """A line for each of the first of these memories, which apply at this moment: a tool is called with `call`."""
+    hits = [Hit(memory, 1.0, memory.text, "") for memory in memories[:MOST]]
+    return _composer(bank, None, memories).brief(without_secrets(bank, hits), call, bank.config["hook.prompt_budget"])
 
 
 def embed(bank: Bank, query: str, limit: int, max_tokens: int) -> Block:

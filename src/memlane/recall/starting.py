@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from memlane.core import triggers
 from memlane.core.choosing import Fits, list_order
 from memlane.core.dates import utc_now
 from memlane.core.model import UNCONFIRMED, Memory
@@ -69,7 +70,11 @@ def chosen(peek: Peek, fits: Fits, files: Sequence[str], recent: int, branch: st
     about = kept(
         sorted((one for one in about if one.id in places), key=lambda one: (one.unconfirmed, places[one.id])), MOST
     )
-    rest = kept(peek.first(lambda one: here(one) and not one.unconfirmed and one.id not in taken, limit=recent))
+
+    def at_any_time(one: Memory) -> bool:  # what says when it applies waits for that moment
+        return here(one) and not one.unconfirmed and one.id not in taken and not triggers.of(one.fields)
+
+    rest = kept(peek.first(at_any_time, limit=recent))
     rest = [memory for memory in rest if memory.created_at or memory.updated_at]
     if len(rest) < recent:
         rest += kept(lasting(peek.tagged(UNCONFIRMED)), recent - len(rest))

@@ -2,6 +2,7 @@
 
     session-start                    prints what a session should know, and tells the user how much that is
     prompt                           prints what is relevant to the prompt, if anything is
+    tool                             prints what applies to the tool call, if anything does: see `moments`
     stop, pre-compact, session-end   captures what the assistant said; the last two also distil the session, or the
                                      first asks the agent once what to remember of it (`hook.distil`)
 
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from memlane import config
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.disk import journal, locks, state
+from memlane.surfaces import moments
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 MAX_INPUT = 64 * 1024 * 1024  # bytes
 MAX_LOG = 256 * 1024
+KEPT_SESSIONS = 200  # whose moments are kept
 _AGAIN = 0.1  # seconds; SQLite swallows what is raised while it works, and only ends the query
 _GRACE = 0.4  # seconds that Python has to notice the deadline
 Payload = Mapping[str, Any]
@@ -46,13 +49,14 @@ Payload = Mapping[str, Any]
 EVENTS = {  # ours -> what clients call it, letters only
     "session-start": ("sessionstart",),
     "prompt": ("userpromptsubmit", "beforeagent", "beforesubmitprompt"),
+    "tool": ("pretooluse", "aftertool", "posttooluse"),
     "stop": ("stop", "afteragent", "postcascaderesponse", "postcascaderesponsewithtranscript"),
     "pre-compact": ("precompact", "precompress"),
     "session-end": ("sessionend",),
 }
 _START_FOLDERS = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
 _SESSION = ("session_id", "conversation_id", "trajectory_id")  # what clients call it
-_REPLY_NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+_REPLY_NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit", "tool": "PreToolUse"}
 ASKABLE = ("claude-code", "codex", "gemini", "opencode", "cursor", "vscode")  # let a hook continue a turn
 
 
@@ -176,6 +180,8 @@ def _answer(client: str, event: str, payload: Payload, settings: config.Config) 
             return _session_start(bank, client, payload)
         if event == "prompt":
             return _prompt(bank, payload)
+        if event == "tool":
+            return _tool(bank, payload)
         return _capture(bank, client, event, payload)
 
 
@@ -189,13 +195,12 @@ def _may_answer(event: str, settings: config.Config) -> bool:
 def _session_start(bank: Bank, client: str, payload: Payload) -> str:
     """What a session should know. It begins afresh, so any memory may be shown again. One that was compacted before
     its agent could be asked what to remember is asked now, which takes no turn of its own."""
-    from memlane.exchange.export import held
     from memlane.history import sessions
     from memlane.history.working import files_in_work
     from memlane.recall.under import SCOPE
 
     settings = bank.config
-    known = [] if settings.distrust else held(bank, journal.by.get().client)  # what the client has read already
+    known = _known(bank)
     block = bank.snapshot(
         SCOPE if settings.distrust else None,
         budget=settings["hook.session_budget"],
@@ -206,6 +211,7 @@ def _session_start(bank: Bank, client: str, payload: Payload) -> str:
         wait=settings["hook.deadline"] / 4,
     )
     sessions.note(bank.config, sessions.START, _text(payload, *_SESSION), block=block)
+    _save_moments(bank, payload, block.moments)
     if payload.get("source") == "compact" and (asked := _ask(client, payload, due=True)):
         return type(block).of(f"{block}\n\n{asked}".lstrip(), block.memories, block.left_out, block.tokens, block.why)
     return block
@@ -216,8 +222,57 @@ def _prompt(bank: Bank, payload: Payload) -> str:
 
     session = _text(payload, *_SESSION)
     prompt = _text(payload, "prompt", "user_prompt")
-    block = bank.for_prompt(prompt, without=sessions.shown(session), wait=bank.config["hook.deadline"] / 2)
+    shown = [*_known(bank), *sessions.shown(session)]
+    block = bank.for_prompt(prompt, without=shown, wait=bank.config["hook.deadline"] / 2)
     sessions.note(bank.config, "prompt", session, prompt=prompt, block=block)
+    return block
+
+
+def _known(bank: Bank) -> list[str]:
+    """The ids of what the client reads anyway, in its own file."""
+    from memlane.exchange import marked_block
+
+    folder = None if bank.config.distrust else bank.config.code
+    block = marked_block.read_by(journal.by.get().client, folder) if folder else ""
+    if not block:
+        return []
+    from memlane.exchange.export import held
+
+    return held(bank, block)
+
+
+def _save_moments(bank: Bank, payload: Payload, when: Mapping[str, Sequence[str]]) -> None:
+    """Write down when memories apply, for `moments`."""
+    session = _text(payload, *_SESSION)
+    if session:
+        known = {"root": os.fspath(bank.config.code or bank.root), "when": when}
+        name = os.path.join(moments.FOLDER, moments.name_of(session))
+        state.write(config.user_state(), name, json.dumps(known).encode() if when else b"", kept=KEPT_SESSIONS)
+
+
+def _tool(bank: Bank, payload: Payload) -> str:
+    """What applies to a tool call, as it is now, once in a session: a rule that it began with is said again."""
+    from memlane.core.triggers import of
+    from memlane.history import sessions
+    from memlane.recall.prompts import for_moment
+    from memlane.recall.starting import is_rule
+
+    session = _text(payload, *_SESSION)
+    known = moments.read(os.fspath(config.user_state()), session)
+    shown = sessions.shown(session)
+    memories = []
+    calls = moments.calls_of(known["root"], payload)
+    for id in moments.applying(known, payload):
+        del known["when"][id]  # it is looked at once
+        with suppress(MemlaneError):  # it may have been deleted
+            memory = bank.get(id)
+            current = memory.status != "archived" and not memory.superseded_by
+            if current and (id not in shown or is_rule(memory)) and moments.meets(of(memory.fields), calls):
+                memories.append(memory)
+    _save_moments(bank, payload, known["when"])
+    block = for_moment(bank, memories, " ".join(f"{file} {command}" for file, command in calls))
+    if block.memories:
+        sessions.note(bank.config, "tool", session, block=block)
     return block
 
 
@@ -339,14 +394,14 @@ def _reply(client: str, event: str, answer: str, note: str = "") -> str:
     told = {"systemMessage": note} if note and client in ("claude-code", "codex", "gemini") else {}
     name = _REPLY_NAMES.get(event)
     if client == "cursor":
-        field = {"session-start": "additional_context", "stop": "followup_message"}.get(event)
-        return json.dumps({field: str(answer)} if answer and field else {}) + "\n"
+        field = {"session-start": "additional_context", "tool": "additional_context", "stop": "followup_message"}
+        return json.dumps({field[event]: str(answer)} if answer and event in field else {}) + "\n"
     if answer and event == "stop":
         asked = {"decision": "block", "reason": answer}
         own = {"hookSpecificOutput": {"hookEventName": "Stop", **asked}} if client == "vscode" else asked
         return json.dumps({**told, **own}) + "\n"
-    if client == "gemini" and name == "UserPromptSubmit":
-        name = "BeforeAgent"
+    if client == "gemini":
+        name = {"UserPromptSubmit": "BeforeAgent", "PreToolUse": "AfterTool"}.get(name or "", name)
     if answer and name:
         context = {"hookEventName": name, "additionalContext": str(answer)}
         return json.dumps({**told, "hookSpecificOutput": context}) + "\n"  # ASCII, which fits any encoding of stdout

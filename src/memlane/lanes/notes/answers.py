@@ -15,8 +15,12 @@ from memlane.lanes.notes import front
 from memlane.lanes.notes.store import STATUSES, TYPES, to_tags
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 class NoteAnswers(Answers):
-    fields = frozenset({"filename", "status", "project", "private"})
+    fields = frozenset({"filename", "status", "project", "private", "when"})
     merges = (("note", "*.md"),)
     ignores = (*Answers.ignores, "indices/")
 
@@ -32,6 +36,9 @@ class NoteAnswers(Answers):
                 if moment(values[key]) is None:
                     yield f"has a {key} that is not a date: write it like 2025-01-15T10:30:00Z"
                 break
+        when = values.get("when")
+        if when is not None and not (isinstance(when, str) or (isinstance(when, list) and all(map(_is_text, when)))):
+            yield "has a when that is not text: write it like [committing, src/api/**]"
         tags = values.get("tags")
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"

@@ -14,7 +14,7 @@ from memlane.surfaces.cli.options import Command, id_argument, tag_option, text_
 from memlane.surfaces.cli.output import line_ended, print_written, take_text
 
 _OPTIONS = frozenset(
-    {"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at", "replaces", "extra"}
+    {"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at", "replaces", "extra", "when"}
 )
 field_option = click.option(
     "--field", "pairs", metavar="NAME=VALUE", multiple=True, help="One of the lane's own fields."
@@ -46,6 +46,12 @@ def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
 @click.option("--created-at", metavar="WHEN", help="When it was so, if not now: 2025-01-15T10:30:00Z.")
 @click.option("--replaces", metavar="ID", help="A memory that this takes the place of; it stays readable.")
 @click.option("--private", is_flag=True, help="Keep it out of git: a note in the folder `private`.")
+@click.option(
+    "--when",
+    metavar="MOMENT",
+    multiple=True,
+    help="When it applies: words, a path pattern, or a command, such as committing, src/api/**, git push.",
+)
 @click.option("--extra", "own", metavar="NAME=VALUE", multiple=True, help="A field of your own.")
 @field_option
 @with_bank
@@ -53,6 +59,7 @@ def add(
     bank: Bank,
     text: str | None,
     private: bool,
+    when: tuple[str, ...],
     pairs: tuple[str, ...],
     own: tuple[str, ...],
     as_json: bool,
@@ -66,12 +73,14 @@ def add(
     \b
     $ memlane add "Deploys go out on Tuesdays" --tag release
     $ memlane add --user "I prefer short answers"
+    $ memlane add "Run make lint first" --type rule --when committing
     $ memlane add "Deploys go out on Wednesdays" --replaces notes:deploys-go-out-on-tuesdays
     $ git log -1 --format=%B | memlane add - --type journal
     """
     lane = options["lane"] or (bank.get(options["replaces"]).lane if options["replaces"] else "notes")
     given = line_ended(take_text(text), lane)
     place: dict[str, Any] = {"private": True} if private else {}
+    place |= {"when": list(when) if len(when) > 1 else when[0]} if when else {}
     memory = bank.add(given, **options, extra=fields_of(own), **place, **fields_of(pairs))
     print_written(memory, as_json, "already in" if memory.duplicate else "stored in")
 
@@ -80,6 +89,7 @@ def change_options(command: Command) -> Command:
     """What can be changed of a memory, beside its whole text."""
     for option in (
         field_option,
+        click.option("--when", metavar="MOMENT", multiple=True, help="When it applies, instead of what it says now."),
         click.option("--thread"),
         click.option("--scope"),
         click.option("--status"),
@@ -100,18 +110,21 @@ def changed(
     old: str | None = None,
     new: str | None = None,
     tags: tuple[str, ...] = (),
+    when: tuple[str, ...] = (),
     pairs: tuple[str, ...] = (),
     **changes: Any,
 ) -> Memory:
     """The memory after what `change_options` and a text say was done. Raises InvalidInput."""
     if old is not None or new is not None:
-        if old is None or new is None or text is not None or tags or pairs or any(changes.values()):
+        if old is None or new is None or text is not None or tags or when or pairs or any(changes.values()):
             hint = "Give both; change the fields in a second call."
             raise InvalidInput("--old and --new belong together, and stand alone.", hint=hint)
         return bank.edit(id, old, new)
     changes = {name: value for name, value in changes.items() if value is not None} | fields_of(pairs)
     if tags:
         changes["tags"] = tags
+    if when:
+        changes["when"] = list(when) if len(when) > 1 else when[0]
     if text is not None:
         changes["text"] = line_ended(take_text(text), bank.get(id).lane)
     return bank.update(id, **changes)

@@ -7,6 +7,7 @@ const MEMLANE = "{command}"
 const PATIENCE = 5000 // milliseconds
 const LONGEST = 2000 // characters of what a tool was told or answered
 const ALONE = process.argv[2] === "run" // it ends with the turn, so that nobody can be asked anything afterwards
+const TOOLS = new Set(["edit", "write", "patch", "multiedit", "apply_patch", "bash"])
 
 function ask(event, payload) {
   return new Promise((resolve) => {
@@ -56,6 +57,7 @@ function shortened({ info, parts }) {
 export const Memlane = async ({ client, directory }) => {
   const snapshots = new Map() // session → what to say at its start
   const relevant = new Map() // session → what belongs to its last prompt
+  const calls = new Map() // call of a tool → what it was given
   const models = new Map() // session → the model that its last prompt is for
   const open = new Set() // sessions in which something was said since they were last handed over as ended
 
@@ -97,6 +99,17 @@ export const Memlane = async ({ client, directory }) => {
       }
       const prompt = textOf(output.parts)
       relevant.set(session, prompt ? contextOf(await ask("prompt", payload("prompt", session, { prompt }))) : "")
+    },
+    "tool.execute.before": async (input, output) => {
+      if (TOOLS.has(input.tool)) calls.set(input.callID, output.args)
+    },
+    "tool.execute.after": async (input, output) => {
+      const given = calls.get(input.callID)
+      calls.delete(input.callID)
+      if (!given) return
+      const call = { tool_name: input.tool, tool_input: given }
+      const context = contextOf(await ask("tool", payload("tool", input.sessionID, call)))
+      if (context) output.output = `${output.output ?? ""}\n\n${context}`
     },
     "experimental.chat.system.transform": async (input, output) => {
       const model = models.get(input.sessionID)

@@ -84,19 +84,27 @@ def _vscode_hook(event: str, line: str) -> dict[str, Any]:
     return {"type": "command", "command": line, "timeout": 10}
 
 
+_MATCHERS = {
+    "SessionStart": "startup|resume|clear|compact",
+    "PreToolUse": "Edit|MultiEdit|Write|NotebookEdit|apply_patch|Bash",
+}
+
+
 def _claude_hook(event: str, line: str) -> dict[str, Any]:
     """Not in the background: what a hook says at the end of a turn would come too late to continue it."""
-    matcher = {"matcher": "startup|resume|clear|compact"} if event == "SessionStart" else {}
+    matcher = {"matcher": _MATCHERS[event]} if event in _MATCHERS else {}
     return {**matcher, "hooks": [_vscode_hook(event, line)]}
 
 
 def _gemini_hook(event: str, line: str) -> dict[str, Any]:
     """The timeout is in milliseconds."""
-    return {"hooks": [{"type": "command", "name": "memlane", "command": line, "timeout": 10_000}]}
+    matcher = {"matcher": "write_file|replace|run_shell_command"} if event == "AfterTool" else {}
+    return {**matcher, "hooks": [{"type": "command", "name": "memlane", "command": line, "timeout": 10_000}]}
 
 
 def _cursor_hook(event: str, line: str) -> dict[str, Any]:
-    return {"command": line, "timeout": 10}
+    matcher = {"matcher": "Write|Shell"} if event == "postToolUse" else {}
+    return {"command": line, "timeout": 10, **matcher}
 
 
 def _windsurf_hook(event: str, line: str) -> dict[str, Any]:
@@ -110,6 +118,7 @@ _EVENTS = (  # Claude Code's names, which others have adopted
     ("PreCompact", "pre-compact"),
     ("SessionEnd", "session-end"),
 )
+_TOOL = ("PreToolUse", "tool")
 
 CLIENTS = {
     client.name: client
@@ -123,7 +132,7 @@ CLIENTS = {
             key="mcpServers",
             entry=_typed,
             hooks={"user": "{claude}/settings.json", "project": ".claude/settings.local.json"},
-            events=_EVENTS,
+            events=(*_EVENTS, _TOOL),
             handler=_claude_hook,
             plugins="enabledPlugins",
             vendor=Vendor("mcp add -s user memlane -- {command} mcp", "mcp remove -s user memlane", lives=True),
@@ -138,7 +147,7 @@ CLIENTS = {
             key="mcp_servers",
             entry=_plain,
             hooks={"user": "{codex}/hooks.json", "project": ".codex/hooks.json"},
-            events=_EVENTS,
+            events=(*_EVENTS, _TOOL),
             handler=_claude_hook,
             vendor=Vendor("mcp add memlane -- {command} mcp"),
             notes=("Codex runs no hook that it does not trust: start codex, type /hooks and trust memlane's.",),
@@ -155,6 +164,7 @@ CLIENTS = {
             events=(  # not PreCompress: it fires at every turn, and AfterAgent has captured the turn already
                 ("SessionStart", "session-start"),
                 ("BeforeAgent", "prompt"),
+                ("AfterTool", "tool"),  # BeforeTool cannot add context
                 ("AfterAgent", "stop"),
                 ("SessionEnd", "session-end"),
             ),
@@ -173,6 +183,7 @@ CLIENTS = {
             hooks={"user": "~/.cursor/hooks.json", "project": ".cursor/hooks.json"},
             events=(  # not beforeSubmitPrompt: it cannot add context
                 ("sessionStart", "session-start"),
+                ("postToolUse", "tool"),
                 ("stop", "stop"),
                 ("preCompact", "pre-compact"),
                 ("sessionEnd", "session-end"),

@@ -51,6 +51,9 @@ def remember(
     tier: Literal["canon", "register"] | None = None,
     topic_id: Annotated[str | None, Field(description="Stable key, such as current_projects")] = None,
     replaces: Annotated[str | None, Field(description="Id of what this supersedes")] = None,
+    when: Annotated[
+        Words | None, Field(description="When it applies: adding an endpoint, src/api/**, git push")
+    ] = None,
     extra: dict[str, Any] | None = None,
 ) -> Remembered:
     """Store a text. Use it as soon as something is settled that a later session would have to find out again: a
@@ -71,6 +74,8 @@ def remember(
     elif lane == "vault" or (lane in (None, "notes") and (tier or topic_id)):
         lane = "vault"
         fields = {"tier": tier or ("register" if topic_id else "canon"), "topic_id": topic_id, "source": "tool"}
+    if when:
+        fields["when"] = when
     labels: dict[str, Any] = {"title": title, "type": type, "tags": tags or (), "scope": scope}
     memory = bank.add(text, lane=lane, replaces=replaces, extra=extra, **labels, **fields)
     return {
