@@ -349,3 +349,26 @@ def test_codex_runs_no_hook_that_it_does_not_trust(tmp_path: Path) -> None:
     model = place.ask(PROMPTS[0], Script(ANSWER, REMEMBERS))
     assert [turn.result for turn in model.turns] == [False, True]  # the tools are there
     assert place.hooks() == []
+
+
+# -- tools of the client
+
+
+COMMANDS = {  # how each client's own tool is told to run a command
+    "claude-code": ("Bash", {"command": "echo heron", "description": "Say it"}),
+    "codex": ("exec_command", {"cmd": "echo heron"}),
+    "opencode": ("bash", {"command": "echo heron", "description": "Say it"}),
+    "gemini": ("run_shell_command", {"command": "echo heron"}),
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.client)
+def test_what_applies_to_a_command_comes_with_its_result(agent: Agent, tmp_path: Path) -> None:
+    words = (word.replace("mcp__memlane__remember", "mcp__memlane__remember,Bash") for word in agent.arguments)
+    place = connected(replace(agent, arguments=tuple(words)), tmp_path)
+    moment = "Herons are counted twice before anybody hears of them."
+    Bank.open(place.project).add(moment, title="Herons", when="echo heron", created_at="2024-01-03")
+    tool, arguments = COMMANDS[agent.client]
+    model = place.ask("Go on with the next step.", Script("Done.", [Call(tool, arguments)]))
+    assert [moment in turn.text for turn in model.turns] == [False, True]
+    assert [call["arguments"][1] for call in place.hooks()].count("tool") == 1

@@ -30,7 +30,7 @@ MISTAKES: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("remember", {"text": "Deploys go out on Tuesdays.", "tags": "release, ops"}, ("remember",)),
     ("remember", {"text": "Staging is on port 8443.", "tags": '["ops"]'}, ("remember",)),
     ("remember", {"content": "Use tabs in Makefiles"}, ("remember",)),
-    ("remember", {"text": "Use tabs in Makefiles", "category": "preference"}, ("remember", "remember")),
+    ("remember", {"text": "Use tabs in Makefiles", "category": "preference"}, ("remember",)),
     ("remember", {"text": "Use tabs", "importance": 5, "metadata": {"a": 1}}, ("remember", "remember")),
     ("remember", {"text": {"fact": "x"}}, ("remember", "remember")),
     ("remember", {"text": ""}, ("remember", "remember")),
