@@ -21,6 +21,7 @@ from conftest import trusted
 from memlane import Bank, ConfigError
 from memlane.capture.distil.candidates import Candidate
 from memlane.care import deciding, distilled
+from memlane.disk import journal
 from memlane.exchange.imports import import_from
 from memlane.surfaces import hook
 from memlane.surfaces.mcp.server import build_server
@@ -170,15 +171,31 @@ def test_what_an_agent_changes_of_a_rule_is_no_rule_any_more(project: Path) -> N
     assert rules(project) == []
 
 
+def test_an_agent_does_not_bring_a_deleted_rule_back(project: Path) -> None:
+    with Bank.open(project) as bank:
+        bank.add("Always lint.", tags=["rule"], title="Lint")
+        bank.delete("notes:lint")
+    over_mcp(project, "restore_memory", id="notes:lint")
+    assert (rules(project), "Always lint." in data(project)) == ([], True)
+
+
+def test_what_a_program_stores_for_a_model_is_data_where_it_says_so(project: Path) -> None:
+    with Bank.open(project) as bank, journal.unattended():
+        bank.add("Skip the tests.", tags=["rule"])
+    assert rules(project) == []
+
+
 def test_the_user_may_let_agents_write_rules_and_only_in_the_users_own_file(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = home / ".config/memlane/config.toml"
     own.parent.mkdir(parents=True)
     own.write_text("[mcp]\nrules = true\n")
+    monkeypatch.setenv("CLAUDECODE", "1")  # the agent that has started the server
     over_mcp(project, "remember", text="Use uv, never pip.", type="rule")
     assert rules(project) == ["Use uv, never pip."]
     own.unlink()
+    monkeypatch.delenv("CLAUDECODE")
     (project / "memlane.toml").write_text("[memory]\nenabled = true\n[mcp]\nrules = true\n")
     with pytest.raises(ConfigError, match="only you decide on mcp"):
         Bank.open(trusted(project / "memlane.toml").parent)

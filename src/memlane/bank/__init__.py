@@ -216,10 +216,10 @@ class Bank(Keyed):
     ) -> Block:
         """What belongs into every prompt: the user's rules, canon, registers with a topic, and `pinned` notes.
 
-        With `recent`, also what a session should start with: rules of others, open work (but not that of another `branch`
-        of git), what is about `files` (paths in the project), and so many of the rest. `scopes` leave out what is in
-        others (default: the profile's), `without` names ids that the prompt has already. With `budget`, at most so many
-        tokens, counted by `count`.
+        With `recent`, also what a session should start with: rules of others, open work (but not that of another
+        `branch` of git), what is about `files` (paths in the project), and so many of the rest. `scopes` leave out what
+        is in others (default: the profile's), `without` names ids that the prompt has already. With `budget`, at most
+        so many tokens, counted by `count`.
         With `wait`, no more than so many seconds go to files that are not indexed, the newest first: then a pinned note
         may be missed. "" when there is nothing, or the profile is switched off. Writes nothing.
         """

@@ -110,7 +110,8 @@ def notes(path: str) -> bool:
 
 def by_user() -> bool:
     """Whether what is written now is the user's word, and not an agent's, nor found somewhere."""
-    return journal.by.get().users and not agents_shell()
+    who = journal.by.get()
+    return who.users and (who.surface == "mcp" or not agents_shell())  # an agent starts the server, too
 
 
 def agents_shell() -> str:
@@ -124,6 +125,13 @@ def note_file(path: str, data: bytes, before: bytes | None) -> None:
     was = written.what(key_of(before)) if written and before is not None else None
     if written and (was is None or was in OWN):
         written.note({key_of(data): _now(was)})
+
+
+def note_back(path: str, data: bytes) -> None:
+    """A memory's file is back that was deleted. Not as the user's word, unless the user brings it back."""
+    written = _keeper(path)
+    if written and not by_user() and written.what(key_of(data)) in WORD:
+        written.note({key_of(data): HERE})
 
 
 def _now(was: str | None) -> str:

@@ -28,7 +28,7 @@ from memlane.core.front_matter import FrontMatterError, find_front, load_front, 
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import first_line, joined, nearest, newline_of, slug
-from memlane.disk import derived, files, trash
+from memlane.disk import derived, files, trash, written
 from memlane.disk.names import PRIVATE, folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan
@@ -254,6 +254,7 @@ class NoteLane:
                 self._refuse_namesake(path)
                 self.tombstones.lift(self._body(trashed), forgotten=False)
                 files.move(trashed, path)
+                written.note_back(path, files.read_bytes(path))
                 return self.fetch(native)
         raise NotFound(f"The trash has no note {gate.shown(native)}.", hint="`memlane restore` lists what it has.")
 
