@@ -40,9 +40,11 @@ def write(state: str | os.PathLike[str], name: str, data: bytes, kept: int) -> N
 
     Raises OSError, StorageError.
     """
+    if not data:
+        remove([os.path.join(state, name)])
+        return
     path = _path(state, name)
-    with suppress(FileNotFoundError):
-        replace(path, data)
+    replace(path, data)
     remove(newest(os.path.dirname(path))[kept:])
 
 
