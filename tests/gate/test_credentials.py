@@ -199,6 +199,55 @@ def test_a_generated_password_needs_no_sign_of_assignment(text: str, rule: str) 
     assert redact(text, scan(text)) == text.replace(ALL_SIGNS, f"[REDACTED:{rule}]")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mdp du wifi : {}", "I reset the admin password yesterday. It's {} now.", "pw for jumphost-02 is {}",
+        "temp password for Marta {}", "the password, {}, only works in the office", "the root password's {}",
+        "rotated the grafana password this morning, new one: {}", "username admin, password {}",
+        "ssh bob@10.2.0.9, pw {}",
+        "we changed the root password from {} to another one", "enter {} when it asks for the passphrase",
+        "log in to the router as admin with {}", "логин admin, пароль {}", "clave de acceso: {}",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["Meadow" + "118#", "Anchor@" + "610", "CInder?" + "Orchid55", "A0h6l" + "ONusOB1"])
+def test_prose_puts_a_password_anywhere_near_its_name(text: str, value: str) -> None:
+    text = text.replace("{}", value)
+    assert redact(text, scan(text)) == text.replace(value, "[REDACTED:password]")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("set the password to {}", "willow-pepper-" + "kettle-lagoon"),
+        ("the new password is now {}", "timber" + "7575"),
+        ("Das WLAN-Passwort ist jetzt {}", "maple" + "9530"), ("password changed from {} to none", "Cinder_" + "947"),
+        ("the api key we use for the weather is {}", "b0d707059018dea6" + "934957fde18118d4"),
+        ("the client secret of the OAuth app is {}", "HEDV9he0c1AlXC4_if" + "HTbASdMXzDAh3XMceMLn-i"),
+        ("Der API-Schlüssel ist {}", "rPXx6FYWrUg8EX5E" + "dQYTLNdzQuvUVrBO"),
+        ("the vault unseal key is {}", "tZiSppg1U786eSla81c09B" + "fWg1H2ksI8neuqMFjyZA4="),
+    ],
+)  # fmt: skip
+def test_words_between_name_and_value_do_not_hide_it(text: str, value: str) -> None:
+    text = text.replace("{}", value)
+    assert value not in redact(text, scan(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password for host1234 is in the vault.", "Passwords are hashed with Argon2id since May2024.",
+        "Reset the password in Keycloak v24.0.3, see repo#123.", "the token looks like `123456:aBcDeF_gHiJkLmNoP-q`",
+        "ALL tests pass (5 handler+4 endpoint), cov 99.79%", "85k/200k tokens, latency (p50/p95/p99)",
+        "Two credentials were redacted (**DEF-083**).", "log in to server2019 with your own account",
+        "password fields of PKCS#11 tokens", "user@host1's password:", "docker/login-action@v2", "end-to-end passwords",
+        "The password is end-to-end-encrypted.", "password: secretPass123", "Enter valid password 'Password123'",
+    ],
+)  # fmt: skip
+def test_what_stands_near_a_name_and_is_none_passes(text: str) -> None:
+    assert scan(text) == []
+
+
 def test_every_recovery_code_of_a_list_is_found() -> None:
     text = "MFA recovery codes: 8fc6c-18114 " + "0603a-bba1d, then none"
     assert redact(text, scan(text)) == "MFA recovery codes: [REDACTED:recovery-code], then none"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from memlane.gate.secrets import decoys, names, values
 from memlane.gate.secrets.decoys import is_digest, is_random, is_stand_in, kinds, wordiness
+from memlane.gate.secrets.prose import ALGORITHM, near
 from memlane.gate.secrets.rule import pattern
 from memlane.gate.secrets.values import BLANK, Value
 
@@ -36,27 +37,22 @@ _SIGNED = (
 )
 # Only blanks: before a quote, or before what is no word of prose.
 _BLANK = rf"(?P<more>)[\"'`\])*}}]{{0,2}}(?P<sep>)(?={BLANK}{{1,4}}(?:[\"'`]|(?=\S{{0,40}}\d)\S{{5}}|\S{{10}}))"
-# "use … as the password", "… is the new root password": the value stands before the name.
-_BEFORE = (
-    r"(?:\A|[\s(\"'`])(?P<value>[^\s\"'`(][^\s]{6,80}?)[\"'`,)]{0,2} "
-    r"(?:is|was|as|for|becomes|ist|als|es|como|est|comme) (?:(?:the|our|my|your|its|their|a|an|this|that"
-    r"|new|current|old|default|temporary|initial|das|der|die|mein|unser|la|el|su|mi|le|mon|notre|sa) ){1,3}"
-    r"(?:[\w-]{1,20} ?){0,2}\Z"
-)
 _BELOW = (
     r"[\"'`*]{0,3}[ \t]{0,4}[:：]\*{0,2}[ \t]{0,4}\r?\n[ \t>]{0,12}[\"'`*]{0,3}"
     r"(?P<value>[^\s\"'`]{8,80})[\"'`*]{0,3}\s{0,2}(?:\n|\Z)"
 )
 # A password without digits that holds one of these is an example's.
 _WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
-# Methods, formats and versions, which prose puts after "password" or "token".
-_ALGORITHM = r"sha|md[45]|hmac|pbkdf|crypt|argon|aes|auth|utf|base\d|x509|ldap|v\d|2fa|ntlm|http|\d(?:st|nd|rd|th)\b"
 # Numbers, paths, dotted names, constants and file names.
 _OTHER_VALUES = (
     r"[\d.,:/-]+|[A-Za-z]+[-/.][A-Za-z./_-]+|(?-i:[A-Z][A-Z_]*)\d{0,2}(?::(?-i:[A-Z_]+)\d{0,2})?"
     r"|.*\.(?:txt|md|json|ya?ml|py|js|html?|key|pem|crt)|\d+\.[a-z]+|[\w.@-]*(?:/[\w.@-]+)+|[\w.-]+\.[a-z]{2,4}(?::\d+)?"
 )
-_PHRASE = r"(?-i:[a-z]{3,12}(?P<join>[-_. ])[a-z]{2,12}(?:(?P=join)[a-z]{2,12}){2,7})(?:[-_. ]?\d{1,4}!?)?"
+# Four words or more, none of them one that joins others: "end-to-end-encrypted" is no passphrase.
+_PHRASE = (
+    r"(?!(?:.*[-_. ])?(?:the|and|for|with|how|not|you|your|per|via|use|to|in|on|of|by|is|it|at|or|as)(?:[-_. ]|\Z))"
+    r"(?-i:[a-z]{3,12}(?P<join>[-_. ])[a-z]{2,12}(?:(?P=join)[a-z]{2,12}){2,7})(?:[-_. ]?\d{1,4}!?)?"
+)
 _LOGIN = (
     r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t]"
     r"(?=[\"']))[ \t]{0,10}[^\s=]{2}"
@@ -80,26 +76,30 @@ def places(lowered: str, word: str, step: int) -> Iterator[int]:
 def find(text: str, lowered: str) -> Iterator[Found]:
     """Yield (rule, description, start, end) of each value that is assigned to a credential's name."""
     words = names.ASCII_WORDS if lowered.isascii() else names.WORDS
-    starts = sorted({at for word in words for at in places(lowered, word, len(word))})
+    starts = {at: len(word) for word in words for at in places(lowered, word, len(word))}
     done, left = 0, len(text) + 20_000  # how much may be read twice: a word without end is full of names
-    for start in starts:
+    for start in sorted(starts):
         if start < done:
             continue
-        rest = pattern(_REST).match(text, start)
+        rest = pattern(_REST).match(text, start + starts[start])
         at = done = rest.end() if rest else start + 1
         name = _name(text, start) + text[start:at]
-        if not names.kind_of(name) or text[max(0, at - len(name) - 5) : at].endswith("/etc/passwd"):
+        kind = names.kind_of(name)
+        if not kind or text[max(0, at - len(name) - 5) : at].endswith("/etc/passwd"):
             continue
         found = None
-        for form in (_SIGNED, _BLANK):
+        for form in (_SIGNED, _BLANK) if kind != names.LOGIN else ():
             found, upto = _after(text, name, at, form)
             left -= max(0, upto - at) + 50  # a short value costs, too
             done = max(done, upto) if found or left < 0 else done
             if found:
                 break
-        found = found or _before(text, name, at) or _below(text, name, at)
+        found = found or _below(text, name, at)
         if found:
             yield found
+        elif left > 0:
+            left -= 100
+            yield from ((*_PASSWORD, *span) for span in near(text, start, at, kind))
 
 
 def _name(text: str, start: int) -> str:
@@ -129,21 +129,6 @@ def _after(text: str, name: str, at: int, form: str) -> tuple[Found | None, int]
     sign = _sign(text, match, value)
     rule = _judge_password(name, sign, value, match) if kind == names.PASSWORD else _judge(kind, sign, value)
     return (*rule, value.start, value.stop) if rule else None, value.stop
-
-
-def _before(text: str, name: str, end: int) -> Found | None:
-    """A value before its name, with "is" or "as" between them."""
-    line = text[max(0, end - len(name) - 100) : end - len(name)].rpartition("\n")[2]
-    match = pattern(_BEFORE).search(line + name[: name.rfind(" ") + 1]) if " " in line else None
-    if not match or names.kind_of(name) == names.KEY:
-        return None
-    value = match["value"].rstrip(".,:;\"'`)")
-    start = end - len(name) - len(line) + match.start("value")
-    sure = decoys.is_generated(value) or (is_random(value) and not is_digest(value))
-    sure = sure or (all(kinds(value)[2:]) and _has(r"[A-Za-z]", value) and _has(r"[!@#$%^&*]", value))
-    if not sure or decoys.is_marked_whole(value) or decoys.is_code(value) or pattern(_ALGORITHM).search(value):
-        return None
-    return *_PASSWORD, start, start + len(value)
 
 
 def _below(text: str, name: str, at: int) -> Found | None:
@@ -220,7 +205,12 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     ):
         return False
     words = names.words_of(name)
-    if _is_none(value) or text.lower() in words or re.sub(r"[\W_]", "", text.lower()) == "".join(words):
+    if (
+        _is_none(value)
+        or decoys.is_example(text)
+        or text.lower() in words
+        or re.sub(r"[\W_]", "", text.lower()) == "".join(words)
+    ):
         return False
     if decoys.is_generated(text) and (
         sign in ("=", ":", "=>", "is", "->", "|") or quoted or (sign == "" and _stands_alone(value, match))
@@ -246,11 +236,11 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     if sign in (",", ">", "(", "->", "|"):
         return quoted and strong and len(text) >= 8 and not match["more"]
     phrase = pattern(_PHRASE).fullmatch(text) and not pattern(_WEAK).search(text)
-    if phrase and "phrase" in name.lower() and sign in ("=", ":", "is") and not after.strip():
+    if phrase and sign in ("=", ":", "is") and ("-" in text or not after.strip()):
         return True
     if match["more"] or sign == "is":
         # Words between them: only a value with a digit, and "pass" may be the verb.
-        return strong and not pattern(_ALGORITHM).match(text)
+        return strong and not pattern(ALGORITHM).match(text)
     if strong or decoys.is_noise(text):
         return True
     if phrase:
@@ -277,7 +267,7 @@ def _stands_alone(value: Value, match: re.Match[str]) -> bool:
     line = match.string[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
     if re.search(r"(?:^|\s)--?[\w-]*$", line) or match["sep"]:
         return True
-    return len(value.text) >= 10 and value.text[0] not in "([" and not pattern(_ALGORITHM).search(value.text)
+    return len(value.text) >= 10 and value.text[0] not in "([" and not pattern(ALGORITHM).search(value.text)
 
 
 def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool:
@@ -286,7 +276,7 @@ def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool
     line = text[max(0, start - 60) : start].rpartition("\n")[2].lower()
     if re.search(r"(?:^|\s)--?[\w-]*$", line):
         return True
-    if re.search(_ALGORITHM, value.text, re.IGNORECASE):
+    if re.search(ALGORITHM, value.text, re.IGNORECASE):
         return False
     declared = re.fullmatch(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+(?:-\w+\s+)?)?[\w.-]*", line)
     if declared and len(value.text) >= 6 and (value.quote or not after.strip()):

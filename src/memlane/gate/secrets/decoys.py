@@ -242,6 +242,17 @@ def is_stand_in(value: str) -> bool:
     return len(value) <= 48 and bool(_made_up().fullmatch(value.lower()))
 
 
+@cache
+def _example() -> re.Pattern[str]:
+    number = "0?1|12|123|1234|12345|123456|321|456|789|00"
+    return re.compile(rf"(?:{_MADE_UP}|{_SAYS_SO}){{1,2}}[@#_.-]?(?:{number})[!@#$]?")
+
+
+def is_example(value: str) -> bool:
+    """True for the passwords of tutorials and tests: a word or two that say "password", and 1, 123 or 456."""
+    return len(value) <= 32 and bool(_example().fullmatch(value.lower()))
+
+
 def is_digest(value: str) -> bool:
     """True for a bare hash or id, which nothing marks as secret: hex of a digest's length, or a UUID."""
     value = value[-_ENOUGH:]

@@ -15,21 +15,35 @@ FOREIGN = (
     "lösenord", "adgangskode", "heslo", "şifre", "parola", "salasana", "jelszó", "κωδικ", "clave", "mật khẩu", "סיסמ",
     "كلمة المرور", "รหัสผ่าน",
 )  # fmt: skip
+# "API key" in other languages, and "login".
+_API_KEY = (
+    "api-schlüssel", "clé api", "clé d'api", "clef api", "clave api", "clave de api", "chiave api", "chave api",
+    "chave de api", "klucz api", "klíč api", "ключ api", "api-ключ", "api ключ", "apiキー", "api キー", "api 密钥",
+    "api密钥", "api-nyckel", "api-sleutel", "api-nøgle", "api-avain", "api 키",
+)  # fmt: skip
+_LOGIN = ("login", "log in", "logged in", "sign in", "zugangsdaten", "identifiants", "логин")
 # What every name of a credential holds.
-WORDS = ("pass", "pw", "pswd", "secret", "token", "key", "auth", "cred", "psk", "salt", *FOREIGN)
+WORDS = (
+    "pass", "pw", "pswd", "mdp", "secret", "token", "key", "auth", "cred", "psk", "salt", "snmp community", "seed",
+    *FOREIGN, *_API_KEY, *_LOGIN,
+)  # fmt: skip
 ASCII_WORDS = tuple(word for word in WORDS if word.isascii())
 
-PASSWORD, SECRET, KEY = "password", "secret", "key"
+# After a login alone stands no password; near one may stand some.
+PASSWORD, SECRET, KEY, LOGIN = "password", "secret", "key", "login"
 
 _ENDS = (
-    (PASSWORD, r"pass(?:w(?:or)?d|wort|phrase|code|wrd|wo?rt|ord)?s?|pwds?|pws?|pswd|psk|masterauth|de passe"),
+    (PASSWORD, r"pass(?:w(?:or)?d|wort|phrase|code|wrd|wo?rt|ord)?s?|pwds?|pws?|pswd|psk|mdp|masterauth|de passe"),
+    (PASSWORD, "snmp community"),
+    (LOGIN, r"login|log in|logged in|sign in|zugangsdaten|identifiants?|credenziali|credenciales|credenciais|логин"),
+    (SECRET, "|".join(word.replace("-", " ").replace("'", " ") for word in _API_KEY)),
     (SECRET, r"secrets?|tokens?|cred(?:ential)?s?|api[ ]?keys?"),
     # A key of what only one's own programs may open.
     (SECRET, (
         r"(?:access|auth|authentication|private|client|account|app|application|consumer|licen[cs]e|encrypt(?:ion)?"
         r"|signing|master|subscription|service|session|webhook|shared|server|admin|root|deploy|rest|write|read|security"
         r"|project|integration|user|sdk|storage|secret|aes|hmac|jwt|bot|test|live|prod(?:uction)?|personal|vapid"
-        r"|ingest|ingestion|management|tenant|org|partner|secure|logged in|nonce|crypto?|oauth|basic)[ ]?keys?"
+        r"|ingest|ingestion|management|tenant|org|partner|secure|logged in|nonce|crypto?|oauth|basic|unseal)[ ]?keys?"
         r"|(?:auth|logged in|nonce|password|security|crypt) salt"
     )),
     (SECRET, r"(?:app ?role |vault )?secret id|(?:totp|otp|2 ?fa|mfa) se{2}d"),
