@@ -88,6 +88,10 @@ def test_what_is_stored_in_place_of_passwords_scans_clean() -> None:
         's:15:"paypal_password";s:16:"HF4TNT' + '4XUD6YQREZ";', "la clave es Kx9m" + "Q2vLp7z1",
         "Seed phrase: ripple scissors kick mammal hire column oak again sun offer " + "wealth tomorrow",
         "recovery code: 8f4b-" + "2c9d", "door pin is 48" + "21",
+        "demo account: demo@acme.test / Meadow-" + "381", "recovery code for GitHub: e87deb5f" + "2466ce3d",
+        'WiFi.begin("HomeNet", "MArble?' + 'Orchid90");',
+        "<secret>{acme AQAAABAAA S2wg2NMlgalg9A" + "UsrXPd1O}</secret>",
+        "acme ACCESS 3mL6pHJQ7NMK3v8Z1J" + "6n2L9F6qK2dH", "acme_token=abcdef1234567890" + "abcdef1234567890",
         "{\\\\\\\"auth\\\\\\\":\\\\\\\"Ym9iOmh1" + "bnRlcjIyMzQ1\\\\\\\"}",
     ],
 )  # fmt: skip
@@ -113,6 +117,8 @@ def test_finds(text: str) -> None:
         "[storage.mysql.password]: ../storage/mysql.md#password", "proxy_pass unix:/var/run/php8.3-fpm.sock",
         "/etc/passwd: hass:x:10001:10001:hass:/var:/bin/false", "REDIS_PASSWORD=your-16-character-app-password",
         "Use OAuth2Client as the token provider", "password: ^[A-Za-z0-9!@#]{8,}$", "PIN: 560001",
+        "ssecKey: arrayBuffer32bytes // SSE-C", "const token = 'ghp_abc123'", 'KEY = "sk_live_abc123xyz789"',
+        "demo@acme.test / 2024-05", "API_KEY=abcdef1234567890",
         "fromToken: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'", "the password is Kx9#...",
     ],
 )  # fmt: skip

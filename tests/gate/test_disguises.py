@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,9 +127,11 @@ def test_redaction_leaves_emoji_and_other_scripts_alone() -> None:
 
 
 def test_only_the_escapes_of_the_secret_are_taken_out() -> None:
-    text = f"https://a.example/?q=caf%C3%A9&next=%2Fhome%3Ftoken%3D{TOKEN[:20]}%{ord(TOKEN[20]):02x}{TOKEN[21:]} at %41"
-    left = re.sub(r"\[REDACTED:[\w-]+\]", "*", redact(text, scan(text)))
-    assert left == "https://a.example/?q=caf%C3%A9&next=%2Fhome%3Ftoken%3D* at %41"
+    text = f"https://a.example/?q=caf%C3%A9&next=%2Fhome%3Ftoken%3D{TOKEN[:20]}%{ord(TOKEN[20]):02x}{TOKEN[21:]}&x=%41"
+    assert (
+        redact(text, scan(text))
+        == "https://a.example/?q=caf%C3%A9&next=%2Fhome%3Ftoken%3D[REDACTED:github-token]&x=%41"
+    )
 
 
 def test_two_tokens_on_two_lines_are_two() -> None:

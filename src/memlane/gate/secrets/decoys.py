@@ -80,6 +80,9 @@ _SHAPED = (
     r"|[\w.-]+@[\w-]+(?:\.[\w-]+)+|(?-i:[A-Z][A-Z0-9]*(?:[-_/+.][A-Z0-9]+)*)|0x[0-9a-f]+|\^.*\$|/.*/[gimsuy]*|\d+[-x]\d+.*"
 )
 _CLASSES = r"(?-i:a-z|a-f|A-Z|A-F)|0-9|\\[dws][+*{\]]|\{\d+,\d*\}|\(\?[:=!]|\.\*|\[\^"
+# What fingers type for an example, as `sk_live_abc123xyz789`.
+_TYPED = r"(?:[a-z]{2,8}[-_]){0,3}(?=.{3,20}\Z)(?:abcd?|defg?|ghi|jkl|xyz|1234?|456|5678|789|000){2,}"
+_WHOLE = r"abcdefghijklmnopqrstuvwxyz|0123456789|1234567890|234567|[-_.]"
 _IN_ORDER = r"abcdefgh|0123456789|1234567890"
 _MASKED = r"\*{3}|\.{3}|…|•{3}|_{6}|-{6}|#{4}|x{4}|\[redacted|\[hidden"
 _MARKED = (
@@ -183,8 +186,13 @@ def is_code(value: str) -> bool:
 
 
 def counts_up(lowered: str) -> bool:
-    """True where at least half of a value is the alphabet or the digits in their order."""
+    """True where half of a value is the alphabet or the digits in their order, unless it is as long as a key.
+
+    An alphabet that is complete is that of an encoding.
+    """
     if not re.search(_IN_ORDER, lowered):
+        return False
+    if re.fullmatch(r"[\w.-]{20,}", lowered) and re.sub(_WHOLE, "", lowered):
         return False
     runs, run = 0, 1
     for a, b in pairwise(lowered + "\0"):
@@ -202,7 +210,7 @@ def is_marked_whole(value: str) -> bool:
         len(set(value)) <= 3
         or bool(pattern(_MASKED).search(value) or pattern(_CLASSES).search(value))
         or counts_up(value.lower())
-        or bool(pattern(_MARKED).fullmatch(value))
+        or bool(pattern(_MARKED).fullmatch(value) or pattern(_TYPED).fullmatch(value))
     )
 
 
@@ -210,7 +218,7 @@ def is_marked(value: str) -> bool:
     """True for a value that says it is not a real one: `<your-token>`, `xxxxxx`, `${VAR}`, `$VAR`."""
     value = value[:_ENOUGH]
     lowered = value.lower()
-    if len(set(value)) <= 3 or _placeholder_word().search(lowered):
+    if len(set(value)) <= 3 or _placeholder_word().search(lowered) or pattern(_TYPED).fullmatch(lowered):
         return True
     if value.isalnum():
         return False
@@ -280,6 +288,8 @@ def is_random(value: str, least: int = 16) -> bool:
         return False
     if re.fullmatch(r"[0-9A-Fa-f-]+", value):
         return True
+    if words_in(value) * 3 >= len(value) * 2:  # `arrayBuffer32bytes`
+        return False
     parts = re.split(r"[-_./:]", value)
     if max(map(len, parts)) < 10:  # a name with numbers in it (`gpt-4o-2024-08-06`), unless its parts are mixed too
         mixed = [part for part in parts if re.search(r"\d", part) and re.search(r"[A-Za-z]", part)]

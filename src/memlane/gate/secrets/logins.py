@@ -15,6 +15,17 @@ def login_pair(value: str) -> bool:
     return is_password(value) and (is_generated(value) or (kinds(value)[2] and not named))
 
 
+def mail_pair(value: str) -> bool:
+    """A password after somebody's address: letters and a number, which are no date, version or name of a file."""
+    lower, upper, digit, _ = kinds(value)
+    return (
+        digit
+        and (lower or upper)
+        and is_password(value)
+        and not pattern(r"[\w./-]*\d{4}-\d\d|v?[\d.]+\w*|.*\.[a-z]{2,4}|.*/.*").fullmatch(value)
+    )
+
+
 # fmt: off
 
 ADDRESSES: tuple[Rule, ...] = (
@@ -42,6 +53,8 @@ ADDRESSES: tuple[Rule, ...] = (
 HEADERS: tuple[Rule, ...] = wide(
     form("jenkins-password", "first Jenkins password", "proceed+_to+_installation",
          r"proceed to installation:\s{1,12}([0-9a-f]{32})(?![0-9a-f])", group=1),
+    form("jenkins-password", "encrypted by Jenkins", "aqaaabaaa",
+         r"\{(?:[\w.-]{1,40}[ ])?AQAAABAAA[ ]?([^\s{}<>\"']{8,400}+)\}", group=1, starts_word=False, check=is_random),
     form("basic-auth", "Basic login", "basic", r"basic[ :]{1,2}[\"']?([A-Za-z0-9+/]{8,400}+={0,2})(?![\w.-])", group=1,
          ignore_case=True, check=proofs.basic_pair),
     form("bearer-token", "bearer token", "bearer", r"bearer[ :=]{1,3}[\"'`]?([A-Za-z0-9_.~+/=-]{6,4000}+)", group=1,
@@ -88,6 +101,13 @@ FILES: tuple[Rule, ...] = read_whole(
          r"()(?=[^\s/]\S{5})", group=1, ignore_case=True, check=login_pair),
 )
 
+# After a person's address: "the demo account is demo@acme.test / …".
+FILES += read_whole(
+    form("login-pair", "address and password", "@",
+         r"[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,3}[\"'`]? {1,2}[/|] {1,2}"
+         r"()(?=\S{6})", group=1, check=mail_pair),
+)
+
 # The accounts that every machine has, where a generated password follows them.
 FILES += read_whole(
     form("login-pair", "user and password", "admin: admin/ root: root/ istrator: istrator/ postgres:",
@@ -106,8 +126,8 @@ CODE: tuple[Rule, ...] = read_whole(
     form("jwt-secret", "secret that signs tokens", "jwt",
          r"jwt\.(?:sign|verify|encode|decode)\([^\n]{1,120}?,\s{0,3}()(?=[\"'][^\"'\n]{6})", group=1,
          ignore_case=True, check=proofs.mixed),
-    form("login-call", "password in a call", "connect( ection( auth( auth=( .login( pdo( ntials(",
-         r"(?:connect|getconnection|basic_?auth|auth=|\.login|pdo|credentials|\bauth)\s?\("
+    form("login-call", "password in a call", "connect( ection( auth( auth=( .login( pdo( ntials( wifi.begin(",
+         r"(?:connect|getconnection|basic_?auth|auth=|\.login|pdo|credentials|wifi\.begin|\bauth)\s?\("
          r"[^()\n]{0,160}?[\"'][^\"'\n]{1,80}[\"']\s{0,3},\s{0,3}()(?=[\"'][^\s\"'\n]{5})", group=1,
          ignore_case=True, starts_word=False, check=proofs.password_in_call),
     form("login-call", "password in a call", "auth(", r"\.auth\(\s{0,4}()(?=[\"'][^\s\"'\n]{8,100}[\"']\s{0,3}\))",

@@ -66,8 +66,9 @@ SPOKEN: tuple[Rule, ...] = wide(
          r"(?:mnemonic|(?:se{2}d|recovery)[ _](?:phrase|words))[\w ]{0,20}[\"'`]?(?:\s{0,3}[:=]|\sis:?)\s{0,3}[\"'`]?"
          rf"({_UNIQUE_WORDS})", group=1, ignore_case=True, starts_word=False, check=proofs.seed_words),
     form("recovery-code", "recovery code", "recovery+_code recovery_code backup+_code backup_code unlock+_code",
-         r"(?:recovery|backup|unlock)[ _]codes?[\"'`]?(?:\s{0,3}[:=]|\s(?:is|are):?)\s{0,3}[\"'`]?"
-         r"([A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7}(?![\w-])"
+         r"(?:recovery|backup|unlock)[ _]codes?[\"'`]?(?: (?:for|of|to)(?: [\w.-]{1,20}){1,3}?)?"
+         r"(?:\s{0,3}[:=]|\s(?:is|are):?)\s{0,3}[\"'`]?"
+         r"((?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7}|(?=[a-z]{0,20}\d)[A-Za-z0-9]{8,32})(?![\w-])"
          r"(?:[\s,;]{1,4}(?=\S{0,40}\d)[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7}(?![\w-])){0,20})", group=1,
          ignore_case=True, starts_word=False, check=proofs.mixed),
     form("pin", "PIN", "+_pin: +_pin= +_pin+_is +_pin+_code",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memlane.gate.secrets.decoys import is_digest, is_elided, is_random
+from memlane.gate.secrets.decoys import counts_up, is_digest, is_elided, is_random
 from memlane.gate.secrets.names import kind_of
 from memlane.gate.secrets.rule import U, pattern
 
@@ -86,7 +86,7 @@ _COMMON = frozenset(
 _RUN = r"[A-Za-z0-9][\w.+/~:|-]{13,4000}+={0,2}"
 # A credential's name glued to its value by a hyphen or dot, as in notes: `acme-SECRET-1f3a…`.
 _GLUED = r"[\w.-]{0,60}(?:key|token|secret|private|access|apikey)[a-z]{0,12}[-.:]+(?=[A-Za-z0-9])"
-_SIGN = r"(?:=>|:=|->|[=:>,(]|\b(?:is|key|token|secret|password|id))[\s\"'`*(\[{\\:=]{0,8}"
+_SIGN = r"(?:=>|:=|->|[=:>,(]|\b(?:is|key|token|secret|password|id|access|private))[\s\"'`*(\[{\\:=]{0,8}"
 _GAP = r"[\w .\[\]\"'`()*/{}$@!-]{0,44}?"
 _WORD = r"key|token|secret|private|access|auth|pass(?:w(?:or)?d)?|pwd|cred(?:ential)?|psk"
 # From a credential's word to the value: the rest of the name, and perhaps a sign.
@@ -98,9 +98,6 @@ _CHARS = {"h": "[0-9a-fA-F]", "l": "[a-z0-9]", "a": "[A-Za-z0-9]", "w": r"[\w.-]
 def _shapes(vendor: str) -> re.Pattern[str]:
     forms = (U if shape == "u" else f"{_CHARS[shape[0]]}{{{shape[1:]}}}" for shape in VENDORS[vendor].split(","))
     return re.compile("|".join(forms))
-
-
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz"  # of an encoding: no secret
 
 
 def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, int, int]]:
@@ -125,7 +122,7 @@ def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, in
             vendor = next((v for v in sorted(near) if _is_key_of(v, value, before)), None)
             if vendor:
                 yield f"{vendor}-key", f"{vendor} key", start, end
-            elif named and _ALPHABET not in value.lower():
+            elif named and not counts_up(value.lower()):
                 yield "named-secret", "secret after a credential's name", start, end
 
 
@@ -164,4 +161,4 @@ def _is_named(value: str, before: str) -> bool:
     compound = len(own.rstrip("s")) > len(word[0]) or word[0].isupper()
     if not compound and (is_digest(value) or word[0].lower() in ("access", "private", "auth")):
         return False
-    return bool(kind_of(name[-42:]))
+    return word[0] in ("ACCESS", "PRIVATE") or bool(kind_of(name[-42:]))
