@@ -99,7 +99,12 @@ def test_a_fingerprint_fits_many_numbers_of_a_small_space() -> None:
 def test_no_fingerprint_looks_like_a_secret_itself() -> None:
     for rule in RULES:
         name = f"{rule.id}@7f3a-9c21b"
-        for text in (f"a.md:3:4: password ({name})", f'fingerprint = "{name}"', f'{{"fingerprint": "{name}"}}'):
+        for text in (
+            f"a.md:3:4: password ({name})",
+            f"a.md:3:4: GitHub token ({name})",
+            f'fingerprint = "{name}"',
+            f'{{"fingerprint": "{name}"}}',
+        ):
             assert scan(text) == [], text
 
 

@@ -214,6 +214,8 @@ def test_a_generated_password_needs_no_sign_of_assignment(text: str, rule: str) 
         "ssh bob@10.2.0.9, pw {}",
         "we changed the root password from {} to another one", "enter {} when it asks for the passphrase",
         "log in to the router as admin with {}", "логин admin, пароль {}", "clave de acceso: {}",
+        "Admin creds (prod): superuser:{}", "For Grafana I used admin and {}", "password should be {} on all boxes",
+        "ssh root@10.0.0.5 (password {})",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("value", ["Meadow" + "118#", "Anchor@" + "610", "CInder?" + "Orchid55", "A0h6l" + "ONusOB1"])
@@ -230,6 +232,15 @@ def test_prose_puts_a_password_anywhere_near_its_name(text: str, value: str) -> 
         ("Das WLAN-Passwort ist jetzt {}", "maple" + "9530"), ("password changed from {} to none", "Cinder_" + "947"),
         ("the api key we use for the weather is {}", "b0d707059018dea6" + "934957fde18118d4"),
         ("the client secret of the OAuth app is {}", "HEDV9he0c1AlXC4_if" + "HTbASdMXzDAh3XMceMLn-i"),
+        ("hey, the login is deploy and the pass is {}", "Bramble-" + "887"),
+        ("user: admin pass: {}", "thistle" + "2299"),
+        ("Le mot de passe est « {} »", "maple-lagoon-" + "puffin-kettle"),
+        ("пароль — {}", "kettle-orchid-" + "comet-maple"),
+        ("the shared secret for the RADIUS server is {}", "Vi0l3t!" + "46"), ("enable secret {}", "1QojrRkt" + "C1pO"),
+        ("You can authenticate with {} as bearer token", "4bc22654527d94b8bfef90c9" + "f4b4a495ebcc125a"),
+        ("smtp user noreply / pass {}", "4GKPAGpI" + "6tBun6L1"), ("Die PIN vom Tresor ist {}", "7710" + "67"),
+        ("relay [smtp.example.com]:587 bob:{}", "CPngUTX8" + "185AgsEt"), ("password|{}", "B9Kj3B4P" + "pquPK9lN"),
+        ('hmac.new(b"{}", msg, hashlib.sha256)', "dFoQAHb7Bu1JJXNN" + "NIkmTN7tNzWX2vzk"),
         ("Der API-Schlüssel ist {}", "rPXx6FYWrUg8EX5E" + "dQYTLNdzQuvUVrBO"),
         ("the vault unseal key is {}", "tZiSppg1U786eSla81c09B" + "fWg1H2ksI8neuqMFjyZA4="),
     ],
@@ -247,7 +258,9 @@ def test_words_between_name_and_value_do_not_hide_it(text: str, value: str) -> N
         "ALL tests pass (5 handler+4 endpoint), cov 99.79%", "85k/200k tokens, latency (p50/p95/p99)",
         "Two credentials were redacted (**DEF-083**).", "log in to server2019 with your own account",
         "password fields of PKCS#11 tokens", "user@host1's password:", "docker/login-action@v2", "end-to-end passwords",
-        "The password is end-to-end-encrypted.", "password: secretPass123", "Enter valid password 'Password123'",
+        "The password is end-to-end-encrypted.", "docker build --secret id=API_KEY .", "PIN for Pune: 411001",
+        "Add credentials endpoint [moby/moby#35055](https://github.com/moby/moby/pull/35055)",
+        "the closure must pass 'self' as a parameter", "password: secretPass123", "Enter valid password 'Password123'",
     ],
 )  # fmt: skip
 def test_what_stands_near_a_name_and_is_none_passes(text: str) -> None:

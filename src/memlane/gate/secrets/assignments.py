@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from memlane.gate.secrets import decoys, names, values
 from memlane.gate.secrets.decoys import is_digest, is_random, is_stand_in, kinds, wordiness
-from memlane.gate.secrets.prose import ALGORITHM, near
+from memlane.gate.secrets.prose import ALGORITHM, PHRASE, WEAK, near
 from memlane.gate.secrets.rule import pattern
 from memlane.gate.secrets.values import BLANK, Value
 
@@ -32,7 +32,7 @@ _SIGNED = (
     r"|(?:[\w:.-]{1,40}=\\?[\"'][^\"'<>\n]{0,100}[\"']\s?){1,5}>"
     r"|:[ \t]{0,2}[&*]?(?:'\w{1,10} )?[\w.<>?]{1,30}[ \t]{0,3}=(?=[ \t]{0,3}[\"'`])"
     r"|:[-=]|:(?!:)|:{2,3}(?==|[ \t])=?|：|=>|[!=]?={1,3}|->|→"
-    r"|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|\|(?=[ \t])|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
+    r"|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|\|(?=[ \t]|[^\s|]{8})|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
     rf"|\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b(?:{_VERB})\b:?)"
 )
 # Only blanks: before a quote, or before what is no word of prose.
@@ -41,17 +41,10 @@ _BELOW = (
     r"[\"'`*]{0,3}[ \t]{0,4}[:：]\*{0,2}[ \t]{0,4}\r?\n[ \t>]{0,12}[\"'`*]{0,3}"
     r"(?P<value>[^\s\"'`]{8,80})[\"'`*]{0,3}\s{0,2}(?:\n|\Z)"
 )
-# A password without digits that holds one of these is an example's.
-_WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
 # Numbers, paths, dotted names, constants and file names.
 _OTHER_VALUES = (
     r"[\d.,:/-]+|[A-Za-z]+[-/.][A-Za-z./_-]+|(?-i:[A-Z][A-Z_]*)\d{0,2}(?::(?-i:[A-Z_]+)\d{0,2})?"
     r"|.*\.(?:txt|md|json|ya?ml|py|js|html?|key|pem|crt)|\d+\.[a-z]+|[\w.@-]*(?:/[\w.@-]+)+|[\w.-]+\.[a-z]{2,4}(?::\d+)?"
-)
-# Four words or more, none of them one that joins others: "end-to-end-encrypted" is no passphrase.
-_PHRASE = (
-    r"(?!(?:.*[-_. ])?(?:the|and|for|with|how|not|you|your|per|via|use|to|in|on|of|by|is|it|at|or|as)(?:[-_. ]|\Z))"
-    r"(?-i:[a-z]{3,12}(?P<join>[-_. ])[a-z]{2,12}(?:(?P=join)[a-z]{2,12}){2,7})(?:[-_. ]?\d{1,4}!?)?"
 )
 _LOGIN = (
     r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t]"
@@ -200,7 +193,9 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     text, quoted = value.text[:200].strip("\"'"), bool(value.quote)
     if match["more"] and sign in ("(", ",", ">", "->", "|"):
         return False  # prose goes on
-    if _is_verb(name, sign, quoted, match["sep"] in ("→", "->") or match[0].endswith(" :")) or (
+    login = pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
+    arrow = match["sep"] in ("→", "->") or match[0].endswith(" :")
+    if (not (login and sign in ("=", ":", "=>")) and _is_verb(name, sign, quoted, arrow)) or (
         sign == "" and re.match(r"[\w-]+=", text)
     ):
         return False
@@ -216,26 +211,25 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
         sign in ("=", ":", "=>", "is", "->", "|") or quoted or (sign == "" and _stands_alone(value, match))
     ):
         return True
-    if pattern(_OTHER_VALUES).fullmatch(text) and not pattern(_PHRASE).fullmatch(text):
+    if pattern(_OTHER_VALUES).fullmatch(text) and not pattern(PHRASE).fullmatch(text):
         return False
     mix = kinds(text)
     strong = mix[2] and sum(mix) >= 2 and text.isascii()
     after = match.string[value.end : value.end + 20].partition("\n")[0]
-    login = pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
     if login and sign in ("=", ":", "=>", "") and (quoted or sign):
         # Next to a user's name even a weak word is the password.
-        weak = (_has(r"^[A-Za-z_-]+$", text) and pattern(_WEAK).search(text)) or (" " in text and not strong)
+        weak = (_has(r"^[A-Za-z_-]+$", text) and pattern(WEAK).search(text)) or (" " in text and not strong)
         prose = not quoted and not strong and after.strip()[:1].isalpha()
         return not weak and not prose and text.isascii()
     if re.search(r"\s", text):
-        return quoted and "phrase" in name.lower() and bool(pattern(_PHRASE).fullmatch(text))
+        return quoted and "phrase" in name.lower() and bool(pattern(PHRASE).fullmatch(text))
     if len(text) < 5:
         return False
     if sign == "":
         return strong and _stands_for_password(value, match, after)
     if sign in (",", ">", "(", "->", "|"):
         return quoted and strong and len(text) >= 8 and not match["more"]
-    phrase = pattern(_PHRASE).fullmatch(text) and not pattern(_WEAK).search(text)
+    phrase = pattern(PHRASE).fullmatch(text) and not pattern(WEAK).search(text)
     if phrase and sign in ("=", ":", "is") and ("-" in text or not after.strip()):
         return True
     if match["more"] or sign == "is":
@@ -248,7 +242,7 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     if mix[3] and not re.fullmatch(r"[\w.-]+", text):
         return len(text) >= 6 and not re.search(r"[:=]", text) and text.isascii()
     if quoted or (sign == "=" and name.rpartition(" ")[2][:1].isupper() and not re.search(r"[a-z][A-Z]", text)):
-        return len(text) >= 6 and text.isascii() and not pattern(_WEAK).search(text) and not names.is_caption(name)
+        return len(text) >= 6 and text.isascii() and not pattern(WEAK).search(text) and not names.is_caption(name)
     return False
 
 

@@ -166,9 +166,14 @@ def is_noise(value: str) -> bool:
 
 
 def is_published(value: str) -> bool:
-    """True for the half of a pair of keys that is meant for everybody's browser."""
+    """True for the half of a pair of keys that is meant for everybody's browser, and for a finding's fingerprint."""
     address = value.startswith("0x") and len(value) == 42
-    return address or value.startswith(("pk_live_", "pk_test_", "pub_", "pub-", "ssh-rsa", "ssh-ed25519"))
+    fingerprint = "@" in value and re.fullmatch(r"\(?[a-z][a-z0-9-]*@[0-9a-f]{4}-[0-9a-f]{5}\)?", value)
+    return (
+        address
+        or bool(fingerprint)
+        or value.startswith(("pk_live_", "pk_test_", "pub_", "pub-", "ssh-rsa", "ssh-ed25519"))
+    )
 
 
 def is_code(value: str) -> bool:

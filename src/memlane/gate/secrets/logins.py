@@ -76,6 +76,8 @@ FILES: tuple[Rule, ...] = read_whole(
     replace(form("curl-login", "key as the user of a curl command", "curl+_",
                  r"\s(?:-u|--user)[ =]?[\"']?()(?=[^\s:\"'$<{}]{10,200}:[\"'\s])", group=1, starts_word=False,
                  check=proofs.password_in_call), upto=":"),
+    form("sasl-password", "password of a mail relay", "]:",
+         r"\[[\w.-]{1,100}\]:\d{2,5}\s{1,8}[\w.@+-]{1,80}:()(?=\S{5})", group=1, starts_word=False, check=is_password),
     form("netrc-password", "netrc password", "login+_",
          r"(?:machine\s{1,3}\S{1,200}|default)\s{1,4}login\s{1,3}\S{1,200}\s{1,4}password\s{1,3}()(?=\S{3})", group=1,
          check=proofs.password_in_url),
@@ -93,8 +95,10 @@ FILES: tuple[Rule, ...] = read_whole(
          check=is_password),
     form("snmp-community", "SNMP community", "snmp-server", r"snmp-server community ()(?=\S{6,60} R[OW]\b)", group=1,
          check=is_password),
-    form("login-pair", "user and password", "cred login wifi wlan log+_in+_ sign+_in+_ logged+_in+_ signed+_in+_",
-         r"(?:(?:creds?|credentials|logins?|wi-?fi|wlan)(?:\s(?:for|of|to|on|at|in)(?:\s[\w.-]{1,20}){1,3})?"
+    form("login-pair", "user and password",
+         "cred login wifi wlan log+_in+_ sign+_in+_ logged+_in+_ signed+_in+_ zugangsdaten identifiants basic+_auth",
+         r"(?:(?:creds?|credentials|credenziali|credenciales|credenciais|zugangsdaten|identifiants|basic auth|logins?"
+         r"|wi-?fi|wlan)(?:\s(?:for|of|to|on|at|in)(?:\s[\w.-]{1,20}){1,3})?"
          r"(?:\s{0,2}(?:[:=]|->|→)|\s(?:is|are|with|as))"
          r"|(?:log(?:ged)?|sign(?:ed)?)[ -]in (?:with|as|using))\s{0,3}[\"'`]?[\w.@-]{2,40}"
          r"(?::|\s?/\s?(?![\w./-]{0,60}\.[a-z]{1,5}(?!\w)))"  # "login: src/auth.py" is a file
@@ -126,6 +130,9 @@ CODE: tuple[Rule, ...] = read_whole(
     form("jwt-secret", "secret that signs tokens", "jwt",
          r"jwt\.(?:sign|verify|encode|decode)\([^\n]{1,120}?,\s{0,3}()(?=[\"'][^\"'\n]{6})", group=1,
          ignore_case=True, check=proofs.mixed),
+    form("hmac-secret", "secret that signs messages", "hmac.new( createhmac( hash_hmac(",
+         r"(?:hmac\.new\(\s{0,4}b?|(?:createHmac|hash_hmac)\([^\n()]{1,80}?,\s{0,4})()(?=[\"'][^\s\"'\n]{16})", group=1,
+         ignore_case=True, starts_word=False, check=is_random),
     form("login-call", "password in a call", "connect( ection( auth( auth=( .login( pdo( ntials( wifi.begin(",
          r"(?:connect|getconnection|basic_?auth|auth=|\.login|pdo|credentials|wifi\.begin|\bauth)\s?\("
          r"[^()\n]{0,160}?[\"'][^\"'\n]{1,80}[\"']\s{0,3},\s{0,3}()(?=[\"'][^\s\"'\n]{5})", group=1,

@@ -21,11 +21,11 @@ _API_KEY = (
     "chave de api", "klucz api", "klíč api", "ключ api", "api-ключ", "api ключ", "apiキー", "api キー", "api 密钥",
     "api密钥", "api-nyckel", "api-sleutel", "api-nøgle", "api-avain", "api 키",
 )  # fmt: skip
-_LOGIN = ("login", "log in", "logged in", "sign in", "zugangsdaten", "identifiants", "логин")
+_LOGIN = ("admin", "login", "log in", "logged in", "sign in", "zugangsdaten", "identifiants", "логин")
 # What every name of a credential holds.
 WORDS = (
-    "pass", "pw", "pswd", "mdp", "secret", "token", "key", "auth", "cred", "psk", "salt", "snmp community", "seed",
-    *FOREIGN, *_API_KEY, *_LOGIN,
+    "pass", "pw", "pswd", "mdp", "bearer", "secret", "token", "key", "auth", "cred", "psk", "salt", "snmp community",
+    "seed", *FOREIGN, *_API_KEY, *_LOGIN,
 )  # fmt: skip
 ASCII_WORDS = tuple(word for word in WORDS if word.isascii())
 
@@ -35,9 +35,9 @@ PASSWORD, SECRET, KEY, LOGIN = "password", "secret", "key", "login"
 _ENDS = (
     (PASSWORD, r"pass(?:w(?:or)?d|wort|phrase|code|wrd|wo?rt|ord)?s?|pwds?|pws?|pswd|psk|mdp|masterauth|de passe"),
     (PASSWORD, "snmp community"),
-    (LOGIN, r"login|log in|logged in|sign in|zugangsdaten|identifiants?|credenziali|credenciales|credenciais|логин"),
+    (LOGIN, r"admin|login|log in|logged in|sign in|zugangsdaten|identifiants?|credenziali|credenci(?:ale|ai)s|логин"),
     (SECRET, "|".join(word.replace("-", " ").replace("'", " ") for word in _API_KEY)),
-    (SECRET, r"secrets?|tokens?|cred(?:ential)?s?|api[ ]?keys?"),
+    (SECRET, r"secrets?|tokens?|bearer|cred(?:ential)?s?|api[ ]?keys?"),
     # A key of what only one's own programs may open.
     (SECRET, (
         r"(?:access|auth|authentication|private|client|account|app|application|consumer|licen[cs]e|encrypt(?:ion)?"

@@ -13,25 +13,28 @@ from memlane.gate.secrets.rule import pattern
 
 # How far from the name on its line a value may stand.
 _BEFORE, _AFTER = 60, 90
-# A long word with a digit or a sign in it, without what opens a bracket or a stress around it.
-_WORD = r"(?<!\S)[(*\[{<]{0,4}(?=\S{0,80}?(?:\d|[!@#$%^&?~+=|<>;]\S))(?P<word>\S{6,100}+)(?!\S)"
+# A long word with a digit, a sign or hyphens in it, without what opens a bracket or a stress around it.
+_WORD = r"(?<!\S)[(*\[{<]{0,4}(?=\S{0,80}?(?:\d|[!@#$%^&?~+=|<>;]\S|[a-z]-[a-z]{2,12}-[a-z]))(?P<word>\S{6,100}+)(?!\S)"
 # Methods, formats, versions, keys of a keyboard and dates, which texts about passwords have.
 ALGORITHM = (
     r"sha|md[45]|hmac|pbkdf|crypt|argon|aes|auth|utf|base\d|x\.?509|ldap|v\d|2fa|ntlm|http|\d(?:st|nd|rd|th)\b|zxcvbn"
     r"|ipv\d|tls|ssl|pkcs|rfc|iso-?\d|fido|wpa\d|ctrl|ed25519|rsa-?\d|cve-|\d[a-z]{3}20\d\d"
 )
 # Addresses, paths, files, options, templates and code.
-_MARKUP = r"://|</|\{\{|\}\}|\]\(|=[\"']|=>|::|\(\)|\$argon|\$\w{1,6}\$"
+_LINKED = r"://|\]\(|\$\(|\{\{"
+_MARKUP = r"</|\}\}|=[\"']|=>|::|\(\)|\$argon|\$\w{1,6}\$"
 _OTHER = (
-    r"://|\A(?-i:[a-z][\w.-]*):|\A[=/.@~\\#$&-]|</|\{\{|\}\}|\]\(|::|\(\)|=>|=[\"']|[\w)]\.\w+\(|\$2[aby]\$|--|'s\Z|\.[a-z]{2,4}\d?\Z"
+    r"\A[\w-]+=[\w-]+\Z|\A[=/.@~\\#$&-]|</|\}\}|::|\(\)|=>|=[\"']|[\w)]\.\w+\(|\$2[aby]\$|--|'s\Z|\.[a-z]{2,4}\d?\Z"
     r"|\A[^\s@]+@[\w-]+\.[\w.-]+\Z|\A(?-i:[a-z][\w.+-]*@[a-z])[\w.:-]*\Z"
 )
 # What passwords have and names of things have not; other signs count where nothing else is a word.
-_SIGNS = r"[!@#$%^&?~]"
+_SIGNS = r"[!@#$%^&?~*]"
 _MORE_SIGNS = r"[!@#$%^&?~*+=,;|<>()\[\]{}]"
-_CODE = r"[()\[\]{}<>=;/\\|,\"'`:*+]"
+_CODE = r"[()\[\]{}<>=;/\\|,\"'`:+]|\*(?!\w)|(?<!\w)\*"
 # An issue, a package and its version, a share.
 _NUMBERED = r"(?-i:[a-z_-]*#\d+|[a-z][a-z0-9_.-]*@v?\d[\w.-]*)|\d+%.*"
+# The user before a password.
+_USER = r"(?-i:[a-z][a-z0-9_.-]{1,30}):(?!/)"
 # A word and a number: people choose such passwords, and names of many things, too.
 _CHOSEN = r"(?!.*[a-z]1234?\Z)(?-i:[A-Za-z][a-z]{3,}\d{3,}|[A-Z][a-z]{3,}(?P<joined>[-_.])\d{2,4})"
 # After these stands another thing: "the password for host1234", "in May2024".
@@ -43,22 +46,34 @@ _TO = frozenset("to from into zu in auf a à para na на".split())
 _CHANGED = r"(?:chang|reset|set|rotat|updat|geändert|gesetzt|cambi|modif|alter|zmieni|смен|измен)\w*"
 _WITH = frozenset("with using mit avec con com met z с".split())
 _DIGEST = r"commit|sha\d*\b|hash|digest|checksum|\brev\b|md5|fingerprint|etag|uuid|guid"
-_LINK = r"(?:\b(?:is|was|be|are|to|now|use|using|with|ist|lautet|est|es|è|é|jest|är|on)|[:=]|->|→)[\s\"'`*(]*\Z"
+_LINK = r"(?:\b(?:is|was|be|are|to|now|use|using|with|ist|lautet|est|es|è|é|jest|är|on)|[:=–—]|->|→|\s-)[\s\"'`*(]*\Z"
 # What follows is shown for its form.
-_FOR_EXAMPLE = r"\b(?:like|such as|e\.?g\.?|i\.e\.|example|instance|format|form)[:,]?[\s\"'`*(]*\Z"
+_FOR_EXAMPLE = r"(?<!\S)(?:like|such as|e\.?g\.?|i\.e\.|example|instance|format|form)[:,]?[\s\"'`*(]*\Z"
+# Four words or more, none of them one that joins others: "end-to-end-encrypted" is no passphrase.
+PHRASE = (
+    r"(?!(?:.*[-_. ])?(?:the|and|for|with|how|not|you|your|per|via|use|to|in|on|of|by|is|it|at|or|as)(?:[-_. ]|\Z))"
+    r"(?-i:[a-z]{3,12}(?P<join>[-_. ])[a-z]{2,12}(?:(?P=join)[a-z]{2,12}){2,7})(?:[-_. ]?\d{1,4}!?)?"
+)
+# Such a word alone is a name of something else.
+WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
+# "pass" is a noun here, and not what a test did.
+_NOUN = r"\b(?:the|my|our|your|his|her|their|root|admin|db) (?=pass (?:is|was)\b)"
 
 
 def near(text: str, start: int, end: int, kind: str) -> Iterator[tuple[int, int]]:
     """Where the values stand that belong to the name between `start` and `end`."""
     name = text[start:end].lower().rstrip(".-")
-    if kind == names.KEY or name.endswith("pass") or (kind == names.SECRET and name.endswith("s")):
-        return  # a word of prose more often than a name: "two passes", "tokens per second"
+    if name.startswith("cred"):
+        kind = names.LOGIN
+    if kind == names.KEY or (kind == names.SECRET and name.endswith("s")):
+        return  # a word of prose more often than a name: "tokens per second"
+    verb = name.endswith("pass") and not pattern(_NOUN).search(text, max(0, start - 8), end + 5)
     low = max(text.rfind("\n", max(0, start - _BEFORE), start) + 1, start - _BEFORE, 0)
     line = text.find("\n", end, end + _AFTER)
     high = line if line >= 0 else min(len(text), end + _AFTER + 100)
     for word in pattern(_WORD).finditer(text, low, high):
         at = word.start("word")
-        if (at < end and word.end() > start) or at > end + _AFTER:
+        if (at < end and word.end() > start) or at > end + _AFTER or pattern(_LINKED).search(word[0]):
             continue
         value = values.read(text, at)
         if not value or value.start > word.end():
@@ -66,12 +81,28 @@ def near(text: str, start: int, end: int, kind: str) -> Iterator[tuple[int, int]
         before = text[max(low, value.start - 60) : value.start]
         if pattern(_FOR_EXAMPLE).search(before):
             continue
-        if kind == names.SECRET:
-            found = value.start > end and _is_key(value.text, before)
+        if value.start > end:
+            joined = not text[end : value.start].strip(" \t\"'`(*") or bool(pattern(_LINK).search(before))
         else:
-            found = _is_password(value.text) or (value.start > end and _is_chosen(value.text, before, kind))
+            joined = bool(
+                pattern(r"[\"'`*)]{0,3} (?:is|as|was) (?:[\w-]{1,20} ){0,4}").fullmatch(text, value.end, start)
+            )
+        user = pattern(_USER).match(value.text)
+        own = value.text[user.end() :] if user else value.text
+        if verb:
+            found = joined and value.start > end and len(own) > 9 and own.isalnum() and decoys.is_generated(own)
+        else:
+            found = _belongs(own, kind, before, joined, value.start > end)
         if found:
-            yield value.start, value.stop
+            yield value.end - len(own), value.stop
+
+
+def _belongs(text: str, kind: str, before: str, joined: bool, follows: bool) -> bool:
+    """Whether a word near a name is its value; `joined` where only words that lead to it stand between them."""
+    if kind == names.SECRET:
+        password = joined and follows and len(text) >= 8 and _is_password(text)
+        return password or ((joined or follows) and _is_key(text, before, joined))
+    return _is_password(text) or (follows and _is_chosen(text, before, joined, kind))
 
 
 def _is_password(text: str) -> bool:
@@ -93,13 +124,14 @@ def _is_noise(text: str) -> bool:
 def _may_be(text: str) -> bool:
     if not text.isascii() or pattern(_OTHER).search(text) or pattern(rf"(?<![a-z0-9])(?:{ALGORITHM})").search(text):
         return False
-    return not (
-        decoys.is_marked_whole(text) or decoys.is_stand_in(text) or decoys.is_example(text) or decoys.is_code(text)
-    )
+    none = decoys.is_marked_whole(text) or decoys.is_published(text) or decoys.is_stand_in(text)
+    return not (none or decoys.is_example(text) or decoys.is_code(text))
 
 
-def _is_chosen(text: str, before: str, kind: str) -> bool:
+def _is_chosen(text: str, before: str, joined: bool, kind: str) -> bool:
     """A word and a number, where the words before it lead to it, and not to another thing with a number in its name."""
+    if kind == names.PASSWORD and joined and "-" in text and pattern(PHRASE).fullmatch(text):
+        return not pattern(WEAK).search(text)
     chosen = pattern(_CHOSEN).fullmatch(text)
     if not chosen or not _may_be(text):
         return False
@@ -108,13 +140,13 @@ def _is_chosen(text: str, before: str, kind: str) -> bool:
         return last in _WITH
     if last in _TO and pattern(_CHANGED).search(before):
         return True
-    return last not in _OF_ANOTHER and (not chosen["joined"] or bool(pattern(_LINK).search(before)))
+    return last not in _OF_ANOTHER and (not chosen["joined"] or joined)
 
 
-def _is_key(text: str, before: str) -> bool:
+def _is_key(text: str, before: str, joined: bool) -> bool:
     """A value that a machine chose; one that may be a digest only where the name leads to it."""
     if not decoys.is_random(text) or pattern(_OTHER).search(text) or text.count("/") > 2:
         return False
     if decoys.is_digest(text) or not all(decoys.kinds(text)[:3]):
-        return not pattern(_DIGEST).search(before) and bool(pattern(_LINK).search(before))
+        return joined and not pattern(_DIGEST).search(before)
     return len(text) >= 20 and decoys.wordiness(text) < 0.7

@@ -61,6 +61,9 @@ UNKNOWN: tuple[Rule, ...] = (
 
 # What only a name tells from other words and numbers.
 _UNIQUE_WORDS = r"(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8}(?![a-z ,]{4})"
+_LOCKED = (
+    "sim|card|door|alarm|bank|atm|phone|unlock|lock|safe|security|gate|garage|debit|credit|vault|tresor|karte|handy|tür"
+)
 SPOKEN: tuple[Rule, ...] = wide(
     form("wallet-words", "words that open a wallet", "mnemonic eed+_phrase eed_phrase eed+_words recovery+_phrase",
          r"(?:mnemonic|(?:se{2}d|recovery)[ _](?:phrase|words))[\w ]{0,20}[\"'`]?(?:\s{0,3}[:=]|\sis:?)\s{0,3}[\"'`]?"
@@ -71,9 +74,11 @@ SPOKEN: tuple[Rule, ...] = wide(
          r"((?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7}|(?=[a-z]{0,20}\d)[A-Za-z0-9]{8,32})(?![\w-])"
          r"(?:[\s,;]{1,4}(?=\S{0,40}\d)[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,7}(?![\w-])){0,20})", group=1,
          ignore_case=True, starts_word=False, check=proofs.mixed),
-    form("pin", "PIN", "+_pin: +_pin= +_pin+_is +_pin+_code",
-         r"\b(?:sim|card|door|alarm|bank|atm|phone|unlock|lock|safe|security|gate|garage|debit|credit)(?: card)? pin"
-         r"(?: code)?(?:\s{0,2}[:=]|\sis)\s{0,2}[\"'`]?(\d{4,8})(?![\w.-])", group=1, ignore_case=True,
+    form("pin", "PIN", "pin: pin= pin+_is pin+_code pin+_for+_ pin+_of+_ pin+_to+_ pin+_vom+_ pin+_von+_ pin+_für+_",
+         rf"\b(?:(?:{_LOCKED})(?: card)? pin(?: code)?"
+         rf"|pin(?: code)? (?:for|of|to|vom|von|für) (?:the |my |our |der |den |dem |das |die )?"
+         rf"(?:{_LOCKED})\w{{0,12}}(?: card)?)"
+         r"(?:\s{0,2}[:=]|\s(?:is|ist))\s{0,2}[\"'`]?(\d{4,8})(?![\w.-])", group=1, ignore_case=True,
          starts_word=False, check=proofs.not_stand_in),
 )
 

@@ -79,7 +79,10 @@ def _quoted(text: str, start: int, quote: str, sigil: str) -> Value | None:
         slashes = end - start - len(text[start:end].rstrip("\\"))
         escaped = slashes % 2 == 1 and quote in ('"', "'")
         if end > start and not escaped and pattern(_AFTER_QUOTE).match(text, closing):
-            return Value(text[start:end], start, end, end, quote, sigil)
+            inner = text[start:end].strip(" \xa0\u202f") if quote == "«" else text[start:end]  # French has blanks there
+            start = text.find(inner, start)
+            end = start + len(inner)
+            return Value(inner, start, end, end, quote, sigil)
         if end == start:
             return None
         at = closing
