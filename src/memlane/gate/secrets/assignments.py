@@ -91,8 +91,9 @@ def find(text: str, lowered: str) -> Iterator[Found]:
         if found:
             yield found
         elif left > 0:
-            left -= 100
-            yield from ((*_PASSWORD, *span) for span in near(text, start, at, kind))
+            spans, looked = near(text, start, at, kind)
+            left -= 50 + 120 * looked
+            yield from ((*_PASSWORD, *span) for span in spans)
 
 
 def _name(text: str, start: int) -> str:

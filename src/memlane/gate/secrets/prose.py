@@ -6,7 +6,6 @@ No sign joins the two, so the value must say by itself what it is: a word that i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from memlane.gate.secrets import decoys, names, values
 from memlane.gate.secrets.rule import pattern
@@ -60,13 +59,15 @@ WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
 _NOUN = r"\b(?:the|my|our|your|his|her|their|root|admin|db) (?=pass (?:is|was)\b)"
 
 
-def near(text: str, start: int, end: int, kind: str) -> Iterator[tuple[int, int]]:
-    """Where the values stand that belong to the name between `start` and `end`."""
+def near(text: str, start: int, end: int, kind: str) -> tuple[list[tuple[int, int]], int]:
+    """Where the values stand that belong to the name between `start` and `end`, and how many words were looked at."""
+    found: list[tuple[int, int]] = []
+    looked = 0
     name = text[start:end].lower().rstrip(".-")
     if name.startswith("cred"):
         kind = names.LOGIN
     if kind == names.KEY or (kind == names.SECRET and name.endswith("s")):
-        return  # a word of prose more often than a name: "tokens per second"
+        return found, looked  # a word of prose more often than a name: "tokens per second"
     verb = name.endswith("pass") and not pattern(_NOUN).search(text, max(0, start - 8), end + 5)
     low = max(text.rfind("\n", max(0, start - _BEFORE), start) + 1, start - _BEFORE, 0)
     line = text.find("\n", end, end + _AFTER)
@@ -75,6 +76,7 @@ def near(text: str, start: int, end: int, kind: str) -> Iterator[tuple[int, int]
         at = word.start("word")
         if (at < end and word.end() > start) or at > end + _AFTER or pattern(_LINKED).search(word[0]):
             continue
+        looked += 1
         value = values.read(text, at)
         if not value or value.start > word.end():
             continue
@@ -90,11 +92,12 @@ def near(text: str, start: int, end: int, kind: str) -> Iterator[tuple[int, int]
         user = pattern(_USER).match(value.text)
         own = value.text[user.end() :] if user else value.text
         if verb:
-            found = joined and value.start > end and len(own) > 9 and own.isalnum() and decoys.is_generated(own)
+            belongs = joined and value.start > end and len(own) > 9 and own.isalnum() and decoys.is_generated(own)
         else:
-            found = _belongs(own, kind, before, joined, value.start > end)
-        if found:
-            yield value.end - len(own), value.stop
+            belongs = _belongs(own, kind, before, joined, value.start > end)
+        if belongs:
+            found.append((value.end - len(own), value.stop))
+    return found, looked
 
 
 def _belongs(text: str, kind: str, before: str, joined: bool, follows: bool) -> bool:
