@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCH = Path(__file__).parents[2] / "bench" / "gate.py"
+BENCH = Path(__file__).parents[2] / "bench" / "gate"
 
 
 def test_no_line_of_any_rule_breaks_the_scanner() -> None:
-    """A few seconds of what `bench/gate.py fuzz --lines 1000000` does for longer."""
+    """A few seconds of what `bench/gate fuzz --lines 1000000` does for longer."""
     done = subprocess.run(
         [sys.executable, BENCH, "fuzz", "--lines", "4000"], capture_output=True, text=True, check=False
     )

@@ -2,7 +2,7 @@
 
 In lower case and without accents, as `instructions` folds a text; `*` stands for any ending. Chinese, Japanese and
 Korean are not written in separate words, so theirs are found anywhere in a run of text. A word may stand for several
-things. Real words only: each one is weighed against harmless notes in its language (`bench/gate.py instructions`).
+things. Real words only: each one is weighed against harmless notes in its language (`bench/gate instructions`).
 """
 
 from __future__ import annotations

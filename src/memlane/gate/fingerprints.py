@@ -3,7 +3,7 @@
 A team shares its allow-list in the project's memlane.toml, so a name must not give the value away to whoever has the
 repository, not even where there are few values: a billion social security numbers are soon tried. So a name is slow to
 work out (scrypt with 16 MiB), another in every folder (the four digits are a salt), and short: of a billion numbers
-about a thousand have the same one, and nothing tells which of them is meant. `python bench/gate.py fingerprints`
+about a thousand have the same one, and nothing tells which of them is meant. `python bench/gate fingerprints`
 prints what trying all of them costs.
 """
 

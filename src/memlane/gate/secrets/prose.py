@@ -32,6 +32,7 @@ _MORE_SIGNS = r"[!@#$%^&?~*+=,;|<>()\[\]{}]"
 _CODE = r"[()\[\]{}<>=;/\\|,\"'`:+]|\*(?!\w)|(?<!\w)\*"
 # An issue, a package and its version, a share.
 _NUMBERED = r"(?-i:[a-z_-]*#\d+|[a-z][a-z0-9_.-]*@v?\d[\w.-]*)|\d+%.*"
+_PREFIXED = r"(?:[spar]k|key|tok|token|pat|api|secret)[-_][0-9a-f]{32,64}"
 # The user before a password.
 _USER = r"(?-i:[a-z][a-z0-9_.-]{1,30}):(?!/)"
 # A word and a number: people choose such passwords, and names of many things, too.
@@ -45,9 +46,12 @@ _TO = frozenset("to from into zu in auf a à para na на".split())
 _CHANGED = r"(?:chang|reset|set|rotat|updat|geändert|gesetzt|cambi|modif|alter|zmieni|смен|измен)\w*"
 _WITH = frozenset("with using mit avec con com met z с".split())
 _DIGEST = r"commit|sha\d*\b|hash|digest|checksum|\brev\b|md5|fingerprint|etag|uuid|guid"
-_LINK = r"(?:\b(?:is|was|be|are|to|now|use|using|with|ist|lautet|est|es|è|é|jest|är|on)|[:=–—]|->|→|\s-)[\s\"'`*(]*\Z"
+_LINK = (
+    r"(?:\b(?:is|was|be|are|to|now|use|using|with|ist|lautet|est|es|è|é|jest|är|on)|[a-z]'s|c'est|[:=–—]|->|→|\s-)"
+    r"[\s\"'`*(]*\Z"
+)
 # What follows is shown for its form.
-_FOR_EXAMPLE = r"(?<!\S)(?:like|such as|e\.?g\.?|i\.e\.|example|instance|format|form)[:,]?[\s\"'`*(]*\Z"
+_FOR_EXAMPLE = r"(?<!\S)(?:like|such as|e\.?g\.?|i\.e\.|ex|example|instance|format|form)[:,]?[\s\"'`*(]*\Z"
 # Four words or more, none of them one that joins others: "end-to-end-encrypted" is no passphrase.
 PHRASE = (
     r"(?!(?:.*[-_. ])?(?:the|and|for|with|how|not|you|your|per|via|use|to|in|on|of|by|is|it|at|or|as)(?:[-_. ]|\Z))"
@@ -113,6 +117,8 @@ def _is_password(text: str) -> bool:
     if not 7 <= len(text) <= 64 or not _may_be(text) or pattern(_NUMBERED).fullmatch(text):
         return len(text) >= 12 and len(set(re.findall(_MORE_SIGNS, text))) > 1 and _is_noise(text)
     lower, upper, digit, _ = decoys.kinds(text)
+    if pattern(_PREFIXED).fullmatch(text) or (lower and upper and digit and decoys.is_random(text)):
+        return True
     if decoys.is_generated(text):
         return (lower and upper and digit and len(text) >= 8) or bool(pattern(_MORE_SIGNS).search(text))
     signs = digit and (lower or upper) and pattern(_SIGNS).search(text) and not pattern(_CODE).search(text)
