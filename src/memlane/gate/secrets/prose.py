@@ -16,7 +16,7 @@ _BEFORE, _AFTER = 60, 90
 _WORD = r"(?<!\S)[(*\[{<]{0,4}(?=\S{0,80}?(?:\d|[!@#$%^&?~+=|<>;]\S|[a-z]-[a-z]{2,12}-[a-z]))(?P<word>\S{6,100}+)(?!\S)"
 # Methods, formats, versions, keys of a keyboard and dates, which texts about passwords have.
 ALGORITHM = (
-    r"sha|md[45]|hmac|pbkdf|crypt|argon|aes|auth|utf|base\d|x\.?509|ldap|v\d|2fa|ntlm|http|\d(?:st|nd|rd|th)\b|zxcvbn"
+    r"sha|md[45]|hmac|pbkdf|crypt|argon|aes|o?auth|utf|base\d|x\.?509|ldap|v\d|2fa|ntlm|http|\d(?:st|nd|rd|th)\b|zxcvbn"
     r"|ipv\d|tls|ssl|pkcs|rfc|iso-?\d|fido|wpa\d|ctrl|ed25519|rsa-?\d|cve-|\d[a-z]{3}20\d\d"
 )
 # Addresses, paths, files, options, templates and code.
@@ -117,7 +117,7 @@ def _is_password(text: str) -> bool:
     if not 7 <= len(text) <= 64 or not _may_be(text) or pattern(_NUMBERED).fullmatch(text):
         return len(text) >= 12 and len(set(re.findall(_MORE_SIGNS, text))) > 1 and _is_noise(text)
     lower, upper, digit, _ = decoys.kinds(text)
-    if pattern(_PREFIXED).fullmatch(text) or (lower and upper and digit and decoys.is_random(text)):
+    if pattern(_PREFIXED).fullmatch(text) or (lower and upper and digit and "/" not in text and decoys.is_random(text)):
         return True
     if decoys.is_generated(text):
         return (lower and upper and digit and len(text) >= 8) or bool(pattern(_MORE_SIGNS).search(text))
