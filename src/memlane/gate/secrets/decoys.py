@@ -81,7 +81,7 @@ _SHAPED = (
 )
 _CLASSES = r"(?-i:a-z|a-f|A-Z|A-F)|0-9|\\[dws][+*{\]]|\{\d+,\d*\}|\(\?[:=!]|\.\*|\[\^"
 # What fingers type for an example, as `sk_live_abc123xyz789`.
-_TYPED = r"(?:[a-z]{2,8}[-_]){0,3}(?=.{3,20}\Z)(?:abcd?|defg?|ghi|jkl|xyz|1234?|456|5678|789|000){2,}"
+_TYPED = r"(?:[a-z]{2,8}[-_]){0,3}(?=.{3,20}\Z)(?=\d*[a-z])(?:abcd?|defg?|ghi|jkl|xyz|1234?|456|5678|789|000){2,}"
 _WHOLE = r"abcdefghijklmnopqrstuvwxyz|0123456789|1234567890|234567|[-_.]"
 _IN_ORDER = r"abcdefgh|0123456789|1234567890"
 _MASKED = r"\*{3}|\.{3}|…|•{3}|_{6}|-{6}|#{4}|x{4}|\[redacted|\[hidden"
@@ -197,7 +197,7 @@ def counts_up(lowered: str) -> bool:
     """
     if not re.search(_IN_ORDER, lowered):
         return False
-    if re.fullmatch(r"[\w.-]{20,}", lowered) and re.sub(_WHOLE, "", lowered):
+    if re.fullmatch(r"(?=.*\d)[\w.-]{20,}", lowered) and re.sub(_WHOLE, "", lowered):
         return False
     runs, run = 0, 1
     for a, b in pairwise(lowered + "\0"):
@@ -258,7 +258,7 @@ def is_stand_in(value: str) -> bool:
 @cache
 def _example() -> re.Pattern[str]:
     number = "0?1|12|123|1234|12345|123456|321|456|789|00"
-    return re.compile(rf"(?:{_MADE_UP}|{_SAYS_SO}){{1,2}}[@#_.-]?(?:{number})[!@#$]?")
+    return re.compile(rf"(?=[a-z]{{4}})(?:{_MADE_UP}|{_SAYS_SO}){{1,2}}[@#_.-]?(?:{number})[!@#$]?")
 
 
 def is_example(value: str) -> bool:

@@ -20,7 +20,7 @@ ALGORITHM = (
     r"|ipv\d|tls|ssl|pkcs|rfc|iso-?\d|fido|wpa\d|ctrl|ed25519|rsa-?\d|cve-|\d[a-z]{3}20\d\d"
 )
 # Addresses, paths, files, options, templates and code.
-_LINKED = r"://|\]\(|\$\(|\{\{"
+_LINKED = r"://|\]\(|\$[({]|\{\{"
 _MARKUP = r"</|\}\}|=[\"']|=>|::|\(\)|\$argon|\$\w{1,6}\$"
 _OTHER = (
     r"\A[\w-]+=[\w-]+\Z|\A[=/.@~\\#$&-]|</|\}\}|::|\(\)|=>|=[\"']|[\w)]\.\w+\(|\$2[aby]\$|--|'s\Z|\.[a-z]{2,4}\d?\Z"
@@ -32,6 +32,7 @@ _MORE_SIGNS = r"[!@#$%^&?~*+=,;|<>()\[\]{}]"
 _CODE = r"[()\[\]{}<>=;/\\|,\"'`:+]|\*(?!\w)|(?<!\w)\*"
 # An issue, a package and its version, a share.
 _NUMBERED = r"(?-i:[a-z_-]*#\d+|[a-z][a-z0-9_.-]*@v?\d[\w.-]*)|\d+%.*"
+_CHANGE = r"(?-i:[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|\d(?=[A-Za-z]))"
 _PREFIXED = r"(?:[spar]k|key|tok|token|pat|api|secret)[-_][0-9a-f]{32,64}"
 # The user before a password.
 _USER = r"(?-i:[a-z][a-z0-9_.-]{1,30}):(?!/)"
@@ -51,7 +52,9 @@ _LINK = (
     r"[\s\"'`*(]*\Z"
 )
 # What follows is shown for its form.
-_FOR_EXAMPLE = r"(?<!\S)(?:like|such as|e\.?g\.?|i\.e\.|ex|example|instance|format|form)[:,]?[\s\"'`*(]*\Z"
+_FOR_EXAMPLE = (
+    r"(?<!\S)(?:like(?: this| that)?|such as|e\.?g\.?|i\.e\.|ex|example|instance|format|form)[:,]?[\s\"'`*(]*\Z"
+)
 # Four words or more, none of them one that joins others: "end-to-end-encrypted" is no passphrase.
 PHRASE = (
     r"(?!(?:.*[-_. ])?(?:the|and|for|with|how|not|you|your|per|via|use|to|in|on|of|by|is|it|at|or|as)(?:[-_. ]|\Z))"
@@ -107,7 +110,7 @@ def near(text: str, start: int, end: int, kind: str) -> tuple[list[tuple[int, in
 def _belongs(text: str, kind: str, before: str, joined: bool, follows: bool) -> bool:
     """Whether a word near a name is its value; `joined` where only words that lead to it stand between them."""
     if kind == names.SECRET:
-        password = joined and follows and len(text) >= 8 and _is_password(text)
+        password = joined and follows and len(text) >= 8 and all(decoys.kinds(text)[:2]) and _is_password(text)
         return password or ((joined or follows) and _is_key(text, before, joined))
     return _is_password(text) or (follows and _is_chosen(text, before, joined, kind))
 
@@ -120,7 +123,8 @@ def _is_password(text: str) -> bool:
     if pattern(_PREFIXED).fullmatch(text) or (lower and upper and digit and "/" not in text and decoys.is_random(text)):
         return True
     if decoys.is_generated(text):
-        return (lower and upper and digit and len(text) >= 8) or bool(pattern(_MORE_SIGNS).search(text))
+        changes = len(pattern(_CHANGE).findall(text))  # `BRP072Cxx` is a product
+        return (lower and upper and digit and changes > 3) or bool(pattern(_MORE_SIGNS).search(text))
     signs = digit and (lower or upper) and pattern(_SIGNS).search(text) and not pattern(_CODE).search(text)
     return bool(signs)
 
@@ -146,7 +150,7 @@ def _is_chosen(text: str, before: str, joined: bool, kind: str) -> bool:
         return False
     last = (before.split() or [""])[-1].lower().strip("\"'`(*")
     if kind == names.LOGIN:
-        return last in _WITH
+        return last in _WITH and text[0].isupper()
     if last in _TO and pattern(_CHANGED).search(before):
         return True
     return last not in _OF_ANOTHER and (not chosen["joined"] or joined)
