@@ -261,7 +261,8 @@ def test_words_between_name_and_value_do_not_hide_it(text: str, value: str) -> N
         "The password is end-to-end-encrypted.", "docker build --secret id=API_KEY .", "PIN for Pune: 411001",
         "Add credentials endpoint [moby/moby#35055](https://github.com/moby/moby/pull/35055)",
         "api_key: ABCDEFGHJKLMNOPQRSTUVXYZ", "BRP072Cxx units need an API-key / password", "user.signingkey 0A46826A!",
-        "get the credentials from the cloud with dorita980", "The token comes by email, like this: `zvVvd7JxtN7CgvkD1Psujw==`",
+        "get the credentials from the cloud with dorita980",
+        "The token comes by email, like this: `zvVvd7JxtN7CgvkD1Psujw==`",
         "the closure must pass 'self' as a parameter", "password: secretPass123", "Enter valid password 'Password123'",
     ],
 )  # fmt: skip

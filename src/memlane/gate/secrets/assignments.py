@@ -93,7 +93,7 @@ def find(text: str, lowered: str) -> Iterator[Found]:
         elif left > 0:
             spans, looked = near(text, start, at, kind)
             left -= 50 + 120 * looked
-            yield from ((*_PASSWORD, *span) for span in spans)
+            yield from ((*(_SECRET if kind == names.SECRET else _PASSWORD), *span) for span in spans)
 
 
 def _name(text: str, start: int) -> str:

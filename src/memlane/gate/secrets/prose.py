@@ -87,6 +87,8 @@ def near(text: str, start: int, end: int, kind: str) -> tuple[list[tuple[int, in
         value = values.read(text, at)
         if not value or value.start > word.end():
             continue
+        if kind == names.SECRET and len(value.text) < 32 and decoys.is_elided(text, value.end):
+            continue  # only its beginning is shown
         before = text[max(low, value.start - 60) : value.start]
         if pattern(_FOR_EXAMPLE).search(before):
             continue
