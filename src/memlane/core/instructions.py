@@ -444,7 +444,8 @@ def suspicious(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(signs))
 
 
-def _signs(text: str) -> Iterator[str]:
+def _signs(text: str, encoded: bool = True) -> Iterator[str]:
+    """Why a text reads like instructions; what it says in an encoding is read once, and not decoded again."""
     folded = _fold(text)
     words = folded
     if "curl" in folded or "wget" in folded or "iwr" in folded or "irm" in folded or "invoke-web" in folded:
@@ -468,8 +469,8 @@ def _signs(text: str) -> Iterator[str]:
         yield "hides text by its style"
     if "<!--" in folded and any(_compiled(_COMMENT).search(comment) for comment in _comments(folded)):
         yield "hides an instruction in a comment"
-    encoded = _vocabulary().words["\0ENCODED"] in there or "&#" in text
-    if encoded and any(sign in _RULES for decoded in _decoded(text) for sign in _signs(decoded)):
+    encoded = encoded and (_vocabulary().words["\0ENCODED"] in there or "&#" in text)
+    if encoded and any(sign in _RULES for decoded in _decoded(text) for sign in _signs(decoded, encoded=False)):
         yield "hides an instruction in an encoding"
 
 
