@@ -28,10 +28,10 @@ def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """One rule breaks on one sentence, as a rule once broke on a key that was cut off."""
     find = assignments.find
 
-    def breaks(text: str, lowered: str) -> Find:
+    def breaks(text: str, lowered: str, held: set[str]) -> Find:
         if TRIP in text:
             raise ZeroDivisionError(text)
-        return find(text, lowered)
+        return find(text, lowered, held)
 
     monkeypatch.setattr(assignments, "find", breaks)
 

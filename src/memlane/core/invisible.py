@@ -27,7 +27,10 @@ _STRIPPED = re.compile(
     f"\x1b\\[[0-9;?]{{0,32}}[ -/]{{0,8}}[@-~]|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f{HIDDEN}]|{_SELECTOR}"
 )
 _NEEDLESS = re.compile(f"{_JOINER}|([\u200c-\u200f])[\u200c-\u200f]+")
+# A character that one of these could change.
+_SUSPECT = re.compile(f"[\x01-\x08\x0b\x0e-\x1f\x7f-\x9f\u200c-\u200f\ufe0e\ufe0f{HIDDEN}]")
 _LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
+_PLAIN = bytes([9, 10, 13, *range(32, 127)])
 
 # Shown as escapes. A carriage return is layout at the end of a line alone: elsewhere it overwrites what stands there.
 _ESCAPED = re.compile(
@@ -36,9 +39,16 @@ _ESCAPED = re.compile(
 )
 
 
+def unusual(text: str) -> set[str]:
+    """The characters of a text other than printable ASCII and its layout: none in most texts, a few in others."""
+    # As bytes, of which a text has all but a few taken out at once.
+    rest = text.encode(errors="surrogatepass").translate(None, _PLAIN)
+    return set(rest.decode(errors="surrogatepass"))
+
+
 def visible(text: str) -> str:
     """The text without characters that a model reads and nobody sees; line separators become newlines."""
-    if text.isascii() and text.translate(_LAYOUT).isprintable():
+    if not _SUSPECT.search("".join(unusual(text))):
         return text
     bom = "\ufeff" * text.startswith("\ufeff")  # harmless at the very start
     return bom + _NEEDLESS.sub(r"\1", _STRIPPED.sub("", _SEPARATORS.sub("\n", text[len(bom) :])))

@@ -66,10 +66,12 @@ def places(lowered: str, word: str, step: int) -> Iterator[int]:
         at = lowered.find(word, at + step)
 
 
-def find(text: str, lowered: str) -> Iterator[Found]:
-    """Yield (rule, description, start, end) of each value that is assigned to a credential's name."""
-    words = names.ASCII_WORDS if lowered.isascii() else names.WORDS
-    starts = {at: len(word) for word in words for at in places(lowered, word, len(word))}
+def find(text: str, lowered: str, held: set[str]) -> Iterator[Found]:
+    """Yield (rule, description, start, end) of each value that is assigned to a credential's name.
+
+    Of the words of names, only those that the text holds are looked for.
+    """
+    starts = {at: len(word) for word in names.WORDS if word in held for at in places(lowered, word, len(word))}
     done, left = 0, len(text) + 20_000  # how much may be read twice: a word without end is full of names
     for start in sorted(starts):
         if start < done:

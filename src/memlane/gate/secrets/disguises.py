@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
-from memlane.core.invisible import HIDDEN
+from memlane.core.invisible import HIDDEN, unusual
 
 # Part of a reading, and the start and end of what it stands for. Of one length, they match character by character.
 _Stretch = tuple[str, int, int]
@@ -54,10 +54,12 @@ def _regex(source: str, flags: int = 0) -> re.Pattern[str]:
 
 _LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
 # Whatever a terminal or a page shows as nothing. The rules need no emoji's selectors and no script's joiners.
+_UNSEEN = f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200c-\u200f\ufe0e\ufe0f\U0001d159{HIDDEN}]"
+_MARK = "[\u0300-\u036f\u0489\u20d0-\u20ff]"
+# Each begins with a character of its own, so that they are found fast.
 _GONE = (
     "\x1b(?:\\[[0-9;?]{0,32}[ -/]{0,8}[@-~]|\\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\\\))|\x9b[0-9;?]{0,32}[@-~]"
-    f"|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200c-\u200f\ufe0e\ufe0f\U0001d159{HIDDEN}]+"
-    "|(?<=[!-~])[\u0300-\u036f\u0489\u20d0-\u20ff]+"
+    f"|{_UNSEEN}+|{_MARK}(?<=[!-~].){_MARK}*"
 )
 # Letters of other scripts, and the Latin letters that they look like.
 _TWINS = dict(
@@ -82,7 +84,6 @@ _SQUARES = "\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189\U000
 
 # Full-width signs and dashes are read as plain ones inside a word alone: elsewhere they are a script's punctuation.
 _INSIDE = "\u2013\u2014\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff5e"
-_PLAIN = frozenset(map(chr, [9, 10, 13, *range(32, 127)]))
 
 
 @cache
@@ -107,7 +108,7 @@ def _read_as(char: str) -> str | None:
     """What stands for a character that is no plain one: another, "" for nothing; None where it stays, or it depends."""
     import unicodedata
 
-    if _regex(_GONE.replace("(?<=[!-~])", "")).fullmatch(char) and char not in _ENDS:
+    if _regex(f"{_UNSEEN}|{_MARK}").match(char) and char not in _ENDS:
         return ""
     if char in _SIGNS or char in _ENDS:
         return _SIGNS.get(char, "\n")
@@ -123,9 +124,9 @@ def _read_as(char: str) -> str | None:
 
 def plain(text: str) -> Reading | None:
     """The text without disguises of its letters; None where it has none."""
-    if text.isascii() and text.translate(_LAYOUT).isprintable():
+    odd = unusual(text)
+    if not odd:
         return None
-    odd = set(text) - _PLAIN
     folded, gone = text, False
     for char in odd:
         read = _read_as(char)

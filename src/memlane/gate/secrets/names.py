@@ -27,7 +27,6 @@ WORDS = (
     "pass", "pw", "pswd", "mdp", "bearer", "secret", "token", "key", "auth", "cred", "psk", "salt", "snmp community",
     "seed", *FOREIGN, *_API_KEY, *_LOGIN,
 )  # fmt: skip
-ASCII_WORDS = tuple(word for word in WORDS if word.isascii())
 
 # After a login alone stands no password; near one may stand some.
 PASSWORD, SECRET, KEY, LOGIN = "password", "secret", "key", "login"

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import accumulate, chain, islice
 
 from memlane.gate.fingerprints import is_allowed
-from memlane.gate.secrets import assignments, disguises, tables, values, vendors
+from memlane.gate.secrets import assignments, disguises, keywords, tables, values, vendors
 from memlane.gate.secrets.assignments import places
 from memlane.gate.secrets.decoys import entropy, is_elided, is_marked_whole, is_placeholder, is_random, wordiness
 from memlane.gate.secrets.disguises import Reading
@@ -25,11 +25,12 @@ from memlane.gate.secrets.rules import RULES
 # A word that is long enough for a key, or for a part of one that goes on in another line.
 _LONG, _PIECE = 14, 10
 _DIGIT = re.compile(r"[0-9]")
-_AWS_LETTERS = re.compile(r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z]{16}(?![A-Za-z0-9])")
+_TELLS_KEY = re.compile(r"[0-9]|A(?:KIA|SIA|BIA|CCA)[A-Z]{16}(?![A-Za-z0-9])")
 # What may be a number of a person, unlike a date; how many digits it has where no word stands before it; and how far
 # before it the word may stand.
 _NUMBER = re.compile(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){6,}+")
 _LONG_NUMBER = 9
+_DIGITS, _AS_DIGITS = b"0000000", bytes.maketrans(b"123456789", b"000000000")
 _TO_NUMBER = 80
 # A marker counts only with a reason after it, so that an allowed line explains itself.
 _ALLOW_MARK = r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b[ \t:,;(-]*[A-Za-z][^\n]{2,}"
@@ -53,11 +54,8 @@ _POINTERS = frozenset(
 # The match of a wide rule begins at most this far before its keyword.
 _BEFORE = 420
 
-# Characters of which every keyword of a wide rule holds one, the rarest in notes first: a text is looked at for
-# keywords only where one of them stands. And how much of a keyword is looked for there.
-_RARE = '@!"=_j(:/v-fwbgucdhsnr'
-_PART = 6
-
+# Place and text.
+_Word = tuple[int, str]
 # Start, end, rule, kind, description.
 _Span = tuple[int, int, str, str, str]
 
@@ -76,69 +74,13 @@ class Finding:
 
 
 @cache
-def _compiled(rule: Rule) -> re.Pattern[str]:
-    return re.compile(rule.regex, re.IGNORECASE if rule.ignore_case else 0)
+def _compiled(regex: str, ignore_case: bool) -> re.Pattern[str]:
+    return re.compile(regex, re.IGNORECASE if ignore_case else 0)
 
 
 @cache
 def _words_before_numbers() -> tuple[tuple[str, Rule], ...]:
     return tuple((keyword, rule) for rule in NUMBERS for keyword in rule.keywords)
-
-
-@cache
-def _keywords(wide: bool) -> dict[str, tuple[int, ...]]:
-    """The numbers of the rules that each keyword wakes, wide rules or the others."""
-    rows: dict[str, tuple[int, ...]] = {}
-    for number, rule in enumerate(RULES):
-        for keyword in rule.keywords if rule.wide == wide and rule not in NUMBERS else ():
-            rows[keyword] = (*rows.get(keyword, ()), number)
-    return rows
-
-
-@cache
-def _rare_parts() -> tuple[re.Pattern[str], dict[str, list[tuple[str, int]]]]:
-    """Finds where a part of a wide rule's keyword may begin; and for each part the keywords, and its place in them."""
-    parts: dict[str, list[tuple[str, int]]] = {}
-    for keyword in _keywords(True):
-        heads = (keyword[:-3], keyword[:-2], keyword[:-1])  # a part of four characters, or of fewer
-        at = next((head.index(sign) for head in heads for sign in _RARE if sign in head), 0)
-        parts.setdefault(keyword[at : at + _PART], []).append((keyword, at))
-    rests: dict[str, list[str]] = {}
-    for part in parts:
-        rests.setdefault(part[0], []).append(re.escape(part[1:]))
-    # Only the first character is passed over, so that parts may overlap; the commonest is tried first.
-    common = sorted(rests, key=_RARE.find, reverse=True)
-    search = "|".join(f"{re.escape(sign)}(?={'|'.join(rests[sign])})" for sign in common)
-    return re.compile(search), parts
-
-
-def _woken_by_text(lowered: str) -> set[int]:
-    search, parts = _rare_parts()
-    found = set()
-    for match in search.finditer(lowered):
-        at = match.start()
-        for size in range(1, _PART + 1):
-            for keyword, before in parts.get(lowered[at : at + size], ()):
-                if lowered.startswith(keyword, at - before):
-                    found.add(keyword)
-    return {number for keyword in found for number in _keywords(True)[keyword]}
-
-
-@cache
-def _heads() -> dict[str, list[str]]:
-    """The keywords of rules that are not wide, by their first three characters."""
-    heads: dict[str, list[str]] = {}
-    for keyword in _keywords(False):
-        heads.setdefault(keyword[:3], []).append(keyword)
-    return heads
-
-
-def _woken_by_words(lowered: str) -> set[int]:
-    heads = _heads()
-    runs = set(map("".join, zip(lowered, lowered[1:], lowered[2:], strict=False)))
-    runs.update(head for head in heads if len(head) < 3)
-    found = (keyword for head in heads.keys() & runs for keyword in heads[head] if keyword in lowered)
-    return {number for keyword in found for number in _keywords(False)[keyword]}
 
 
 def scan(
@@ -250,24 +192,34 @@ def _in_plain(text: str, lines: str, email: bool, phone: bool) -> Iterator[_Span
         yield from _placed(coded, _secrets(coded.text, _long_words(coded.text)))
 
 
-def _secrets(text: str, words: list[tuple[int, str]]) -> Iterator[_Span]:
-    lowered = _lowered(text)
+def _lowered(text: str) -> str:
+    """The text in lower case, every letter in its place."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
+        lowered = "".join(c.lower() if c.isascii() else c for c in text)
+    return lowered
+
+
+def _secrets(text: str, words: list[_Word]) -> Iterator[_Span]:
     yield from _in_words(words)
-    for number in sorted(_woken_by_text(lowered)):
+    lowered = _lowered(text)
+    found = keywords.held(lowered)
+    wakes = keywords.rules_of(True)
+    for number in sorted({number for keyword in found for number in wakes.get(keyword, ())}):
         rule = RULES[number]
-        for low, high in _around_keywords(rule, lowered):
+        for low, high in _around_keywords(rule, lowered, found):
             yield from _matches(rule, text, low, high)
     for rule_id, description, start, end in chain(
-        vendors.find(text, words), assignments.find(text, lowered), tables.find(text, lowered)
+        vendors.find(text, words), assignments.find(text, lowered, found), tables.find(text, lowered)
     ):
         yield start, end, rule_id, "secret", description
 
 
 def _numbers(text: str) -> Iterator[_Span]:
     """What the rules for personal numbers find: around long numbers, and after their words where there is a number."""
-    numbers = list(_NUMBER.finditer(text))
-    if not numbers:
+    if _DIGITS not in text.encode(errors="surrogatepass").translate(_AS_DIGITS, b" .-"):
         return
+    numbers = list(_NUMBER.finditer(text))
     long = (found.span() for found in numbers if sum(map(str.isdigit, found[0])) >= _LONG_NUMBER)
     # Room for an IBAN's letters on both sides of a long number.
     for low, high in _merged((max(0, start - 16), end + 48) for start, end in long):
@@ -280,10 +232,12 @@ def _numbers(text: str) -> Iterator[_Span]:
             yield from _matches(rule, text, low, high)
 
 
-def _over_lines(text: str, words: list[tuple[int, str]]) -> Iterator[_Span]:
+def _over_lines(text: str, words: list[_Word]) -> Iterator[_Span]:
     """Tokens that go on in the next line. What was whole without it is so only if the rest is random and no other."""
     joined = disguises.wrapped(text, words)
-    for span in _placed(joined, _in_words(_long_words(joined.text))) if joined else ():
+    if not joined:
+        return
+    for span in _placed(joined, _in_words(_long_words(joined.text))):
         head, broken, rest = text[span[0] : span[1]].partition("\n")
         tail = "".join(rest.split())
         is_whole = broken and any(found[1] == len(head.rstrip()) for found in _in_words([(0, head.rstrip())]))
@@ -298,14 +252,6 @@ def _placed(reading: Reading, spans: Iterable[_Span]) -> Iterator[_Span]:
         yield *reading.place(start, end), rule, kind, description
 
 
-def _lowered(text: str) -> str:
-    """The text in lower case, every letter in its place."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters grow in lower case and would shift every place after them
-        lowered = "".join(c.lower() if c.isascii() else c for c in text)
-    return lowered
-
-
 def _holds(check: Callable[[str], bool], value: str, *, otherwise: bool) -> bool:
     """Whether a check passes. One that fails by itself decides nothing: a text must not be lost, or let pass, by it."""
     try:
@@ -314,9 +260,9 @@ def _holds(check: Callable[[str], bool], value: str, *, otherwise: bool) -> bool
         return otherwise
 
 
-def _around_keywords(rule: Rule, lowered: str) -> list[tuple[int, int]]:
-    """The stretches of the text in which a wide rule can match."""
-    starts = sorted(at for keyword in rule.keywords for at in places(lowered, keyword, _BEFORE))
+def _around_keywords(rule: Rule, lowered: str, found: set[str]) -> list[tuple[int, int]]:
+    """The stretches of the text in which a wide rule can match, by those of its keywords that were found."""
+    starts = sorted(at for keyword in rule.keywords if keyword in found for at in places(lowered, keyword, _BEFORE))
     return _merged((max(0, at - _BEFORE), at + _BEFORE + rule.reach) for at in starts)
 
 
@@ -331,37 +277,36 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _in_words(words: list[tuple[int, str]]) -> Iterator[_Span]:
+def _in_words(words: list[_Word]) -> Iterator[_Span]:
     """What the rules that are not wide find in the long words, with places in the text."""
     if not words:
         return
     dense = "\n".join(word for _, word in words)
     lowered = dense.lower()
     joined = list(accumulate((len(word) + 1 for _, word in words), initial=0))
-    for number in sorted(_woken_by_words(lowered)):
+    for number in sorted(keywords.woken_by(lowered)):
         for start, end, rule, kind, description in _matches(RULES[number], dense):
             row = bisect_right(joined, start) - 1
             shift = words[row][0] - joined[row]
             yield start + shift, end + shift, rule, kind, description
 
 
-def _long_words(text: str, least: int = _LONG) -> list[tuple[int, str]]:
+def _long_words(text: str, least: int = _LONG) -> list[_Word]:
     """Place and text of each word that is long enough for a key and holds a digit: a twentieth of prose.
 
     One in sixty AWS key ids has no digit, so that its form counts, too.
     """
     words, at = [], 0
-    for word in [word for word in text.split() if len(word) >= least]:
-        if _DIGIT.search(word) or _AWS_LETTERS.search(word):
-            at = text.index(word, at)
-            words.append((at, word))
-            at += len(word)
+    for word in filter(_TELLS_KEY.search, [word for word in text.split() if len(word) >= least]):
+        at = text.index(word, at)
+        words.append((at, word))
+        at += len(word)
     return words
 
 
 def _matches(rule: Rule, text: str, low: int = 0, high: int = sys.maxsize) -> Iterator[_Span]:
     done, left = 0, 4 * (min(high, len(text)) - low) + 4000  # how much may be read twice: a word may be full of values
-    for match in _compiled(rule).finditer(text, low, high):
+    for match in _compiled(rule.regex, rule.ignore_case).finditer(text, low, high):
         before = text[match.start() - 1] if match.start() and rule.starts_word else " "
         if before.isalnum() or before in rule.not_after:
             continue
