@@ -50,6 +50,8 @@ _LOGIN = (
     r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t]"
     r"(?=[\"']))[ \t]{0,10}[^\s=]{2}"
 )
+# A value costs as much as so many characters, however short it is.
+_TO_JUDGE = 200
 _SECRET = "assigned-secret", "secret in an assignment"
 _PASSWORD = "password", "password"
 
@@ -72,7 +74,8 @@ def find(text: str, lowered: str, held: set[str]) -> Iterator[Found]:
     Of the words of names, only those that the text holds are looked for.
     """
     starts = {at: len(word) for word in names.WORDS if word in held for at in places(lowered, word, len(word))}
-    done, left = 0, len(text) + 20_000  # how much may be read twice: a word without end is full of names
+    # How much may be read twice, and how much near a name: a word without end may be full of names.
+    done, left, near_left = 0, 10 * len(text) + 20_000, len(text) + 20_000
     for start in sorted(starts):
         if start < done:
             continue
@@ -85,17 +88,23 @@ def find(text: str, lowered: str, held: set[str]) -> Iterator[Found]:
         found = None
         for form in (_SIGNED, _BLANK) if kind != names.LOGIN else ():
             found, upto = _after(text, name, at, form)
-            left -= max(0, upto - at) + 50  # a short value costs, too
-            done = max(done, upto) if found or left < 0 else done
+            left -= max(0, upto - at) + _TO_JUDGE if upto else 0
+            if found or left < 0:
+                done = max(done, upto if found else _end_of_run(text, upto))
             if found:
                 break
         found = found or _below(text, name, at)
         if found:
             yield found
-        elif left > 0:
+        elif near_left > 0:
             spans, looked = near(text, start, at, kind)
-            left -= 50 + 120 * looked
+            near_left -= 50 + 120 * looked
             yield from ((*(_SECRET if kind == names.SECRET else _PASSWORD), *span) for span in spans)
+
+
+def _end_of_run(text: str, at: int) -> int:
+    run = pattern(r"\S{0,600}+").match(text, at)
+    return run.end() if run else at
 
 
 def _name(text: str, start: int) -> str:

@@ -53,7 +53,9 @@ def held(lowered: str) -> set[str]:
     found = {keyword for keyword in others if keyword in lowered}
     for match in search.finditer(lowered):
         start = match.start()
-        found.update(word for word, at in rare[match[0]] if lowered.startswith(word, start - at))
+        for word, at in rare[match[0]]:
+            if word not in found and lowered.startswith(word, start - at):
+                found.add(word)
     return found
 
 

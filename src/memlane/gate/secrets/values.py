@@ -76,7 +76,7 @@ def _quoted(text: str, start: int, quote: str, sigil: str) -> Value | None:
             return None
         end = min(ends)
         closing = end + len(quote)
-        slashes = end - start - len(text[start:end].rstrip("\\"))
+        slashes = len(text[start:end]) - len(text[start:end].rstrip("\\")) if text[end - 1] == "\\" else 0
         escaped = slashes % 2 == 1 and quote in ('"', "'")
         if end > start and not escaped and pattern(_AFTER_QUOTE).match(text, closing):
             inner = text[start:end].strip(" \xa0\u202f") if quote == "«" else text[start:end]  # French has blanks there
@@ -94,7 +94,7 @@ def _own(run: str, before: str) -> tuple[str, int]:
     if before.endswith("="):
         path, query, _ = before.rsplit(None, 1)[-1].partition("?")
         run = run.partition("&")[0] if query and "/" in path else run  # in an address, which writes `&` as %26
-    if tag := pattern(_TAG).search(run):
+    if ("<" in run or "&" in run) and (tag := pattern(_TAG).search(run)):
         run = run[: tag.start()]
     reach = len(run)
     if following := pattern(_NEXT).search(run):
@@ -109,7 +109,8 @@ def _own(run: str, before: str) -> tuple[str, int]:
     if "**" in before and run.endswith("**"):
         reach, run = len(run) - 2, run[:-2]
     # The sign that ends a sentence or a statement, and the dots of one that goes on.
-    own = pattern(r"(?:\.{2,}|[.,;:?`(])+\Z|\\\Z").sub("", run)
+    own = run.rstrip(".,;:?`(")
+    own = own[:-1] if own == run and run.endswith("\\") else own
     return own, len(own) if reach - len(own) < 2 else reach
 
 
@@ -118,5 +119,5 @@ def _is_open(sign: str, before: str) -> bool:
     if opening := _BRACKETS.get(sign):
         return before.count(opening) > before.count(sign)
     if sign == "'":  # an apostrophe stands between letters
-        return len(pattern(r"(?<![^\W_])'|'(?![^\W_])").findall(before)) % 2 == 1
+        return len(pattern(r"'(?:(?<![^\W_]')|(?![^\W_]))").findall(before)) % 2 == 1
     return before.lstrip().startswith("|") if sign == "|" else before.count(sign) % 2 == 1
