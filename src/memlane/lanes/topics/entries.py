@@ -217,6 +217,24 @@ def _closes(row: str) -> bool:
     return row.rstrip(" \t\r\n") == "---"
 
 
+class _Fence(NamedTuple):
+    """A line that may open or close a code block; a label may stand before it."""
+
+    sign: str
+    size: int
+    labelled: bool
+    opens: bool
+    closes: bool
+
+
+def _fence(row: str) -> _Fence | None:
+    match = _FENCE.match(row)
+    if match is None:
+        return None
+    closes = not match[1] and not match[3].strip()
+    return _Fence(match[2][0], len(match[2]), bool(match[1]), _opens(match), closes)
+
+
 def _rows(text: str, *, labels: bool) -> list[tuple[str, bool]]:
     """Each line, and whether it is inside a fenced code block.
 
@@ -226,23 +244,24 @@ def _rows(text: str, *, labels: bool) -> list[tuple[str, bool]]:
     rows = _LINE.findall(text)
     if "```" not in text and "~~~" not in text:
         return [(row, False) for row in rows]
-    fences = [_FENCE.match(row) if "```" in row or "~~~" in row else None for row in rows]
+    known = {row: _fence(row) for row in set(rows) if "```" in row or "~~~" in row}  # most stand there many times
+    fences = list(map(known.get, rows))
     longest = {"`": 0, "~": 0}
     closing = []  # for each line, the longest closing fence of its kind below it
-    for match in reversed(fences):
-        closing.append(longest[match[2][0]] if match else 0)
-        if match and not match[1] and not match[3].strip():
-            longest[match[2][0]] = max(longest[match[2][0]], len(match[2]))
+    for fence in reversed(fences):
+        closing.append(longest[fence.sign] if fence else 0)
+        if fence and fence.closes and fence.size > longest[fence.sign]:
+            longest[fence.sign] = fence.size
     result = []
-    fence = ""
-    for row, match, closer in zip(rows, fences, reversed(closing), strict=True):
-        opaque = bool(fence)
-        if fence:
-            if match and not match[1] and match[2].startswith(fence) and not match[3].strip():
-                fence = ""
-        elif match and (labels or not match[1]) and _opens(match) and closer >= len(match[2]):
-            fence = match[2]
-            opaque = not match[1]
+    inside: _Fence | None = None
+    for row, fence, closer in zip(rows, fences, reversed(closing), strict=True):
+        opaque = inside is not None
+        if inside:
+            if fence and fence.closes and fence.sign == inside.sign and fence.size >= inside.size:
+                inside = None
+        elif fence and fence.opens and (labels or not fence.labelled) and closer >= fence.size:
+            inside = fence
+            opaque = not fence.labelled
         result.append((row, opaque))
     return result
 

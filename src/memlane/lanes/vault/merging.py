@@ -11,6 +11,8 @@ from memlane.core.three_way import interleaved, survivors
 from memlane.disk.log import split_lines
 from memlane.lanes.vault.record import Record, parse_line, read_line, time_of
 
+_NO_TIME = time_of(None)
+
 
 class _Line(NamedTuple):
     """A line of the vault by what it says, whatever its version; `number` tells equal ones apart."""
@@ -35,7 +37,7 @@ def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     """
     first, left, right = (_log(data) for data in (base, ours, theirs))
     mine, yours = survivors(first.order, left.order, right.order)
-    raw = {line: max(_numbered(log, line) for log in (left, right) if line in log.raw)[1] for line in (*mine, *yours)}
+    raw = {line: _latest(line, left, right) for line in (*mine, *yours)}
     records = {line: parse_line(raw[line].decode()) for line in raw if line.id}
     order = interleaved(mine, yours, key=lambda line: _place(line, records))
     only_mine, only_yours, both = set(mine) - set(yours), set(yours) - set(mine), set(mine) & set(yours)
@@ -57,9 +59,11 @@ def vault(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     return b"".join(raw[line] + b"\n" for line in order)
 
 
-def _numbered(log: _Log, line: _Line) -> tuple[int, bytes]:
-    record = log.records.get(line)
-    return (record.version if record else 0), log.raw[line]
+def _latest(line: _Line, *logs: _Log) -> bytes:
+    """A line as it stands in the file where its version is the highest. A damaged one is the same in all of them."""
+    if isinstance(line.says, bytes):
+        return line.says
+    return max((log.records[line].version, log.raw[line]) for log in logs if line in log.raw)[1]
 
 
 def _log(data: bytes) -> _Log:
@@ -68,7 +72,7 @@ def _log(data: bytes) -> _Log:
     for raw in split_lines(data):
         if not raw.strip():
             continue
-        record = read_line(raw)
+        record = read_line(raw) if raw.lstrip().startswith(b"{") else ""  # quick, for what is no record at all
         said: tuple[str, str | bytes] = ("", raw) if isinstance(record, str) else (record.id, _said(raw))
         line = _Line(*said, seen[said])
         seen[said] += 1
@@ -89,7 +93,7 @@ def _place(line: _Line, records: Mapping[_Line, Record]) -> tuple[Any, ...]:
     """Where a line that only one side has goes: by time. A damaged one follows the line above it, as far as it can."""
     record = records.get(line)
     if record is None:
-        return (time_of(None), 0, "", repr(line.says))
+        return (_NO_TIME, 0, "", repr(line.says))
     return (_changed(record), record.version, record.id, repr(line.says))
 
 
