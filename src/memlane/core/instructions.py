@@ -196,7 +196,7 @@ _VOICE = (
     r"|^\W{0,6}SYSTEM(?: (?:OVERRIDE|NOTE|MESSAGE|ALERT|INSTRUCTION|COMMAND|NOTICE|UPDATE))?:"
 )
 _STYLE = (
-    r"\bstyle[ \t]{0,8}=[ \t]{0,8}[\"'][^\"'\n]{0,200}"
+    r"style(?<!\wstyle)[ \t]{0,8}=[ \t]{0,8}[\"'][^\"'\n]{0,200}"
     r"(?:display[ ]?:[ ]?none|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?0|opacity[ ]?:[ ]?0[;\"' ])"
 )
 _COMMENT = r"\b(?:disregard|assistant|the model|system prompt|do not tell|exfiltrate|curl|wget)\b"
@@ -210,6 +210,7 @@ _FETCHED = (
     r"(?:(?:ba|z|da)?sh|python3?|node|iex)\b"
     r"|(?:sh|eval|source|iex|python3?)[ \t\"'$<(-]{1,8}c?[ \t\"'$<(]{0,8}(?:curl|wget|iwr|irm) [^\n]{0,200}"
 )
+_FETCHERS = ("curl ", "wget ", "iwr ", "irm ", "invoke-webrequest ")
 # Runs of characters that show nothing: long enough to spell something, longer than any emoji needs.
 _UNSEEN = "[\U000e0020-\U000e007e]{12,}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{6,}|[\u200b-\u200f\u2060-\u2064]{16,}"
 _NO_WIDTH = "[\u200b-\u200f\u2060-\u2064]+"
@@ -448,14 +449,17 @@ def _signs(text: str, encoded: bool = True) -> Iterator[str]:
     """Why a text reads like instructions; what it says in an encoding is read once, and not decoded again."""
     folded = _fold(text)
     words = folded
-    if "curl" in folded or "wget" in folded or "iwr" in folded or "irm" in folded or "invoke-web" in folded:
+    if any(map(folded.__contains__, _FETCHERS)):
         words = _compiled(_FETCHED).sub(" \0FETCHED ", folded)
     line = "".join(map(_letters.__getitem__, _blobs(words)))
     there = set(line)
     found = {rule.why for rule in _candidates(there) if rule.across and _compiled(rule.pattern).search(line)}
-    for sentence in set(line.split("/")):  # of which few have the words of any rule
-        rules = _candidates(set(sentence))
-        found |= {rule.why for rule in rules if not rule.across and _compiled(rule.pattern).search(sentence)}
+    telling = _rules().keys()
+    for sentence in set(line.split("/")):
+        letters = set(sentence)
+        if not telling.isdisjoint(letters):  # few have the words of any rule
+            rules = _candidates(letters)
+            found |= {rule.why for rule in rules if not rule.across and _compiled(rule.pattern).search(sentence)}
     yield from (why for why in _RULES if why in found)
     if "//" in folded and "=" in folded and _compiled(_FILLED).search(folded):
         yield "sends secrets away"
@@ -499,7 +503,8 @@ def _decoded(text: str) -> Iterator[str]:
 
     if "&#" in text:
         yield html.unescape(text)
-    for match in _compiled(_ENCODED).finditer(text):
+    long = [word for word in text.split() if len(word) >= 20]
+    for match in (match for word in long for match in _compiled(_ENCODED).finditer(word)):
         word = match[0].rstrip("=")
         try:
             found = base64.b64decode(word + "=" * (-len(word) % 4)).decode()

@@ -19,7 +19,7 @@ HIDDEN = (
 _SYMBOL = "\xa9\xae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _SELECTOR = f"[\ufe0e\ufe0f](?<![{_SYMBOL}][\ufe0e\ufe0f])(?<![0-9#*]\ufe0f(?=\u20e3))"
 # Some scripts and emoji need joiners and direction marks; between ASCII characters they only hide things.
-_JOINER = "(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])"
+_JOINER = "[\u200c-\u200f](?<![^\x00-\x7f].)[\u200c-\u200f]*(?![^\x00-\x7f])"
 
 # Stripped everywhere, with terminal colour codes and control characters. NUL is left alone, so that files.encoded
 # refuses it.
