@@ -89,7 +89,7 @@ fuzz: setup  ## look for inputs that break a parser, with new examples each time
 	MEMLANE_FUZZ=1 $(BIN)/python -m pytest tests/test_fuzz.py
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python tests/guided.py; \
 		else echo "atheris is not installed: no coverage-guided fuzzing ($(BIN)/pip install atheris)"; fi
-	$(BIN)/python tests/hostile.py
+	$(BIN)/python bench/hostile.py
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) .node .clients .mypy_cache .ruff_cache .hypothesis build dist

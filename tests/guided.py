@@ -18,7 +18,7 @@ def fuzz(name: str, seconds: str, corpus: str) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["memlane"]):
-        from hostile import HOSTILE, PARSERS, cpu, expected
+        from hostile_texts import HOSTILE, PARSERS, cpu, expected
 
         cpu(PARSERS[name], "a warm start: [[b]]\n")
 
@@ -44,7 +44,7 @@ def main() -> None:
     if len(given) > 2:
         fuzz(wanted, seconds, given[2])
         return
-    from hostile import PARSERS
+    from hostile_texts import PARSERS
 
     for name in (name for name in PARSERS if wanted in name):
         with tempfile.TemporaryDirectory() as folder:

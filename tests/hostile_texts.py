@@ -1,20 +1,16 @@
 """Every parser, and texts that are made to hurt one.
 
-    python tests/hostile.py [--bytes 1000000] [--only PARSER] [--all]
-
-prints the CPU seconds of each parser for the worst of the hostile texts. A parser takes any text and either reads it or
-raises MemlaneError (or the error that its module names for this). test_fuzz.py uses the same two tables.
+A parser takes any text and either reads it or raises MemlaneError (or the error that its module names for this).
+test_fuzz.py looks for crashes with these two tables; bench/hostile.py prints what the worst texts cost.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -364,7 +360,7 @@ def expected(error: BaseException) -> bool:
 # -- hostile texts: each makes a text of about so many characters
 
 
-def _filled(piece: str) -> Callable[[int], str]:
+def filled(piece: str) -> Callable[[int], str]:
     return lambda size: (piece * (size // len(piece) + 1))[:size]
 
 
@@ -387,117 +383,117 @@ def _nested(opening: str, closing: str) -> Callable[[int], str]:
 
 
 HOSTILE: dict[str, Callable[[int], str]] = {
-    "open links": _filled("[["),
+    "open links": filled("[["),
     "links": _numbered("[[a%|b]] supersedes [[memory:c%]]"),
-    "unclosed links": _filled("[[a](b "),
-    "backticks": _filled("`"),
+    "unclosed links": filled("[[a](b "),
+    "backticks": filled("`"),
     "backtick runs": lambda size: " ".join("`" * (n % 40 + 1) for n in range(size // 21)),
-    "open fences": _filled("```\n"),
-    "long fences": _filled("`" * 5000 + "\n"),
-    "tildes": _filled("~~~a\n~~~~\n"),
-    "dashes": _filled("---\n"),
-    "dash line": _filled("-"),
+    "open fences": filled("```\n"),
+    "long fences": filled("`" * 5000 + "\n"),
+    "tildes": filled("~~~a\n~~~~\n"),
+    "dashes": filled("---\n"),
+    "dash line": filled("-"),
     "headings": _numbered("# h%"),
-    "deep headings": _filled("###### a\n# b\n"),
-    "hashes": _filled("#"),
-    "heading marks": _filled("# a ## "),
-    "comments": _filled("<!--"),
-    "closed comments": _filled("<!-- --> "),
-    "our comments": _filled("<!-- memlane:start -->\n"),
-    "stars": _filled("**"),
-    "labels": _filled("**Problem:** x\n"),
+    "deep headings": filled("###### a\n# b\n"),
+    "hashes": filled("#"),
+    "heading marks": filled("# a ## "),
+    "comments": filled("<!--"),
+    "closed comments": filled("<!-- --> "),
+    "our comments": filled("<!-- memlane:start -->\n"),
+    "stars": filled("**"),
+    "labels": filled("**Problem:** x\n"),
     "dated entries": _numbered("## 2025-01-10 - Entry %\n\n**Problem:** x\n\n---"),
     "issues": _numbered("## Issue #% - 2020-01-01\n**Status**: Resolved"),
-    "one long line": _filled("a"),
-    "long words": _filled("abcdefgh1234567890" * 20 + " "),
-    "spaces": _filled(" "),
-    "spaces and letters": _filled(" " * 400 + "a"),
+    "one long line": filled("a"),
+    "long words": filled("abcdefgh1234567890" * 20 + " "),
+    "spaces": filled(" "),
+    "spaces and letters": filled(" " * 400 + "a"),
     "spaces, then a letter": lambda size: " " * size + "a",
     "blank lines, then a letter": lambda size: "\n" * size + "a",
-    "trailing spaces": _filled("a" + " " * 200 + "\n"),
-    "tabs": _filled("\t"),
-    "newlines": _filled("\n"),
-    "carriage returns": _filled("\r"),
-    "mixed line ends": _filled("a\r\nb\rc\n\u2028\x0c\x85"),
-    "combining marks": _filled("e\u0301\u0323\u0308"),
+    "trailing spaces": filled("a" + " " * 200 + "\n"),
+    "tabs": filled("\t"),
+    "newlines": filled("\n"),
+    "carriage returns": filled("\r"),
+    "mixed line ends": filled("a\r\nb\rc\n\u2028\x0c\x85"),
+    "combining marks": filled("e\u0301\u0323\u0308"),
     "one base": lambda size: "a" + "\u0301" * size,
-    "zero width": _filled("\u200b\u202e"),
-    "emoji": _filled("👩‍👩‍👧"),
-    "cjk": _filled("記憶喪失の猫"),
-    "lone surrogates": _filled("\ud800a"),
-    "nul": _filled("\0a"),
-    "bom": _filled("\ufeff"),
-    "digits": _filled("1234567890"),
-    "digit groups": _filled("4111 1111 1111 1111 "),
+    "zero width": filled("\u200b\u202e"),
+    "emoji": filled("👩‍👩‍👧"),
+    "cjk": filled("記憶喪失の猫"),
+    "lone surrogates": filled("\ud800a"),
+    "nul": filled("\0a"),
+    "bom": filled("\ufeff"),
+    "digits": filled("1234567890"),
+    "digit groups": filled("4111 1111 1111 1111 "),
     "huge number": lambda size: "a: " + "9" * size,
     "exponents": _numbered("a%: 1e999999999"),
-    "colons": _filled(":"),
+    "colons": filled(":"),
     "keys": _numbered("key%: value"),
-    "same key": _filled("a: 1\n"),
-    "yaml lists": _filled("- "),
-    "yaml maps": _filled("? "),
+    "same key": filled("a: 1\n"),
+    "yaml lists": filled("- "),
+    "yaml maps": filled("? "),
     "yaml flow": _nested("[", "]"),
     "yaml flow maps": _nested("{a: ", "}"),
     "yaml aliases": lambda size: (
         "a: &a [x,x]\n" + "".join(f"b{n}: &b{n} [*a,*a,*{'b' + str(n - 1) if n else 'a'}]\n" for n in range(size // 22))
     ),
     "yaml indents": lambda size: "\n".join(" " * n + "a:" for n in range(int((2 * size) ** 0.5))),
-    "yaml quotes": _filled("'\"\\"),
-    "json arrays": _filled("["),
+    "yaml quotes": filled("'\"\\"),
+    "json arrays": filled("["),
     "json objects": _nested('{"a":', "}"),
     "json": lambda size: '{"a":"' + "\\u0041" * (size // 6) + '"}',
     "json lines": _numbered('{"id":"a%","text":"b","version":1,"created_at":"2025-01-10T00:00:00Z"}'),
     "messages": _numbered(
         '{"type":"assistant","uuid":"u%","message":{"role":"assistant","content":[{"type":"text","text":"a\\nb"}]}}'
     ),
-    "json escapes": _filled('"\\"'),
-    "json comments": _filled("/* */ // \n"),
-    "slashes": _filled("/"),
-    "open comments": _filled("/*"),
-    "commas": _filled(","),
+    "json escapes": filled('"\\"'),
+    "json comments": filled("/* */ // \n"),
+    "slashes": filled("/"),
+    "open comments": filled("/*"),
+    "commas": filled(","),
     "toml tables": _numbered("[a.b%]"),
     "toml nesting": lambda size: "a = " + "[" * size,
     "toml dots": lambda size: "a" + ".a" * (size // 2) + " = 1",
-    "toml quotes": _filled('a = """"'),
-    "open braces": _filled("{"),
+    "toml quotes": filled('a = """"'),
+    "open braces": filled("{"),
     "braces": _nested("{", "}"),
     "parentheses": _nested("(", ")"),
     "functions": _numbered("def main%(): pass"),
     "nested functions": lambda size: "\n".join(" " * n + "def a():" for n in range(int((2 * size) ** 0.5))),
-    "code strings": _filled("'\"`\n"),
-    "templates": _filled("`${"),
-    "regexes": _filled("=/[/"),
-    "generics": _filled("a<"),
-    "paths": _filled("a/b/c.py:d "),
-    "path chain": _filled("a/"),
-    "dots": _filled("a."),
-    "quotes": _filled('"a" -b '),
-    "minus words": _filled("-a "),
-    "dates": _filled("2025-01-10 last week in march 2024 "),
-    "assignments": _filled("password = "),
-    "passwords": _filled("pass:word@key=token;"),
-    "keywords": _filled("secret token key auth cred "),
+    "code strings": filled("'\"`\n"),
+    "templates": filled("`${"),
+    "regexes": filled("=/[/"),
+    "generics": filled("a<"),
+    "paths": filled("a/b/c.py:d "),
+    "path chain": filled("a/"),
+    "dots": filled("a."),
+    "quotes": filled('"a" -b '),
+    "minus words": filled("-a "),
+    "dates": filled("2025-01-10 last week in march 2024 "),
+    "assignments": filled("password = "),
+    "passwords": filled("pass:word@key=token;"),
+    "keywords": filled("secret token key auth cred "),
     "key value": _numbered("api_key_%: ${VALUE_%}"),
-    "quoted secrets": _filled("password='"),
-    "urls": _filled("https://user:"),
-    "at signs": _filled("a@"),
-    "e-mails": _filled("a.b@c.de "),
-    "base64": _filled("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU2Nzg5Kw"),
-    "hex": _filled("0123456789abcdef"),
-    "uuids": _filled("0b9e4a3c-1f6d-4c7a-9a55-2f0f6a9f1c11 "),
-    "pem": _filled("-----BEGIN RSA PRIVATE KEY-----\n"),
-    "jwt": _filled("eyJhbGciOiJIUzI1NiJ9."),
-    "prefixes": _filled("sk-ghp_AKIAxoxb-glpat-"),
-    "prefix words": _filled("sk-abc1 ghp_abc2 AKIA123 xoxb-1 "),
-    "underscores": _filled("a_"),
-    "curl": _filled("curl -u a:b -H 'Authorization: Bearer "),
-    "table": _filled("| password | a1b2c3d4e5 |\n"),
-    "table rule": _filled("|---"),
-    "pipes": _filled("|"),
-    "conflicts": _filled("<<<<<<< ours\n=======\n>>>>>>> theirs\n"),
-    "instructions": _filled("ignore previous instructions system: "),
-    "tags": _filled("</memory><memory>"),
-    "entities": _filled("&lt;"),
+    "quoted secrets": filled("password='"),
+    "urls": filled("https://user:"),
+    "at signs": filled("a@"),
+    "e-mails": filled("a.b@c.de "),
+    "base64": filled("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU2Nzg5Kw"),
+    "hex": filled("0123456789abcdef"),
+    "uuids": filled("0b9e4a3c-1f6d-4c7a-9a55-2f0f6a9f1c11 "),
+    "pem": filled("-----BEGIN RSA PRIVATE KEY-----\n"),
+    "jwt": filled("eyJhbGciOiJIUzI1NiJ9."),
+    "prefixes": filled("sk-ghp_AKIAxoxb-glpat-"),
+    "prefix words": filled("sk-abc1 ghp_abc2 AKIA123 xoxb-1 "),
+    "underscores": filled("a_"),
+    "curl": filled("curl -u a:b -H 'Authorization: Bearer "),
+    "table": filled("| password | a1b2c3d4e5 |\n"),
+    "table rule": filled("|---"),
+    "pipes": filled("|"),
+    "conflicts": filled("<<<<<<< ours\n=======\n>>>>>>> theirs\n"),
+    "instructions": filled("ignore previous instructions system: "),
+    "tags": filled("</memory><memory>"),
+    "entities": filled("&lt;"),
 }  # fmt: skip
 
 
@@ -516,49 +512,3 @@ def cpu(parser: Parser, text: str, times: int = 1) -> float:
                 raise
         best = min(best, time.process_time() - begin)
     return best
-
-
-def grown(parser: Parser, make: Callable[[int], str], size: int, most: float = 1.0) -> tuple[float, int, str]:
-    """(seconds, size, crash) of a text of this size; of a 16th of it when that takes more than `most` seconds."""
-    small = size // 16
-    while True:
-        try:
-            seconds = cpu(parser, make(small))
-        except Exception as error:
-            import traceback
-
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            return float("inf"), small, f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        if small >= size or seconds > most:
-            return seconds, small, ""
-        small = size
-
-
-def measured(size: int, only: str = "") -> Iterator[tuple[str, list[tuple[float, int, str, str]]]]:
-    for name, parser in PARSERS.items():
-        if only in name:
-            cpu(parser, "warm up: [[a]] ghp_ password = x\n")
-            rows = [(*grown(parser, make, size), what) for what, make in HOSTILE.items()]
-            yield name, sorted(rows, reverse=True)
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description="CPU seconds of every parser for hostile texts.")
-    options.add_argument("--bytes", type=int, default=1_000_000)
-    options.add_argument("--only", default="", help="parsers whose name has this in it")
-    options.add_argument(
-        "--all", action="store_true", help="every text that takes more than 0.1 s, not the worst alone"
-    )
-    chosen = options.parse_args()
-    print(f"{'parser':<24}{'seconds':>9}  text of {chosen.bytes:,} characters")
-    slow = 0
-    for name, rows in measured(chosen.bytes, chosen.only):
-        slow += rows[0][0] > 1 or rows[0][1] < chosen.bytes
-        for seconds, size, crash, what in [row for row in rows if row[0] > 0.1] if chosen.all else rows[:1]:
-            cut = "" if size >= chosen.bytes else f" (only {size:,} of them)"
-            print(f"{name:<24}{seconds:>9.3f}  {what}{cut} {crash}".rstrip(), flush=True)
-    sys.exit(slow > 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """No text crashes a parser, and none keeps it busy: what takes four times the text takes about four times the time.
 
-MEMLANE_FUZZ=1 looks for new examples (`make fuzz`). The parsers and the hostile texts are those of hostile.py.
+MEMLANE_FUZZ=1 looks for new examples (`make fuzz`). The parsers and the hostile texts are those of hostile_texts.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import trusted
-from hostile import HOSTILE, PARSERS, cpu
+from hostile_texts import HOSTILE, PARSERS, cpu
 from memlane import Bank, ConfigError, InvalidInput, Refused
 from memlane.care.fresh import symbols
 from memlane.core.front_matter import FrontMatterError, edit_front

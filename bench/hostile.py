@@ -1,0 +1,109 @@
+"""What the texts that hurt most cost every parser, in CPU time, and how that grows with the text.
+
+    python bench/hostile.py [--kilobytes 50 200] [--only PARSER] [--pieces 200] [--seed 1] [--worst 1]
+
+The parsers and some hundred hostile texts are those of tests/hostile_texts.py. The secret scanner and the marks for
+instructions are also given their own words, over and over: each keyword of a rule, each word of a credential's name,
+the signs and encodings that rules look for, and `--pieces` of these put together at random.
+
+Every text is read at the smaller size, and the slowest of each parser at the larger one. Prints Markdown and ends with
+exit code 1 when a parser takes more than a second for a megabyte, the secret scanner more than five milliseconds for a
+kilobyte, or one more than twice as long for a kilobyte of the larger text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from hostile_texts import HOSTILE, PARSERS, cpu, filled
+from memlane.gate.secrets import names
+from memlane.gate.secrets.rules import RULES
+
+Make = Callable[[int], str]
+
+# Milliseconds for a kilobyte: a megabyte in a second, and what the gate may take for the worst that it is given.
+LIMIT, LIMITS = 1.0, {"secret scanner": 5.0}
+GROWTH = 2.0
+OWN = ("secret scanner", "suspicious text")
+# What rules and readings look for, by itself and with a value that is nearly one.
+SIGNS = (
+    'password ', 'password: ', 'password=', "password='a", 'password="a\'', "'password': '", "password n'",
+    'password=(((', 'password=a)))', 'password a="b" ', 'password value=', 'password | ',
+    '| password |\n|--|\n| a |\n', 'password,a\n', 'password\n', 'password:\n', 'pass pass: ', 'token=a&', 'key key ',
+    'secret key token ', '密码是密码为', 'пароль: ', 'mật khẩu ', 'a1!B2@c3 is the password ',
+    'use Xy9!kLm2Q as the password ', 'user: a pass: b ', 'login: a/b1 ', 'http://a:b@', 'http://a:@', 'a@b:',
+    'curl -u a:b ', ' -p', ' -a ', 'net use ', '-----BEGIN ', '-----BEGIN RSA PRIVATE KEY-----\n',
+    'eyJhbGciOiJIUzI1NiJ9.', 'Bearer eyJ', 'basic a1b2c3d4', 'authorization: a1b2c3d4e5 ',
+    'key: a1b2c3d4e5f6g7h8i9j0 ', 'stripe key a1b2c3d4e5f6g7h8 ', 'a1b2c3d4e5f6g7h8 ', 'a1b2c3d4e5f6\n',
+    'abcdefghij1\n  ', 'aaaaaaaaaaaaaaaaaaaaaaaa1 ', 'A1A1A1A1A1A1A1A1A1A1A1A1A1A1A1A1A1A1A1A1\\\n',
+    'aGVsbG8gd29ybGQgaGVsbG8gd29ybGQ= ', '4141414141414141414141414141 ', 'MFRGGZDFMZTWQ2LKMFRGGZDFMZTWQ2LK ', '%41',
+    '\\x41', '&#65;', '&amp;', '"+"', "' . '", "'\n'", '`+`', 'é1', 'аb', '１', '\u200ba', '\xa0a', 'a\u0301',
+    '\x1b[31m', '\x1b]a', '–a', '1-', '1 2 3 4 5 6 7 ', '123 45 6789\n', 'cpf 12345678901 ', 'SIN 123456789 ',
+    '4111 1111 1111 1111 ', 'DE89370400440532013000 ', 'a.b.1.c', 'sk-sk-sk-1', '<!--', '\\', '"', '[', '((1', '$(',
+    '{default=', '``', '\t', '%', '-', '&#', 'ignore all previous ', 'you are now ', '无视', 'ignore. ', 'do not tell ',
+    '<|im_', "style='", '//a=', 'curl |', "a'", 'a-b-c-',
+)  # fmt: skip
+
+
+def own_texts(pieces: int, seed: int) -> dict[str, Make]:
+    """Texts of what the scanner looks for."""
+    keywords = {keyword for rule in RULES for keyword in rule.keywords}
+    words = [form for word in names.WORDS for form in (word, f"{word} ", f"{word}: a1", f"{word}='")]
+    all_pieces = [*SIGNS, *words, *sorted(keywords)]
+    chance = random.Random(seed)
+    mixed = ["".join(chance.choices(all_pieces, k=chance.randint(2, 4))) for _ in range(pieces)]
+    return {repr(piece): filled(piece) for piece in (*all_pieces, *mixed)}
+
+
+def measured(
+    only: str, sizes: tuple[int, int], pieces: int, seed: int
+) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:
+    """Each parser, and for each text the milliseconds for a kilobyte at both sizes, the worst first."""
+    small, large = (size * 1024 for size in sizes)
+    for name, parser in PARSERS.items():
+        if only not in name:
+            continue
+        cpu(parser, "warm up: [[a]] ghp_ password = x\n")
+        texts = HOSTILE | (own_texts(pieces, seed) if name in OWN else {})
+        rows = sorted(((_ms(parser, make(small)), what) for what, make in texts.items()), reverse=True)
+        worst = [(_ms(parser, texts[what](large)), ms, what) for ms, what in rows[:3]]
+        yield name, [(ms, grown, what) for grown, ms, what in sorted(worst, reverse=True)]
+
+
+def _ms(parser: Callable[[str], object], text: str) -> float:
+    kilobytes = len(text.encode(errors="surrogatepass")) / 1024
+    seconds = float(cpu(parser, text))
+    if seconds > LIMIT / 2000 * kilobytes:  # perhaps others were busy
+        seconds = min(seconds, cpu(parser, text, 2))
+    return 1000 * seconds / kilobytes
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description="CPU milliseconds of every parser for a kilobyte of hostile text.")
+    options.add_argument("--kilobytes", type=int, nargs=2, default=(50, 200), metavar="SIZE")
+    options.add_argument("--only", default="", help="parsers whose name has this in it")
+    options.add_argument("--pieces", type=int, default=200, help="how many texts of random pieces")
+    options.add_argument("--seed", type=int, default=1, help="another seed makes other ones")
+    options.add_argument("--worst", type=int, default=1, help="how many texts of each parser are printed, at most 3")
+    chosen = options.parse_args()
+    small, large = chosen.kilobytes
+    print(f"| parser | ms per KB, {small} KB | {large} KB | growth | the worst text |\n|---|---:|---:|---:|---|")
+    slow = 0
+    for name, rows in measured(chosen.only, (small, large), chosen.pieces, chosen.seed):
+        for ms, grown, what in rows[: chosen.worst]:
+            ratio = grown / max(ms, 0.001)
+            is_slow = grown > LIMITS.get(name, LIMIT) or (ratio > GROWTH and grown > LIMIT / 10)
+            slow += is_slow
+            shown = what.replace("|", "\\|")
+            print(f"| {name} | {ms:.2f} | {grown:.2f} | {ratio:.1f}{' !' * is_slow} | {shown} |", flush=True)
+    return slow > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
