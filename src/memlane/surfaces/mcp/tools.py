@@ -148,9 +148,10 @@ class Tool:
             if name in self.arguments.model_fields:
                 complaints.append(f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}")
             else:
-                near = get_close_matches(name, self.arguments.model_fields, 1)
+                is_name = name.isidentifier() and len(name) < 200  # else it is not worth to be judged
+                near = get_close_matches(name[:200], self.arguments.model_fields, 1)
                 instead = f"use {near[0]}" if near else "leave it out"
-                shown = gate.shown(name)[:40] if name.isidentifier() else "of that name"
+                shown = gate.shown(name)[:40] if is_name else "of that name"
                 complaints.append(f"there is no argument {shown}: {instead}")
         return f"{self.name} cannot be called like that; {'; '.join(dict.fromkeys(complaints))}."
 
