@@ -235,7 +235,7 @@ def test_every_part_of_a_score_is_explained(bank: Bank) -> None:
     bank.add("Pears ripen in the cellar.", title="pears", created_at="2024-01-01")
     why = bank.search("pears cellar")[0].why
     assert set(why) == {
-        "words", "words_rank", "covered", "cosine", "cosine_rank", "neighbours", "date", "base", "recency",
+        "words", "words_rank", "covered", "cosine", "cosine_rank", "closer", "neighbours", "date", "base", "recency",
         "freshness", "relevance", "evidence",
     }  # fmt: skip
     assert (why["words_rank"], why["recency"]) == (1, 1.0)
@@ -260,3 +260,29 @@ def test_real_questions_are_answered_better_than_by_plain_search() -> None:
 def test_the_benchmark_says_when_there_is_no_data(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, BENCH, "--data", tmp_path], capture_output=True, text=True, check=True)
     assert "has no locomo-dev.json.gz" in run.stdout
+
+
+# -- a closer look
+
+
+def test_one_telling_sentence_is_found_in_a_text_about_something_else(bank: Bank) -> None:
+    fill(bank)
+    about = "The garden has roses, tulips, lilies and a lawn that is mown in spring. "
+    bank.add(f"{about * 3}The automobile was repaired at a garage.", title="telling", created_at="2024-01-01")
+    bank.add(about * 4, title="plain", created_at="2024-01-01")
+    hits = {hit.memory.title: hit.why["closer"] for hit in bank.search("fixing my car", 30)}
+    assert hits["telling"] > hits.get("plain", 0.0)
+
+
+def test_words_of_near_meaning_count(bank: Bank) -> None:
+    fill(bank)
+    bank.add("Put the files into another directory.", title="near", created_at="2024-01-01")
+    bank.add("Put the apples into another basket.", title="far", created_at="2024-01-01")
+    assert titles(bank, "which folder?", 1) == ["near"]
+
+
+def test_an_encoder_without_a_table_looks_no_closer(tmp_path: Path) -> None:
+    Bank.init(tmp_path).close()
+    with Bank.open(tmp_path, search__encoder="none") as bank:
+        bank.add("kiwi")
+        assert bank.search("kiwi")[0].why["closer"] == 0

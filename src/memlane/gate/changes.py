@@ -180,6 +180,7 @@ def content(text: str) -> dict[str, str]:
     return {word.shown: _root(word.plain) for word in _words(text) if word.plain not in _PLAIN}
 
 
+@lru_cache(maxsize=2_000)  # a search asks this of its best hits, which are often the same ones
 def tells_of_change(text: str) -> bool:
     """Whether a text says that something is not as it was."""
     return _CHANGE.search(text) is not None

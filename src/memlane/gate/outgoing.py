@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from memlane.core.invisible import visible
@@ -35,7 +36,7 @@ def cleaned(value: T, guard: Guard, texts: Iterable[str] = ()) -> T:
     if guard.secrets == "off":
         return value
     strings = [*_strings(value), *texts]
-    if not _found("\n".join(strings), guard):
+    if not _holds_any("\n".join(strings), guard):
         return value
     blanks = {blank: None for string in strings for blank in _found(string, guard)}
     if not blanks:
@@ -43,6 +44,11 @@ def cleaned(value: T, guard: Guard, texts: Iterable[str] = ()) -> T:
     longest_first = sorted(blanks, key=lambda blank: -len(blank[0]))
     clean: T = _mapped(value, lambda string: _blanked(string, longest_first, guard))
     return clean
+
+
+@lru_cache(maxsize=500)  # who searches again sees much of the same
+def _holds_any(text: str, guard: Guard) -> bool:
+    return bool(_found(text, guard))
 
 
 def _found(string: str, guard: Guard) -> list[Blank]:
@@ -92,6 +98,8 @@ def _strings(value: Any) -> Iterator[str]:
     """Every text in a value. In a mapping, each with its name: `password: …` is one where the value alone is none."""
     if isinstance(value, str):
         yield value
+    elif value is None or isinstance(value, int | float):  # most of what a hit says of itself
+        return
     elif isinstance(value, Mapping):
         for name, item in value.items():
             if isinstance(item, str) and "\n" not in item:

@@ -16,7 +16,7 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -155,6 +155,7 @@ class StaticEncoder(_Scaled):
         self._scale, self._probability = np.load(STATIC / "tokens.npy")
         self._tokens = Tokens(STATIC / "vocab.txt", len(self._table))
         self._weights = self._query_weights = self._token_weights(self._probability)
+        self._counts = np.zeros(len(self._table), np.int64)
         self.dim = int(self._table.shape[1])
         self.fingerprint = f"static-{about['digest']}"
         if counts is not None:
@@ -162,6 +163,7 @@ class StaticEncoder(_Scaled):
 
     def use_counts(self, counts: NDArray[np.int64]) -> None:
         """Weight the tokens of queries by these counts from now on. Cheap."""
+        self._counts = counts
         in_bank = (counts + COUNTS_PRIOR * self._probability) / (counts.sum() + COUNTS_PRIOR)
         self._query_weights = self._token_weights(np.maximum(in_bank, self._probability))
 
@@ -176,6 +178,39 @@ class StaticEncoder(_Scaled):
     def encode_query(self, text: str) -> Vectors:
         row: Vectors = self._encode([text], self._query_weights)[0]
         return row
+
+    def take_apart(self, parts: Sequence[str]) -> tuple[NDArray[np.intp], Vectors]:
+        """The tokens of these parts of a text, once each, and a vector for each part that has any.
+
+        Where none has, one of each that is like no other.
+        """
+        ids = [found for part in parts if (found := self._tokens.ids(part))] or [[len(self._table) - 1]]
+        flat = np.array([id for found in ids for id in found], np.intp)
+        distinct, places = np.unique(flat, return_inverse=True)
+        rows = self._table[distinct].astype(np.float32) * self._weights[distinct, None]
+        starts = np.cumsum([0, *map(len, ids[:-1])])
+        return distinct, unit(np.add.reduceat(rows[places], starts, axis=0))
+
+    def query_tokens(self, factors: Mapping[str, float], texts: int) -> tuple[NDArray[np.intp], Vectors]:
+        """The tokens of a query's words, once each, and how much each counts, 1 in total.
+
+        The fewer of so many texts have it, the more; and by the factor of its word.
+        """
+        counts: dict[int, float] = {}
+        for word, factor in factors.items():
+            for id in self._tokens.ids(word):
+                counts[id] = max(counts.get(id, 0.0), factor)
+        ids = np.array(list(counts), np.intp)
+        having = np.minimum(self._counts[ids], texts)
+        weights = self._query_weights[ids] * np.log(1 + (texts - having + 0.5) / (having + 0.5)) * list(counts.values())
+        return ids, (weights / max(float(weights.sum()), 1e-9)).astype(np.float32)
+
+    def likeness(self, some: NDArray[np.intp], others: NDArray[np.intp]) -> Vectors:
+        """How like each of some tokens each of the others is, 0 … 1."""
+        left, right = self._table[some].astype(np.float32), self._table[others].astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", left, left))[:, None] * np.sqrt(np.einsum("ij,ij->i", right, right))
+        near: Vectors = np.clip(left @ right.T / np.maximum(lengths, 1e-9), 0, 1)
+        return near
 
     def _token_weights(self, probability: NDArray[np.floating[Any]]) -> Vectors:
         weights: Vectors = (self._scale * (SIF_A / (SIF_A + probability))).astype(np.float32)

@@ -87,14 +87,16 @@ class Seen(NamedTuple):
         """Whether nothing has changed since."""
         stat = os.stat
         try:
-            return (
-                self.roots == _roots(lanes)
-                and all(stat(path).st_mtime_ns == mtime for path, mtime in self.folders.items())
-                and all(
-                    (info := stat(path)).st_mtime_ns == mtime and info.st_size == size
-                    for path, (size, mtime) in self.files.items()
-                )
-            )
+            if self.roots != _roots(lanes):
+                return False
+            for path, mtime in self.folders.items():
+                if stat(path).st_mtime_ns != mtime:
+                    return False
+            for path, (size, mtime) in self.files.items():  # a loop, since this is most of the time that a search takes
+                info = stat(path)
+                if info.st_mtime_ns != mtime or info.st_size != size:
+                    return False
+            return True
         except OSError:
             return False
 

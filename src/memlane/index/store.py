@@ -335,11 +335,12 @@ class Index:
                     set_meta(db, encoder=encoder.fingerprint)
                     return
 
-    def _chunk_texts(self) -> dict[int, str]:
-        """What an encoder sees of every chunk, by its number."""
+    def _chunk_texts(self, which: str = "", numbers: Sequence[int] = ()) -> dict[int, str]:
+        """What an encoder sees of every chunk, or of some, by its number."""
         rows = self._db.execute(
-            "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "
-            "ORDER BY c.n"
+            "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "  # noqa: S608
+            f"{which} ORDER BY c.n",
+            numbers,
         )
         return {n: writing.embedded_text(title, header, text) for n, title, header, text in rows}
 
@@ -387,6 +388,11 @@ class Index:
         """Every memory with its number in the index."""
         for n, data, digest in self._db.execute(f"{_SHAPES} ORDER BY s.n").fetchall():
             yield n, loaded(data, digest)
+
+    def embedded_texts(self, numbers: Sequence[int]) -> list[str]:
+        """What an encoder sees of these chunks."""
+        texts = self._chunk_texts(f"WHERE c.n IN ({marks(numbers)})", numbers)
+        return [texts[number] for number in numbers]
 
     def chunk(self, number: int) -> tuple[str, str]:
         """(header path, text) of a chunk."""

@@ -1,13 +1,16 @@
 """Rank memories for a query by words, vectors and neighbours; filter, boost and explain them.
 
     score  =  (1 - exp(-2 x))  ×  the recency factor  ×  the freshness factor
-    x      =  0.8 words + 0.2 cosine, plus a share of the neighbours' x; × 1.4 within a time that the query mentions
+    x      =  0.8 words + 0.2 cosine + closer, plus a share of the neighbours' x; × 1.4 within a time that the query
+              mentions
 
 words   how much of the query the memory has, 0 … 1: BM25 divided by the most it could be, also for words that no memory
         has. So the fewer of its words the bank knows, the more the vectors count. 70 % is from the memory's best chunk,
         times the part of the query that this chunk has; 30 % from the memory as a whole.
 cosine  of the memory's closest chunk, after subtracting what all chunks have in common. With the vectors of a model,
         which say more than those of the built-in table, the shares are equal.
+closer  for the best 30 so far: 0.15 of the cosine of the nearest sentence, and 0.3 of how much of the query's words
+        the chunk has, or has words of near meaning for, above what the middle one of them has. By the built-in table.
 relevance  the probability that the query is about this memory at all: `memlane.recall.relevance`. It does not affect
         the order; prompt blocks drop hits below a threshold.
 freshness  below 1 where the code that a memory speaks of has changed or is gone: `memlane.care.fresh`.
@@ -24,26 +27,28 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from memlane.core.model import Hit, Memory
+from memlane.index import closeness
 from memlane.index.columns import FEW, Array, Columns
-from memlane.index.encoders import Encoder
+from memlane.index.encoders import Encoder, StaticEncoder
 from memlane.index.query_dates import spans
 from memlane.index.store import Index
 from memlane.index.words import fold, importance, plain_parts
 from memlane.recall import renewal
+from memlane.recall.layout import Layout, layout_of
 from memlane.recall.query import Query, parse
 from memlane.recall.relevance import probabilities
 from memlane.recall.unconfirmed import weight
 
-K1, B = 0.9, 0.4  # BM25's
 WHOLE = 0.3  # share of the memory as a whole in its words score; the rest is from its best chunk
 VECTORS = 0.2  # share of the vectors in the score
+CLOSER = 30  # memories that are looked at closely: the best so far
+SENTENCE = 0.15  # what the cosine of the nearest sentence adds to x, for those
+NEAR_WORDS = 0.3  # what words of near meaning add to x, for those, above what the middle one of them has
 MODEL_VECTORS = 0.5  # the same where a model made them rather than the built-in table
-NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
 DATED = 1.4  # factor for a memory from a time that the query mentions
 STEEPNESS = 2.0  # of the curve from x to a score below 1
 LEAST_COSINE = 0.10  # a memory without any of the words needs at least this
@@ -51,7 +56,7 @@ RESCORED = 1_000  # in a large index, only so many vectors closest by sign, and 
 BATCH = 2_000  # memories that are read at a time, at most
 TIES = 1_000  # of memories with equal score and time, only so many are sorted by id
 SCANNED = 5_000  # memories that are searched for a phrase without any indexed term, the best first
-EXTRA = 15  # hits beyond the limit, which may overtake those whose code has changed
+EXTRA, FEWER = 15, 5  # hits beyond the limit, which may overtake those whose code has changed, or that are unconfirmed
 SUPERSEDED = 0.3  # factor for a memory that another one took the place of
 Replaced = Mapping[str, Sequence[str]]  # what took the place of each, the earlier first
 Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # factors for the scores of some of these memories, by id
@@ -117,7 +122,7 @@ def _search(
     columns = index.columns()
     if not columns.used:
         return []
-    layout = _layout(index, columns)
+    layout = layout_of(index, columns)
     allowed = _allowed(index, layout, filters)
     required = [_Phrase.of(index, layout, phrase) for phrase in query.phrases]
     excluded = [_Phrase.of(index, layout, words) for words in query.without]
@@ -126,7 +131,7 @@ def _search(
             allowed &= phrase.candidates
     if not allowed.any():
         return []
-    parts = _score_parts(index, layout, query, beside, now)
+    parts = _score_parts(index, layout, query, allowed, beside, now)
     may_be_found = allowed
     if not required:  # else the phrases are reason enough
         allowed = allowed & ((parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE))
@@ -134,14 +139,14 @@ def _search(
     days, factor = recency
     recent = layout.created > (now - timedelta(days=days + 1)).timestamp()
     scores[recent] *= factor
-    relevance = probabilities(index.encoder.name, parts.cosine, parts.words.evidence)
+    relevance = probabilities(parts.encoder.name, parts.cosine, parts.words.evidence)
     for old, new in _replaced_rows(index, layout, replaced):
         if may_be_found[new] and allowed[old]:
             allowed[new] = True
             scores[new] = max(scores[new], scores[old])
             relevance[new] = max(relevance[new], relevance[old])
         scores[old] *= SUPERSEDED
-    candidates = max(limit + EXTRA, renewal.LOOKED_AT)
+    candidates = max(limit + (EXTRA if weigh else FEWER), renewal.LOOKED_AT)
     best = _best_rows(index, layout, np.flatnonzero(allowed), scores, candidates, required, excluded)
     freshness = weigh([memory for _, memory in best]) if weigh else {}
     unconfirmed = {row for row, memory in best if memory.unconfirmed}
@@ -173,10 +178,12 @@ def _search(
 class _ScoreParts:
     """What the score of each memory is made of, before recency and freshness."""
 
+    encoder: Encoder
     words: _WordScores
     chunk_cosines: Array
     vectors_share: float
     cosine: Array
+    closer: Array  # what a closer look adds
     neighbours: Array
     dated: Array  # whether it is from a time that the query mentions
     base: Array
@@ -195,131 +202,65 @@ class _ScoreParts:
             "evidence": float(self.words.evidence[row]),
             "cosine": float(self.cosine[row]),
             "cosine_rank": _rank(self.cosine, row),
+            "closer": float(self.closer[row]),
             "neighbours": float(self.neighbours[row]),
             "date": DATED if self.dated[row] else 1.0,
             "base": float(self.base[row]),
         }
 
 
-def _score_parts(index: Index, layout: _Layout, query: Query, beside: Counts, now: datetime) -> _ScoreParts:
+def _score_parts(
+    index: Index, layout: Layout, query: Query, allowed: Array, beside: Counts, now: datetime
+) -> _ScoreParts:
     encoder = index.encoder
     words = _word_scores(index, layout, query.terms, beside)
-    chunk_cosines = _cosines(encoder, layout.columns, query.text, words.chunks)
+    vector = _query_vector(encoder, layout.columns, query.text)
+    chunk_cosines = _cosines(layout.columns, vector, words.chunks)
     cosine = np.maximum(layout.best(chunk_cosines), 0)
     share = 0.0
     if encoder.dim:
         share = VECTORS if encoder.name in ("static", "hash") else MODEL_VECTORS
     own = (1 - share) * words.memories + share * cosine
-    fused = layout.with_neighbours(own)
-    neighbours = fused - own
-    dated = np.zeros(len(fused), np.bool_)
+    dated = np.zeros(len(own), np.bool_)
     for start, end in spans(query.text, now):
         dated |= (layout.created >= start) & (layout.created < end)
-    fused[dated] *= DATED
-    return _ScoreParts(words, chunk_cosines, share, cosine, neighbours, dated, -np.expm1(-STEEPNESS * fused))
+    date = np.where(dated, np.float32(DATED), np.float32(1))
+    closer = np.zeros(len(own), np.float32)
+    so_far = np.where(allowed, layout.with_neighbours(own) * date, -1)
+    best = _best_of(so_far, CLOSER)
+    if isinstance(encoder, StaticEncoder) and len(best):
+        of_chunks = (1 - share) * words.chunks + share * chunk_cosines
+        closer[best] = _looked_at_closely(index, encoder, layout, query, vector, best, of_chunks)
+    own += closer
+    fused = layout.with_neighbours(own)
+    neighbours = fused - own
+    base = -np.expm1(-STEEPNESS * fused * date)
+    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, neighbours, dated, base)
 
 
-# -- memories and their chunks
+def _best_of(scores: Array, count: int) -> Array:
+    """The rows with the best scores above 0; all that are equal to the last of them, or none where these are many."""
+    least = np.partition(scores, -count)[-count] if len(scores) > count else 0.0
+    rows = np.flatnonzero((scores >= least) & (scores > 0))
+    return rows if len(rows) <= TIES else np.flatnonzero(scores > max(least, 0.0))
 
 
-@dataclass(slots=True)
-class _Layout:
-    """The memories as rows: where the chunks of each begin and end, and which rows are neighbours.
-
-    Made of columns and kept until they change; `state` tells when.
-    """
-
-    columns: Columns
-    state: tuple[int, int]
-    start: Array  # the first chunk of each memory
-    end: Array
-    row: Array  # of each chunk
-    later: Array  # the chunks that are not the first of their memory
-    memory: Array  # its number in the index
-    created: Array
-    alive: Array  # of each chunk
-    nearby: list[tuple[float, Array]]  # (share, the neighbour's row for each row); len(start) means none
-    norm: Array  # BM25's length norm of each chunk
-    whole_norm: Array  # the same of each memory as a whole
-    total: tuple[int, int]  # chunks and memories that are alive
-
-    @classmethod
-    def of(cls, columns: Columns) -> Self:
-        used = columns.used
-        memory, alive, length = columns.memory[:used], columns.alive[:used], columns.length[:used]
-        first = np.ones(used, np.bool_)
-        first[1:] = memory[1:] != memory[:-1]
-        start = np.flatnonzero(first)
-        end = np.append(start[1:], used)
-        row = np.cumsum(first) - 1
-        none = len(start)
-        before, after = (
-            np.append(np.where(chunk >= 0, row[chunk], none), none)
-            for chunk in (columns.before[start], columns.after[end - 1])  # neighbours of the first and the last chunk
-        )
-        nearby = []
-        back, ahead = before[:-1], after[:-1]
-        for share in NEIGHBOURS:
-            nearby += [(share, back), (share, ahead)]
-            back, ahead = before[back], after[ahead]
-        if not any((rows < none).any() for _, rows in nearby):
-            nearby = []
-        whole = np.add.reduceat(length, start)
-        return cls(
-            columns,
-            (used, columns.buried),
-            start,
-            end,
-            row,
-            np.flatnonzero(~first),
-            memory[start],
-            columns.created[start],
-            alive,
-            nearby,
-            _norm(length, alive),
-            _norm(whole, alive[start]),
-            (int(alive.sum()), int(alive[start].sum())),
-        )
-
-    def best(self, scores: Array) -> Array:
-        """The best score of each memory's chunks."""
-        best: Array = scores[self.start]
-        np.maximum.at(best, self.row[self.later], scores[self.later])
-        return best
-
-    def with_neighbours(self, scores: Array) -> Array:
-        """The scores plus a share of each neighbour's."""
-        padded = np.append(scores, scores.dtype.type(0))
-        total = scores.copy()
-        for share, rows in self.nearby:
-            total += np.float32(share) * padded[rows]
-        return total
-
-    def having(self, index: Index, term: str) -> Array:
-        """Whether each memory has a term."""
-        has = np.zeros(len(self.start), np.bool_)
-        numbers, _ = index.postings(term)
-        has[self.row[numbers[numbers < len(self.row)]]] = True
-        return has
+def _looked_at_closely(
+    index: Index, encoder: StaticEncoder, layout: Layout, query: Query, vector: Array, rows: Array, of_chunks: Array
+) -> Array:
+    """What a closer look at the best chunk of these memories adds to each."""
+    chunks = [int(layout.start[row] + np.argmax(of_chunks[layout.start[row] : layout.end[row]])) for row in rows]
+    texts = index.embedded_texts(chunks)
+    sentences = closeness.sentences(encoder, vector, layout.columns.mean, texts)
+    words = closeness.words(encoder, query.text, layout.total[0], texts)
+    added: Array = SENTENCE * np.maximum(sentences, 0) + NEAR_WORDS * np.maximum(words - np.median(words), 0)
+    return added
 
 
-def _norm(lengths: Array, alive: Array) -> Array:
-    mean = float(lengths[alive].mean()) if alive.any() else 1.0
-    norm: Array = (K1 * (1 - B + B * lengths / max(mean, 1e-9))).astype(np.float32)
-    return norm
+# -- which memories may be found
 
 
-_layouts: WeakKeyDictionary[Index, _Layout] = WeakKeyDictionary()
-
-
-def _layout(index: Index, columns: Columns) -> _Layout:
-    known = _layouts.get(index)
-    if known is None or known.columns is not columns or known.state != (columns.used, columns.buried):
-        known = _layouts[index] = _Layout.of(columns)
-    return known
-
-
-def _allowed(index: Index, layout: _Layout, filters: Mapping[str, Any]) -> Array:
+def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any]) -> Array:
     """Which memories may be found at all."""
     allowed = layout.alive[layout.start]
     matching = index.matching(**filters) if filters else None
@@ -328,9 +269,9 @@ def _allowed(index: Index, layout: _Layout, filters: Mapping[str, Any]) -> Array
     return allowed
 
 
-def _renewals(index: Index, layout: _Layout, best: Sequence[tuple[int, Memory]]) -> Iterator[tuple[int, int]]:
+def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) -> Iterator[tuple[int, int]]:
     """(row of a memory, row of one that tells how it is now), among these."""
-    if len(best) < 2 or not index.encoder.dim:
+    if len(best) < 2 or not layout.columns.rows.shape[1]:
         return iter(())
     chunks = layout.total[0]
 
@@ -341,7 +282,7 @@ def _renewals(index: Index, layout: _Layout, best: Sequence[tuple[int, Memory]])
     return renewal.renewals(best, layout.created, vectors, evidence)
 
 
-def _replaced_rows(index: Index, layout: _Layout, replaced: Replaced) -> Iterator[tuple[int, int]]:
+def _replaced_rows(index: Index, layout: Layout, replaced: Replaced) -> Iterator[tuple[int, int]]:
     """(row of a memory, row of what took its place), for those that the index has; the earlier ones first."""
     if not replaced:
         return
@@ -364,7 +305,7 @@ class _Phrase:
     candidates: Array | None  # whether each memory has the terms; None where there is no term to go by
 
     @classmethod
-    def of(cls, index: Index, layout: _Layout, words: str) -> Self:
+    def of(cls, index: Index, layout: Layout, words: str) -> Self:
         flat = _flat(words)
         parts = plain_parts(words)
         whole_words = None
@@ -411,7 +352,7 @@ def counted(index: Index, query: str) -> Counts:
     columns = index.columns()
     if not columns.used:
         return ALONE
-    layout = _layout(index, columns)
+    layout = layout_of(index, columns)
     having = {}
     for term in parse(query).terms:
         numbers, _ = _alive_postings(index, layout, term)
@@ -420,14 +361,14 @@ def counted(index: Index, query: str) -> Counts:
     return Counts(*layout.total, having)
 
 
-def _alive_postings(index: Index, layout: _Layout, term: str) -> tuple[Array, Array]:
+def _alive_postings(index: Index, layout: Layout, term: str) -> tuple[Array, Array]:
     numbers, weights = index.postings(term)
     kept = numbers < len(layout.row)
     kept[kept] = layout.alive[numbers[kept]]
     return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])
 
 
-def _word_scores(index: Index, layout: _Layout, terms: Sequence[str], beside: Counts) -> _WordScores:
+def _word_scores(index: Index, layout: Layout, terms: Sequence[str], beside: Counts) -> _WordScores:
     chunks, memories = layout.total[0] + beside.chunks, layout.total[1] + beside.memories
     scores = np.zeros(len(layout.row), np.float32)
     has = np.zeros(len(layout.row), np.float32)
@@ -465,23 +406,26 @@ def _rarity(total: int, having: int) -> float:
     return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
-def _cosines(encoder: Encoder, columns: Columns, text: str, words: Array) -> Array:
+def _query_vector(encoder: Encoder, columns: Columns, text: str) -> Array:
+    """The vector of a query, without what all chunks have in common; zeros where there is nothing to compare."""
+    query: Array = encoder.encode_query(text)
+    mean_square = float(columns.mean @ columns.mean)
+    if mean_square and query.any():
+        # subtract only the query's own part along the mean: a short query has little of what chunks have in common
+        query = query - columns.mean * (columns.used / (columns.used + FEW) * float(query @ columns.mean) / mean_square)
+        query /= max(float(np.linalg.norm(query)), 1e-9)
+    return query
+
+
+def _cosines(columns: Columns, query: Array, words: Array) -> Array:
     """The cosine of each chunk and the query.
 
     In a large index only for the chunks that are best by the signs of their vectors or by `words`; 0 for the others.
     """
     used = columns.used
     cosines = np.zeros(used, np.float32)
-    if not encoder.dim:
-        return cosines
-    query: Array = encoder.encode_query(text)
     if not query.any():
         return cosines
-    mean_square = float(columns.mean @ columns.mean)
-    if mean_square:
-        # subtract only the query's own part along the mean: a short query has little of what chunks have in common
-        query = query - columns.mean * (used / (used + FEW) * float(query @ columns.mean) / mean_square)
-        query /= max(float(np.linalg.norm(query)), 1e-9)
     if not len(columns.signs):
         exact: Array = columns.rows[:used] @ query
         return exact
@@ -504,7 +448,7 @@ def _cosines(encoder: Encoder, columns: Columns, text: str, words: Array) -> Arr
 
 def _best_rows(
     index: Index,
-    layout: _Layout,
+    layout: Layout,
     rows: Array,
     scores: Array,
     limit: int,

@@ -1,0 +1,112 @@
+"""The memories of an index as rows: what ranking needs to know of each, made of the index's columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from memlane.index.columns import Array, Columns
+from memlane.index.store import Index
+
+K1, B = 0.9, 0.4  # BM25's
+NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
+
+
+@dataclass(slots=True)
+class Layout:
+    """The memories as rows: where the chunks of each begin and end, and which rows are neighbours.
+
+    Made of columns and kept until they change; `state` tells when.
+    """
+
+    columns: Columns
+    state: tuple[int, int]
+    start: Array  # the first chunk of each memory
+    end: Array
+    row: Array  # of each chunk
+    later: Array  # the chunks that are not the first of their memory
+    memory: Array  # its number in the index
+    created: Array
+    alive: Array  # of each chunk
+    nearby: list[tuple[float, Array]]  # (share, the neighbour's row for each row); len(start) means none
+    norm: Array  # BM25's length norm of each chunk
+    whole_norm: Array  # the same of each memory as a whole
+    total: tuple[int, int]  # chunks and memories that are alive
+
+    @classmethod
+    def of(cls, columns: Columns) -> Self:
+        used = columns.used
+        memory, alive, length = columns.memory[:used], columns.alive[:used], columns.length[:used]
+        first = np.ones(used, np.bool_)
+        first[1:] = memory[1:] != memory[:-1]
+        start = np.flatnonzero(first)
+        end = np.append(start[1:], used)
+        row = np.cumsum(first) - 1
+        none = len(start)
+        before, after = (
+            np.append(np.where(chunk >= 0, row[chunk], none), none)
+            for chunk in (columns.before[start], columns.after[end - 1])  # neighbours of the first and the last chunk
+        )
+        nearby = []
+        back, ahead = before[:-1], after[:-1]
+        for share in NEIGHBOURS:
+            nearby += [(share, back), (share, ahead)]
+            back, ahead = before[back], after[ahead]
+        if not any((rows < none).any() for _, rows in nearby):
+            nearby = []
+        whole = np.add.reduceat(length, start)
+        return cls(
+            columns,
+            (used, columns.buried),
+            start,
+            end,
+            row,
+            np.flatnonzero(~first),
+            memory[start],
+            columns.created[start],
+            alive,
+            nearby,
+            _norm(length, alive),
+            _norm(whole, alive[start]),
+            (int(alive.sum()), int(alive[start].sum())),
+        )
+
+    def best(self, scores: Array) -> Array:
+        """The best score of each memory's chunks."""
+        best: Array = scores[self.start]
+        np.maximum.at(best, self.row[self.later], scores[self.later])
+        return best
+
+    def with_neighbours(self, scores: Array) -> Array:
+        """The scores plus a share of each neighbour's."""
+        padded = np.append(scores, scores.dtype.type(0))
+        total = scores.copy()
+        for share, rows in self.nearby:
+            total += np.float32(share) * padded[rows]
+        return total
+
+    def having(self, index: Index, term: str) -> Array:
+        """Whether each memory has a term."""
+        has = np.zeros(len(self.start), np.bool_)
+        numbers, _ = index.postings(term)
+        has[self.row[numbers[numbers < len(self.row)]]] = True
+        return has
+
+
+def _norm(lengths: Array, alive: Array) -> Array:
+    mean = float(lengths[alive].mean()) if alive.any() else 1.0
+    norm: Array = (K1 * (1 - B + B * lengths / max(mean, 1e-9))).astype(np.float32)
+    return norm
+
+
+_layouts: WeakKeyDictionary[Index, Layout] = WeakKeyDictionary()
+
+
+def layout_of(index: Index, columns: Columns) -> Layout:
+    known = _layouts.get(index)
+    if known is None or known.columns is not columns or known.state != (columns.used, columns.buried):
+        known = _layouts[index] = Layout.of(columns)
+    return known
