@@ -643,7 +643,7 @@ def test_pieces_add_up_to_the_text() -> None:
     ("text", "found"),
     [
         ("The deployments were deployed", ["deploy", "deploy"]),
-        ("src/auth.py", ["src", "auth", "py", "srcauthpy"]),
+        ("src/auth.py", ["src", "auth", "py", "srcauthpi"]),
         ("HTTPServer", ["httpserver", "http", "server"]),
         ("don't", []),
         ("C++", ["c", "c++"]),

@@ -12,7 +12,10 @@ import pytest
 
 from memlane import Bank
 from memlane.core.dates import moment
+from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft
+from memlane.index.encoders import vocabulary
+from memlane.index.languages import entries
 from memlane.index.query_dates import spans
 from memlane.index.words import importance, query_terms
 from memlane.recall.query import parse
@@ -199,14 +202,25 @@ def test_a_memory_of_the_time_that_is_asked_for_comes_first(bank: Bank) -> None:
         ("last week", "2026-11-01T12:00", 14),
         ("the past three days", "2026-11-12T12:00", 3),
         ("two weeks ago", "2026-10-29", 7),
+        ("last March", "2026-03-01", 31),
+        ("back in December?", "2025-12-01", 31),
+        ("the change in early March", "2026-03-01", 12.9166667),
+        ("the rules from the beginning of last month", "2026-10-01", 12.9166667),
+        ("since April", "2026-04-01", 228.5),
+        ("this month", "2026-11-01", 14.5),
+        ("on Monday", "2026-11-09", 1),
+        ("in 2024", "2024-01-01", 366),
     ],
 )
-def test_queries_name_times(query: str, start: str, days: int) -> None:
+def test_queries_name_times(query: str, start: str, days: float) -> None:
     first = datetime.fromisoformat(start).replace(tzinfo=UTC)
-    assert spans(query, NOW) == [(first.timestamp(), (first + timedelta(days=days)).timestamp())]
+    ((begins, ends),) = spans(query, NOW)
+    assert (begins, ends) == (first.timestamp(), pytest.approx((first + timedelta(days=days)).timestamp(), abs=1))
 
 
-@pytest.mark.parametrize("query", ["may I", "31 February 2023", "December 9999", "2023-99", "last but not least", ""])
+@pytest.mark.parametrize(
+    "query", ["may I", "we march on", "31 February 2023", "December 9999", "2023-99", "last but not least", ""]
+)
 def test_other_queries_do_not(query: str) -> None:
     assert spans(query, NOW) == []
 
@@ -286,3 +300,91 @@ def test_an_encoder_without_a_table_looks_no_closer(tmp_path: Path) -> None:
     with Bank.open(tmp_path, search__encoder="none") as bank:
         bank.add("kiwi")
         assert bank.search("kiwi")[0].why["closer"] == 0
+
+
+# -- everything on a topic, by date
+
+
+def test_a_topic_is_listed_by_date_without_what_is_about_something_else(bank: Bank) -> None:
+    fill(bank)
+    days = {
+        "2024-03-01": "We deploy on Mondays.",
+        "2024-01-01": "Deploys need a review.",
+        "2024-02-01": "Deploy failed.",
+    }
+    for day, text in days.items():
+        bank.add(text, created_at=day)
+    hits = bank.search("deploy", order="time")
+    assert [hit.memory.text.strip() for hit in hits] == [days[day] for day in sorted(days, reverse=True)]
+
+
+def test_by_date_the_limit_keeps_the_best(bank: Bank) -> None:
+    fill(bank)
+    bank.add("The copper kettle whistles.", title="best", created_at="2020-01-01")
+    bank.add("A kettle among many other things in this kitchen.", title="less", created_at="2021-01-01")
+    assert [hit.memory.title for hit in bank.search("copper kettle", 1, order="time")] == ["best"]
+
+
+def test_an_unknown_order_is_a_clear_error(bank: Bank) -> None:
+    with pytest.raises(InvalidInput, match="order"):
+        bank.search("kettle", order="size")
+
+
+# -- words that are written in another way
+
+
+@pytest.mark.parametrize(
+    "query", ["get_user_names", "GET-USER-NAMES", "GetUserNames", "getusernames", "get.user.names"]
+)
+def test_an_identifier_is_found_in_any_spelling(bank: Bank, query: str) -> None:
+    fill(bank)
+    bank.add("Never call getUserNames twice.", title="names", created_at="2024-01-01")
+    assert bank.search(query, 1)[0].why["covered"] == 1
+
+
+@pytest.mark.parametrize("query", ["comand", "palete shortcutt", "snpashots"])
+def test_a_misspelt_word_finds_what_was_meant(bank: Bank, query: str) -> None:
+    fill(bank)
+    bank.add("The command palette has a shortcut for snapshots.", title="meant", created_at="2024-01-01")
+    assert bank.search(query, 1)[0].memory.title == "meant"
+    assert bank.search(query, 1)[0].why["words"] > 0
+
+
+@pytest.mark.parametrize("query", ["weather", "kopiur2", "Kopiurs_x"])
+def test_other_words_are_not_taken_for_misspelt_ones(bank: Bank, query: str) -> None:
+    bank.add("Ask whether kopius is used.", title="other", created_at="2024-01-01")
+    assert [hit.why["words"] for hit in bank.search(query)] in ([], [0.0])
+
+
+def test_a_name_in_the_bank_is_not_taken_for_another(bank: Bank) -> None:
+    fill(bank)
+    bank.add("kopiur makes the backups.", title="kopiur", created_at="2024-01-01")
+    bank.add("kopius is another thing.", title="kopius", created_at="2024-01-01")
+    assert {hit.memory.title: hit.why["words"] > 0 for hit in bank.search("kopius", 2)}.get("kopiur", False) is False
+
+
+@pytest.mark.parametrize("aka", ["runbook, on-call guide", ["runbook", "on-call guide"]])
+def test_a_memory_is_found_by_what_it_is_also_known_as(bank: Bank, aka: object) -> None:
+    fill(bank)
+    bank.add("What to do when something breaks at night.", title="night", extra={"aka": aka}, created_at="2024-01-01")
+    assert titles(bank, "runbook", 1) == titles(bank, "on-call", 1) == ["night"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Warum ist die Sicherung der Datenbank leer?",
+        "¿dónde está el respaldo?",
+        "где бэкапы?",
+        "备份在哪里",
+        "バックアップはどこ",
+    ],
+)
+def test_a_question_in_another_language_finds_english_memories(bank: Bank, query: str) -> None:
+    fill(bank)
+    bank.add("The nightly backup goes to the second disk.", title="backup", created_at="2024-01-01")
+    assert titles(bank, query, 1) == ["backup"]
+
+
+def test_no_word_of_the_dictionary_is_english() -> None:
+    assert [word for word in entries() if word in vocabulary()] == []

@@ -169,7 +169,7 @@ class Bank(Keyed):
     def search(
         self,
         query: str,
-        limit: int = 5,
+        limit: int | None = None,
         *,
         tags: Sequence[str] = (),
         type: str | None = None,
@@ -180,17 +180,20 @@ class Bank(Keyed):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         archived: bool = False,
+        order: str = "best",
         wait: float | None = None,
     ) -> builtins.list[Hit]:
-        """The best memories for a query, best first; filters apply before the cut, `tags` means any of them.
+        """The best five memories for a query, best first; filters apply before the cut, `tags` means any of them.
 
+        With order "time", everything that is about it, the newest first; with a limit, the best so many of these.
         "Quoted phrases" must occur and -words must not. `scope`, one or several, leaves out the memories of others:
         see `memlane.recall.scopes`. Archived memories are left out unless asked for. A bank that is not indexed yet is
         indexed first; with `wait`, for so many seconds at most: then the answer comes from what is there, and
         `bank.index.complete` is False.
         """
-        from memlane.recall.finding import found
+        from memlane.recall import finding
 
+        limit = finding.limit_of(limit, order)
         check_query(query, limit, type=type, lane=lane, status=status, project=project)
         if lane is not None and lane not in NAMES:
             raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
@@ -200,7 +203,8 @@ class Bank(Keyed):
             "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
             "archived": archived,
         }  # fmt: skip
-        return without_secrets(self, found(self, query, limit, filters, scope, wait))
+        hits = finding.found(self, query, limit, filters, scope, wait)
+        return without_secrets(self, finding.by_date(hits) if order == "time" else hits)
 
     def snapshot(
         self,

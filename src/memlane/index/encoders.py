@@ -17,6 +17,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -226,6 +227,12 @@ class StaticEncoder(_Scaled):
                 factors = weights[distinct] * counts.astype(np.float32)
                 np.matmul(factors, self._table[distinct].astype(np.float32), out=row)
         return unit(rows)
+
+
+@cache
+def vocabulary() -> frozenset[str]:
+    """The whole words that the built-in table knows: nearly all of English that is common."""
+    return frozenset((STATIC / "vocab.txt").read_text("utf-8").split("\n"))
 
 
 _LONGEST_WORD = 100  # characters; the rest of a longer word is ignored

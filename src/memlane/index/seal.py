@@ -25,7 +25,7 @@ from typing import NamedTuple
 from memlane.core.errors import StorageError
 from memlane.disk import derived
 
-SCHEMA = 4
+SCHEMA = 5
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
     CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT) WITHOUT ROWID;

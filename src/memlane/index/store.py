@@ -372,6 +372,14 @@ class Index:
         weights = np.concatenate([part["weight"] for _, part in parts]).astype(np.float32) / 4
         return numbers, weights
 
+    def terms(self, first: str, shortest: int, longest: int) -> list[tuple[str, int]]:
+        """The terms that begin with a letter and are so long, and about how often each occurs."""
+        query = (
+            "SELECT term, sum(length(data)) FROM postings "
+            "WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? GROUP BY term"
+        )
+        return self._db.execute(query, (first, chr(ord(first) + 1), shortest, longest)).fetchall()
+
     def memories(self, numbers: Iterable[int]) -> dict[int, Memory]:
         """Memories by their number in the index."""
         wanted = list(numbers)

@@ -124,7 +124,8 @@ def _terms_of(piece: str) -> tuple[str, ...]:
             result.append(_stem(word) if word.isascii() else word)
         result += [_stem(hump) for hump in _humps(part) if hump not in STOP_WORDS]
     if len(parts) > 1 and not (len(parts) == 2 and len(parts[1]) <= 2 and "'" in piece):  # not "don't", "Ann's"
-        result.append("".join(map(fold, parts)))
+        joined = "".join(map(fold, parts))  # get_user_names is getUserNames
+        result.append(_stem(joined) if joined.isascii() else joined)
     elif piece[-1] in "+#":
         result.append(fold(piece))  # C++, C#
     return tuple(result)

@@ -61,6 +61,7 @@ class Entry:
         for text, weight in (
             (memory.title, TITLE_WEIGHT),
             (" ".join((*memory.tags, memory.type or "")), TAGS_WEIGHT),
+            (also_known_as(memory), TITLE_WEIGHT),
             (f"{memory.native_id} {memory.scope or ''} {memory.project or ''}", 1.0),
             (scope.removeprefix("file:") if (scope := memory.scope or "").startswith("file:") else "", TITLE_WEIGHT),
             (memory.created_at.strftime("%d %B %Y %A") if memory.created_at else "", 1.0),
@@ -167,6 +168,12 @@ def _thread(memory: Memory) -> str | None:
     if memory.thread is not None:
         return f"thread {memory.thread}"
     return f"topic {memory.scope}" if memory.lane == "topics" else None
+
+
+def also_known_as(memory: Memory) -> str:
+    """Other words that somebody may look for it by: its own field `aka`, one text or a list."""
+    words = memory.fields.get("aka", "")
+    return " ".join(map(str, words)) if isinstance(words, list | tuple) else str(words)
 
 
 def embedded_text(title: str, header: str, text: str) -> str:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from memlane.core.choosing import list_order
 from memlane.core.dates import utc_now
+from memlane.core.errors import InvalidInput
 from memlane.core.model import Hit, Memory
 from memlane.recall import scopes, under
 from memlane.recall.leaving import without_secrets
@@ -18,6 +20,25 @@ from memlane.recall.superseded import marked_hits
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+
+
+ORDERS = ("best", "time")
+BEST, ALL = 5, 200  # hits, unless somebody says how many: the best, and all that are about it
+ALL_WORDS = 0.99  # of the query: a memory that has them is about it, whatever else it says
+ABOUT = 0.05  # least probability of what is listed as being about something
+
+
+def limit_of(limit: int | None, order: str) -> int:
+    """How many hits an order has. Raises InvalidInput for one that there is none of."""
+    if order not in ORDERS:
+        raise InvalidInput("There is no such order.", hint=f"Use one of: {', '.join(ORDERS)}.")
+    return (ALL if order == "time" else BEST) if limit is None else limit
+
+
+def by_date(hits: Sequence[Hit]) -> list[Hit]:
+    """Those of the hits that are about what was asked for, the newest first; what has no date comes last."""
+    about = [hit for hit in hits if hit.relevance >= ABOUT or hit.why["covered"] >= ALL_WORDS]
+    return sorted(about, key=lambda hit: list_order(hit.memory))
 
 
 def found(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from memlane.index.languages import english
 from memlane.index.words import query_terms, shortened
 
 
@@ -32,4 +33,6 @@ def parse(query: str) -> Query:
     without += (word.rstrip("./@:'’-") for word in _NOT_WORD.findall(rest))
     rest = _NOT_WORD.sub(" ", rest)
     text = " ".join((*phrases, rest)).strip()
+    if others := english(text):
+        text = " ".join((text, *others))
     return Query(text, tuple(query_terms(text)), tuple(phrases), tuple(word for word in without if word.strip()))

@@ -41,6 +41,7 @@ from memlane.recall import renewal
 from memlane.recall.layout import Layout, layout_of
 from memlane.recall.query import Query, parse
 from memlane.recall.relevance import probabilities
+from memlane.recall.spelling import nearest
 from memlane.recall.unconfirmed import weight
 
 WHOLE = 0.3  # share of the memory as a whole in its words score; the rest is from its best chunk
@@ -213,7 +214,7 @@ def _score_parts(
     index: Index, layout: Layout, query: Query, allowed: Array, beside: Counts, now: datetime
 ) -> _ScoreParts:
     encoder = index.encoder
-    words = _word_scores(index, layout, query.terms, beside)
+    words = _word_scores(index, layout, query, beside)
     vector = _query_vector(encoder, layout.columns, query.text)
     chunk_cosines = _cosines(layout.columns, vector, words.chunks)
     cosine = np.maximum(layout.best(chunk_cosines), 0)
@@ -368,7 +369,7 @@ def _alive_postings(index: Index, layout: Layout, term: str) -> tuple[Array, Arr
     return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])
 
 
-def _word_scores(index: Index, layout: Layout, terms: Sequence[str], beside: Counts) -> _WordScores:
+def _word_scores(index: Index, layout: Layout, query: Query, beside: Counts) -> _WordScores:
     chunks, memories = layout.total[0] + beside.chunks, layout.total[1] + beside.memories
     scores = np.zeros(len(layout.row), np.float32)
     has = np.zeros(len(layout.row), np.float32)
@@ -376,9 +377,11 @@ def _word_scores(index: Index, layout: Layout, terms: Sequence[str], beside: Cou
     whole = scores if single else np.zeros(len(layout.start), np.float32)
     most = 0.0  # the most that a chunk could score, apart from K1 + 1
     total = 0.0  # the same including words that no chunk has
-    for term in terms:
+    for term in query.terms:
         numbers, weights = _alive_postings(index, layout, term)
         other_chunks, other_memories = beside.having.get(term, (0, 0))
+        if not len(numbers) and not other_chunks and (meant := nearest(index, query.text, term)):
+            numbers, weights = _alive_postings(index, layout, meant)
         counts = np.float32(importance(term) * _rarity(chunks, len(numbers) + other_chunks))
         total += float(counts)
         if len(numbers) or other_chunks:

@@ -8,15 +8,19 @@ from typing import Any
 import click
 
 from memlane.bank import Bank
+from memlane.core.dates import iso
 from memlane.surfaces.cli.options import as_of, filters, limit_option, user_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
 
 
 @click.command()
 @click.argument("query")
-@limit_option(5)
+@limit_option(help="How many: 5, or with --order time all that are about it.")
 @filters
 @user_option
+@click.option(
+    "--order", type=click.Choice(["best", "time"]), default="best", help="time: all that is about it, the newest first."
+)
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
 @click.option(
     "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."
@@ -30,6 +34,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     \b
     $ memlane search "when do we deploy" --tag release
     $ memlane search '"exact phrase" -without' --explain
+    $ memlane search "payment gateway" --order time
     $ memlane search -- '-without something'
     """
     hits = [replace(hit, memory=bank.original(hit.memory)) for hit in bank.search(query, **options)]
@@ -41,7 +46,9 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     for hit in hits:
         place = f" > {hit.header_path}" if hit.header_path else ""
         place += " (⚠ suspicious)" if hit.memory.suspicious else ""
-        print_rows([(hit.memory.id, f"{hit.score:.2f}", f"{titled(hit.memory)}{place}")])
+        day = (iso(hit.memory.created_at or hit.memory.updated_at) or "-")[:10]
+        by = day if options["order"] == "time" else f"{hit.score:.2f}"
+        print_rows([(hit.memory.id, by, f"{titled(hit.memory)}{place}")])
         if explain:
             click.echo("    " + ", ".join(f"{name} {value:g}" for name, value in hit.why.items()))
     if not hits:

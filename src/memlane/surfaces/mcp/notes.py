@@ -200,12 +200,14 @@ def search_memories(
     since: Since = None,
     until: Since = None,
     archived: Annotated[bool, Field(description="Also what is archived")] = False,
+    order: Annotated[Literal["best", "time"], Field(description="time: by date, newest first")] = "best",
 ) -> Remarked[Found]:
     """Find memories of all kinds by words, meaning and recency, the best passage of each, the best first."""
     if not query.strip(" *"):
         return Remarked(remark=f"A search needs words. {NEWEST}")
-    filters = {"lane": lane, "scope": scope, "since": since, "until": until}
-    hits = bank.search(query, limit, tags=filter_tags or (), type=filter_type, archived=archived, **filters)  # type: ignore[arg-type]
+    filters: dict[str, Any] = {"lane": lane, "scope": scope, "since": since, "until": until}
+    chosen: dict[str, Any] = {"tags": filter_tags or (), "type": filter_type, "archived": archived, "order": order}
+    hits = bank.search(query, limit, **chosen, **filters)
     if not hits:
         refuse_unknown(bank, "filter_type", filter_type)
         return Remarked(remark=nothing({"filter_tags": filter_tags, "filter_type": filter_type, **filters}))
