@@ -1,6 +1,6 @@
 """Does a prompt get the memories that help, and silence when none does? And what each constant of the search is for.
 
-    python bench/relevance.py --data FOLDER [--encoder NAME] [--fit]
+    python bench/relevance.py --data FOLDER [--encoder NAME] [--fit] [--short]
 
 FOLDER holds helpful/dev/recall.jsonl (memories of real projects with the prompts of developers, those that no memory
 helps with included) and, for the questions of other people's conversations, locomo-dev.json.gz and
@@ -36,24 +36,29 @@ import numpy as np
 from memlane import Bank
 from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError
-from memlane.recall import finding, prompts, renewal, search
+from memlane.recall import finding, prompts, query, renewal, search
 from memlane.recall.blocks import RELEVANT
 from retrieval import FILES, Collection, locomo, longmemeval, measures
 
 HELPFUL = "helpful/dev/recall.jsonl"
 CUTS = (0.05, 0.08, 0.11, 0.15, 0.2, 0.3)
 BINS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
+NO_CLOSER_LOOK = ((search, "SENTENCE", 0.0), (search, "NEAR_WORDS", 0.0), (search, "MODEL_NEAR_WORDS", 0.0))
 ABLATIONS: tuple[tuple[str, tuple[tuple[Any, str, Any], ...]], ...] = (
     ("as it is", ()),
     ("no vectors", ((search, "VECTORS", 0.0), (search, "MODEL_VECTORS", 0.0))),
     ("vectors 0.1", ((search, "VECTORS", 0.1), (search, "MODEL_VECTORS", 0.1))),
     ("vectors 0.35", ((search, "VECTORS", 0.35), (search, "MODEL_VECTORS", 0.35))),
-    ("vectors alone", ((search, "VECTORS", 1.0), (search, "MODEL_VECTORS", 1.0))),
     ("least cosine 0.2", ((search, "LEAST_COSINE", 0.2),)),
-    ("least cosine 0", ((search, "LEAST_COSINE", 0.0),)),
+    ("no closer look", NO_CLOSER_LOOK),
+    ("closer look: no sentences", NO_CLOSER_LOOK[:1]),
+    ("closer look: no words", NO_CLOSER_LOOK[1:]),
+    ("closer look at 15", ((search, "CLOSER", 15),)),
+    ("closer look at 60", ((search, "CLOSER", 60),)),
+    ("times do not count", ((search, "DATED", 1.0),)),
+    ("misspelt words as they are", ((search, "nearest", lambda *_: ""),)),
+    ("no other languages", ((query, "english", lambda _: []),)),
     ("no renewals", ((renewal, "LOOKED_AT", 0),)),
-    ("renewals of pages, too", ((renewal, "LONGEST", 10**9),)),
-    ("renewals from cosine 0.2", ((renewal, "LEAST_COSINE", 0.2),)),
     ("renewals from cosine 0.4", ((renewal, "LEAST_COSINE", 0.4),)),
 )
 
@@ -128,12 +133,12 @@ def recall(projects: Sequence[Project]) -> dict[str, float]:
     return {kind: 100 * statistics.fmean(values) for kind, values in rows.items()}
 
 
-def ablations(projects: Sequence[Project], chats: Callable[[], list[str]]) -> None:
-    kinds = ("all", "paraphrase", "task", "symptom", "newer")
+def ablations(projects: Sequence[Project], chats: Callable[[], list[str]], some: Sequence[Any]) -> None:
+    kinds = ("all", "paraphrase", "task", "symptom", "temporal", "other-language", "newer")
     print(
         f"\n| | {' | '.join(kinds)} | LoCoMo turns | LoCoMo sessions | LongMemEval |\n|---|" + "--:|" * (len(kinds) + 3)
     )
-    for name, changes in ABLATIONS:
+    for name, changes in some:
         with changed(changes):
             found = recall(projects)
             print(
@@ -246,6 +251,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", default="static")
     parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--short", action="store_true", help="without what changes when a constant does")
     given = parser.parse_args()
     if not (given.data / HELPFUL).is_file():
         print(f"skipped: {given.data} has no {HELPFUL}")
@@ -259,7 +265,7 @@ def main() -> None:
         projects = [Project(line, folder / f"project{at}", given.encoder) for at, line in enumerate(lines)]
         asked = sum(len(project.prompts) for project in projects)
         print(f"encoder {given.encoder}, {len(projects)} projects, {asked} prompts")
-        ablations(projects, chat_banks(given.data, folder, given.encoder))
+        ablations(projects, chat_banks(given.data, folder, given.encoder), ABLATIONS[: 1 if given.short else None])
         rows, said, meant = evidence(projects)
         reliability(said, meant)
         if given.fit:

@@ -230,6 +230,12 @@ class StaticEncoder(_Scaled):
 
 
 @cache
+def built_in() -> StaticEncoder:
+    """The built-in encoder, for a closer look where a model made the vectors."""
+    return StaticEncoder()
+
+
+@cache
 def vocabulary() -> frozenset[str]:
     """The whole words that the built-in table knows: nearly all of English that is common."""
     return frozenset((STATIC / "vocab.txt").read_text("utf-8").split("\n"))

@@ -10,7 +10,8 @@ words   how much of the query the memory has, 0 … 1: BM25 divided by the most 
 cosine  of the memory's closest chunk, after subtracting what all chunks have in common. With the vectors of a model,
         which say more than those of the built-in table, the shares are equal.
 closer  for the best 30 so far: 0.15 of the cosine of the nearest sentence, and 0.3 of how much of the query's words
-        the chunk has, or has words of near meaning for, above what the middle one of them has. By the built-in table.
+        the chunk has, or has words of near meaning for, above what the middle one of the 30 has. By the built-in
+        table, also beside a model, where words count half as much.
 relevance  the probability that the query is about this memory at all: `memlane.recall.relevance`. It does not affect
         the order; prompt blocks drop hits below a threshold.
 freshness  below 1 where the code that a memory speaks of has changed or is gone: `memlane.care.fresh`.
@@ -33,7 +34,7 @@ import numpy as np
 from memlane.core.model import Hit, Memory
 from memlane.index import closeness
 from memlane.index.columns import FEW, Array, Columns
-from memlane.index.encoders import Encoder, StaticEncoder
+from memlane.index.encoders import Encoder, StaticEncoder, built_in
 from memlane.index.query_dates import spans
 from memlane.index.store import Index
 from memlane.index.words import fold, importance, plain_parts
@@ -49,6 +50,7 @@ VECTORS = 0.2  # share of the vectors in the score
 CLOSER = 30  # memories that are looked at closely: the best so far
 SENTENCE = 0.15  # what the cosine of the nearest sentence adds to x, for those
 NEAR_WORDS = 0.3  # what words of near meaning add to x, for those, above what the middle one of them has
+MODEL_NEAR_WORDS = 0.15  # the same beside the vectors of a model, which know more of meaning
 MODEL_VECTORS = 0.5  # the same where a model made them rather than the built-in table
 DATED = 1.4  # factor for a memory from a time that the query mentions
 STEEPNESS = 2.0  # of the curve from x to a score below 1
@@ -229,9 +231,9 @@ def _score_parts(
     closer = np.zeros(len(own), np.float32)
     so_far = np.where(allowed, layout.with_neighbours(own) * date, -1)
     best = _best_of(so_far, CLOSER)
-    if isinstance(encoder, StaticEncoder) and len(best):
+    if encoder.dim and encoder.name != "hash" and len(best):
         of_chunks = (1 - share) * words.chunks + share * chunk_cosines
-        closer[best] = _looked_at_closely(index, encoder, layout, query, vector, best, of_chunks)
+        closer[best] = _looked_at_closely(index, layout, query, vector, best, of_chunks)
     own += closer
     fused = layout.with_neighbours(own)
     neighbours = fused - own
@@ -247,14 +249,19 @@ def _best_of(scores: Array, count: int) -> Array:
 
 
 def _looked_at_closely(
-    index: Index, encoder: StaticEncoder, layout: Layout, query: Query, vector: Array, rows: Array, of_chunks: Array
+    index: Index, layout: Layout, query: Query, vector: Array, rows: Array, of_chunks: Array
 ) -> Array:
-    """What a closer look at the best chunk of these memories adds to each."""
+    """What a closer look at the best chunk of these memories adds to each; by the built-in table, also for a model."""
     chunks = [int(layout.start[row] + np.argmax(of_chunks[layout.start[row] : layout.end[row]])) for row in rows]
     texts = index.embedded_texts(chunks)
-    sentences = closeness.sentences(encoder, vector, layout.columns.mean, texts)
+    encoder, mean, share = index.encoder, layout.columns.mean, NEAR_WORDS
+    if not isinstance(encoder, StaticEncoder):
+        encoder, share = built_in(), MODEL_NEAR_WORDS
+        vector, mean = encoder.encode_query(query.text), np.zeros(encoder.dim, np.float32)
+    sentences = closeness.sentences(encoder, vector, mean, texts)
     words = closeness.words(encoder, query.text, layout.total[0], texts)
-    added: Array = SENTENCE * np.maximum(sentences, 0) + NEAR_WORDS * np.maximum(words - np.median(words), 0)
+    usual = 0.0 if mean.any() else float(np.median(sentences))  # what texts have in common is not subtracted
+    added: Array = SENTENCE * np.maximum(sentences - usual, 0) + share * np.maximum(words - np.median(words), 0)
     return added
 
 
