@@ -374,10 +374,8 @@ class Index:
 
     def terms(self, first: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """The terms that begin with a letter and are so long, and about how often each occurs."""
-        query = (
-            "SELECT term, sum(length(data)) FROM postings "
-            "WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? GROUP BY term"
-        )
+        which = "term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
+        query = f"SELECT term, sum(length(data)) FROM postings WHERE {which} GROUP BY term"  # noqa: S608 - fixed
         return self._db.execute(query, (first, chr(ord(first) + 1), shortest, longest)).fetchall()
 
     def memories(self, numbers: Iterable[int]) -> dict[int, Memory]:
