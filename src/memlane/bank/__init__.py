@@ -203,8 +203,7 @@ class Bank(Keyed):
             "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
             "archived": archived,
         }  # fmt: skip
-        hits = finding.found(self, query, limit, filters, scope, wait)
-        return without_secrets(self, finding.by_date(hits) if order == "time" else hits)
+        return without_secrets(self, finding.ordered(finding.found(self, query, limit, filters, scope, wait), order))
 
     def snapshot(
         self,

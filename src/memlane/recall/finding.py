@@ -35,8 +35,10 @@ def limit_of(limit: int | None, order: str) -> int:
     return (ALL if order == "time" else BEST) if limit is None else limit
 
 
-def by_date(hits: Sequence[Hit]) -> list[Hit]:
-    """Those of the hits that are about what was asked for, the newest first; what has no date comes last."""
+def ordered(hits: list[Hit], order: str) -> list[Hit]:
+    """The hits as they are; by time, those that are about what was asked for, the newest first, without a date last."""
+    if order != "time":
+        return hits
     about = [hit for hit in hits if hit.relevance >= ABOUT or hit.why["covered"] >= ALL_WORDS]
     return sorted(about, key=lambda hit: list_order(hit.memory))
 
