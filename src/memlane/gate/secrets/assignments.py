@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from memlane.gate.secrets import decoys, names, values
 from memlane.gate.secrets.decoys import is_digest, is_random, is_stand_in, kinds, wordiness
-from memlane.gate.secrets.prose import ALGORITHM, PHRASE, WEAK, near
+from memlane.gate.secrets.prose import ALGORITHM, HOLDERS, PHRASE, WEAK, near
 from memlane.gate.secrets.rule import pattern
 from memlane.gate.secrets.values import BLANK, Value
 
@@ -207,7 +207,7 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
         return False  # prose goes on
     login = pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
     arrow = match["sep"] in ("→", "->") or match[0].endswith(" :")
-    if (not (login and sign in ("=", ":", "=>")) and _is_verb(name, sign, quoted, arrow)) or (
+    if (not (login and sign in ("=", ":", "=>")) and _is_verb(name, sign, value, arrow)) or (
         sign == "" and re.match(r"[\w-]+=", text)
     ):
         return False
@@ -258,14 +258,16 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     return False
 
 
-def _is_verb(name: str, sign: str, quoted: bool, arrow: bool) -> bool:
+def _is_verb(name: str, sign: str, value: Value, arrow: bool) -> bool:
     """Whether the name is another word in prose: how a test went ("Verification pass: 500 ms"), a key ("la clave")."""
-    word = name.rpartition(" ")[2].lower()
+    before, _, word = name.lower().rpartition(" ")
     if word in ("clave", "parola"):
         return sign not in ("=", ":", "=>", "is")
-    if word == "pass" and arrow:
+    if word != "pass" or (sign in (":", "=", "is", "") and before in HOLDERS and all(kinds(value.text)[:3:2])):
+        return False
+    if arrow:
         return True
-    return word == "pass" and not (sign in ("=", ":", "=>") and (" " not in name or (sign == "=" and quoted)))
+    return not (sign in ("=", ":", "=>") and (not before or (sign == "=" and bool(value.quote))))
 
 
 def _stands_alone(value: Value, match: re.Match[str]) -> bool:

@@ -71,7 +71,8 @@ HEADERS: tuple[Rule, ...] = wide(
 
 FILES: tuple[Rule, ...] = read_whole(
     form("curl-login", "login on a curl command", "curl+_ wget+_ http+_ https+_",
-         r"(?:\s-u|\s-a|--user(?!-agent)|--proxy-user)[ =\\\n\t]{0,3}[\"']?[^\s:\"'$<{]{0,80}[\"']?:()(?=\S{3})",
+         r"(?:\s-[ua]|--user(?!-agent)|--proxy-user|--auth(?!-))[ =\\\n\t]{0,3}[\"']?"
+         r"[^\s:\"'$<{]{0,80}[\"']?:()(?=\S{3})",
          group=1, starts_word=False, check=proofs.password_in_url),
     replace(form("curl-login", "key as the user of a curl command", "curl+_",
                  r"\s(?:-u|--user)[ =]?[\"']?()(?=[^\s:\"'$<{}]{10,200}:[\"'\s])", group=1, starts_word=False,

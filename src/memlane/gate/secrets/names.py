@@ -21,7 +21,7 @@ _API_KEY = (
     "chave de api", "klucz api", "klíč api", "ключ api", "api-ключ", "api ключ", "apiキー", "api キー", "api 密钥",
     "api密钥", "api-nyckel", "api-sleutel", "api-nøgle", "api-avain", "api 키",
 )  # fmt: skip
-_LOGIN = ("admin", "login", "log in", "logged in", "sign in", "zugangsdaten", "identifiants", "логин")
+_LOGIN = ("admin", "superuser", "login", "log in", "logged in", "sign in", "zugangsdaten", "identifiants", "логин")
 # What every name of a credential holds.
 WORDS = (
     "pass", "pw", "pswd", "mdp", "bearer", "secret", "token", "key", "auth", "cred", "psk", "salt", "snmp community",
@@ -34,7 +34,8 @@ PASSWORD, SECRET, KEY, LOGIN = "password", "secret", "key", "login"
 _ENDS = (
     (PASSWORD, r"pass(?:w(?:or)?d|wort|phrase|code|wrd|wo?rt|ord)?s?|pwds?|pws?|pswd|psk|mdp|masterauth|de passe"),
     (PASSWORD, "snmp community"),
-    (LOGIN, r"admin|login|log in|logged in|sign in|zugangsdaten|identifiants?|credenziali|credenci(?:ale|ai)s|логин"),
+    (LOGIN, r"admin|superuser|login|log(?:ged)? in|sign in|zugangsdaten|identifiants?|credenziali|credenci(?:ale|ai)s"),
+    (LOGIN, "логин"),
     (SECRET, "|".join(word.replace("-", " ").replace("'", " ") for word in _API_KEY)),
     (SECRET, r"secrets?|tokens?|bearer|cred(?:ential)?s?|api[ ]?keys?"),
     # A key of what only one's own programs may open.

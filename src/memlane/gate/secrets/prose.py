@@ -62,8 +62,12 @@ PHRASE = (
 )
 # Such a word alone is a name of something else.
 WEAK = r"pass|secret|pw|user|admin|login|key|token|test"
-# "pass" is a noun here, and not what a test did.
-_NOUN = r"\b(?:the|my|our|your|his|her|their|root|admin|db) (?=pass (?:is|was)\b)"
+# What has a password, so that "pass" is a noun behind it, and not what a test did.
+HOLDERS = frozenset(
+    "admin db database ftp keystore login mysql mqtt nas postgres rabbitmq redis root router sftp smb smtp ssh sudo "
+    "truststore user vnc vpn wifi".split()
+)
+_NOUN = rf"\b(?:(?:the|my|our|your|his|her|their) (?=pass (?:is|was)\b)|(?:{'|'.join(sorted(HOLDERS))}) (?=pass\b))"
 
 
 def near(text: str, start: int, end: int, kind: str) -> tuple[list[tuple[int, int]], int]:
@@ -75,7 +79,7 @@ def near(text: str, start: int, end: int, kind: str) -> tuple[list[tuple[int, in
         kind = names.LOGIN
     if kind == names.KEY or (kind == names.SECRET and name.endswith("s")):
         return found, looked  # a word of prose more often than a name: "tokens per second"
-    verb = name.endswith("pass") and not pattern(_NOUN).search(text, max(0, start - 8), end + 5)
+    verb = name.endswith("pass") and not pattern(_NOUN).search(text, max(0, start - 12), end + 5)
     low = max(text.rfind("\n", max(0, start - _BEFORE), start) + 1, start - _BEFORE, 0)
     line = text.find("\n", end, end + _AFTER)
     high = line if line >= 0 else min(len(text), end + _AFTER + 100)
