@@ -147,7 +147,14 @@ def test_the_seeds_parameters_have_its_names_and_defaults(folder: Path) -> None:
     }
     ours = {
         "read_memory": {"section": None, "offset": 0, "limit": 10_000},
-        "search_memories": {"lane": None, "scope": None, "since": None, "until": None, "archived": False},
+        "search_memories": {
+            "lane": None,
+            "scope": None,
+            "since": None,
+            "until": None,
+            "archived": False,
+            "order": "best",
+        },
     }
     for name, more in ours.items():
         assert {key: parameters[name].pop(key) for key in more} == more
@@ -607,7 +614,7 @@ def test_a_refused_text_is_not_repeated_and_not_stored(folder: Path) -> None:
     ],
 )
 def test_wrong_arguments_are_named_but_not_repeated(folder: Path, arguments: dict[str, Any], expected: str) -> None:
-    more = ("limit", "filter_tags", "filter_type", "lane", "scope", "since", "until", "archived")
+    more = ("limit", "filter_tags", "filter_type", "lane", "scope", "since", "until", "archived", "order")
     takes = f"It takes: query, {', '.join(f'{name} (optional)' for name in more)}."
     answer = calls(folder, ("search_memories", arguments))[0]
     assert answer == f"search_memories cannot be called like that; {expected}. {takes}"

@@ -76,7 +76,7 @@ def test_the_log_tells_what_a_session_was_given_and_what_was_kept_of_it(
             "",
             sessions.session(bank, "s1").events[0].tokens,
             (
-                Item("notes:deploy-day", "Deploy day", "Rules and preferences"),
+                Item("notes:deploy-day", "Deploy day", "Your rules"),
                 Item("notes:pool", "Pool", "Also remembered"),
             ),
             (),
@@ -103,7 +103,7 @@ def test_the_log_tells_what_a_session_was_given_and_what_was_kept_of_it(
     whole = run("log", "--sessions", "s1").out.splitlines()
     assert [line.split("\t")[1:] for line in whole] == [
         ["session-start", f"given 2 memories, {first.events[0].tokens} tokens", ""],
-        ["notes:deploy-day", "Rules and preferences", "Deploy day"],
+        ["notes:deploy-day", "Your rules", "Deploy day"],
         ["notes:pool", "Also remembered", "Pool"],
         ["prompt", "given nothing", "ok, thanks"],
         ["stop", "1 captured", ""],

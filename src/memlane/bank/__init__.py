@@ -380,14 +380,6 @@ class Bank(Keyed):
 
     @under.by_id
     @verb
-    def edit(self, id: str, old: str, new: str) -> Memory:
-        """Put `new` in the place of a passage that is there once, and leave the rest as it is."""
-        from memlane.exchange.editing import change
-
-        return change(self, id, old, new)
-
-    @under.by_id
-    @verb
     def append(self, id: str, text: str, *, expected: str | None = None) -> Memory:
         """Add text to the end of a memory. `expected` is that of `update`."""
         if not isinstance(text, str) or not text.strip():

@@ -104,6 +104,14 @@ class Keyed(Journaled):
 
         return move(cast("Bank", self), id, new)
 
+    @under.by_id
+    @verb
+    def edit(self, id: str, old: str, new: str) -> Memory:
+        """Put `new` in the place of a passage that is there once, and leave the rest as it is."""
+        from memlane.exchange.editing import change
+
+        return change(cast("Bank", self), id, old, new)
+
     @verb
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> builtins.list[Memory]:
         """`add` for each of these, a mapping of its arguments; one change for `undo`.

@@ -71,7 +71,7 @@ _OTHERS = "From others, not reviewed"
 _USERS = "The user's own, in every project"
 WHOLE = ("Canon", "Active Registers", "Pinned notes")  # headings of what a snapshot does not cut
 CHOSEN = ("Rules that the user has not confirmed", "Open work", "About files in work", "Also remembered")
-RULES = "rules"  # the group of what is in the block of the user's own instructions, without a heading
+RULES = "Your rules"  # the group of what is in the block of the user's own instructions, without a heading
 _GROUPS = (RULES, *WHOLE, *CHOSEN, "Related", _USERS, _OTHERS)  # headings, in this order
 Why = tuple[str, float | None]
 
