@@ -126,9 +126,11 @@ def wordiness(value: str) -> float:
     return sum(seen) / len(seen) if seen else 0.0
 
 
-def kinds(value: str) -> list[bool]:
+@lru_cache(1024)
+def kinds(value: str) -> tuple[bool, bool, bool, bool]:
     """Whether a value has small letters, capitals, digits, and other signs."""
-    return [bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]")]
+    small, capital, digit, other = (re.search(kind, value) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]"))
+    return bool(small), bool(capital), bool(digit), bool(other)
 
 
 @lru_cache(1024)
@@ -209,6 +211,7 @@ def counts_up(lowered: str) -> bool:
     return 2 * runs >= len(lowered)
 
 
+@lru_cache(1024)
 def is_marked_whole(value: str) -> bool:
     """True where all of a value says that it is none: `<your-password>`, `${VAR}`, `********`, `[omitted]`."""
     return (
@@ -276,6 +279,7 @@ def is_digest(value: str) -> bool:
     return len(value) == 36 and bool(re.fullmatch(U, value))
 
 
+@lru_cache(1024)
 def is_random(value: str, least: int = 16) -> bool:
     """True where a machine, not a person, chose the characters.
 

@@ -109,8 +109,8 @@ FILES: tuple[Rule, ...] = read_whole(
 # After a person's address: "the demo account is demo@acme.test / …".
 FILES += read_whole(
     form("login-pair", "address and password", "@",
-         r"[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,3}[\"'`]? {1,2}[/|] {1,2}"
-         r"()(?=\S{6})", group=1, check=mail_pair),
+         r"(?<=[\w+-])@[\w-]{1,40}(?:\.[\w-]{1,20}){1,3}[\"'`]? {1,2}[/|] {1,2}()(?=\S{6})", group=1,
+         starts_word=False, check=mail_pair),
 )
 
 # The accounts that every machine has, where a generated password follows them.
