@@ -146,9 +146,10 @@ def test_the_inspector_calls_every_tool_over_http(node: str, url: str, era: str)
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_inspector_calls_every_tool_over_pipes(node: str, tmp_path: Path, era: str) -> None:
+def test_the_inspector_calls_tools_over_pipes(node: str, tmp_path: Path, era: str) -> None:
+    """Some that write and read: what a tool answers does not depend on how it was reached."""
     Bank.init(tmp_path)
-    for name in CALLS:
+    for name in ("remember", "recall", "create_memory", "read_memory"):
         called(node, (MEMLANE, "--bank", str(tmp_path), "mcp"), era, name)
 
 
