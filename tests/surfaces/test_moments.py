@@ -15,6 +15,7 @@ import pytest
 from commands import MEMLANE, Run
 from memlane import Bank
 from memlane.capture.distil.moments import moment_in
+from memlane.history import sessions
 
 Say = Callable[..., str]
 ENDPOINT = "Every endpoint needs a rate limit."
@@ -70,6 +71,9 @@ def test_what_applies_to_an_edit_or_a_command_is_said_once(say: Say, tmp_path: P
         f"<memlane-rules>\n{rule}\n- {LINT}\n</memlane-rules>\n"
     )
     assert say("tool", command="git commit --amend") == ""
+    with Bank.open(tmp_path / "project") as bank:
+        told = [event for event in sessions.session(bank, "s1").events if event.event == "tool"]
+    assert [[(item.why, item.relevance) for item in event.given] for event in told] == [[("Applies to it", None)]] * 2
     assert say("session-start", session="s2") == started
     assert ENDPOINT in say("tool", session="s2", file_path="src/api/users.py")
 

@@ -190,7 +190,9 @@ class Composer:
             lines.append(line)
             memories.append(hit.memory)
         text = _brief(lines)
-        why: dict[str, Why] = {hit.memory.id: (self._group(hit.memory), hit.relevance) for hit in order}
+        why: dict[str, Why] = {
+            hit.memory.id: (self._group(hit.memory), hit.relevance if hit.why else None) for hit in order
+        }
         return Block.of(text, memories, left_out, self.count(text), why)
 
     def _line(self, hit: Hit, query: str) -> str:

@@ -207,7 +207,10 @@ def _names_its_files(memory: Memory, query: str) -> bool:
 def for_moment(bank: Bank, memories: Sequence[Memory], call: str) -> Block:
     """A line for each of the first of these memories, which apply at this moment: a tool is called with `call`."""
     hits = [Hit(memory, 1.0, memory.text, "") for memory in memories[:MOST]]
-    return _composer(bank, None, memories).brief(without_secrets(bank, hits), call, bank.config["hook.prompt_budget"])
+    composer, budget = _composer(bank, None, memories), bank.config["hook.prompt_budget"]
+    block = composer.brief(without_secrets(bank, hits), call, budget)
+    block.why = dict.fromkeys(block.why, ("Applies to it", None))
+    return block
 
 
 def embed(bank: Bank, query: str, limit: int, max_tokens: int) -> Block:

@@ -51,6 +51,8 @@ def _facts(session: log_.Session) -> Sequence[str]:
     at_start = [event for event in session.events if event.event == log_.START]
     parts = [f"started with {_amount(at_start[-1])}"] if at_start else []
     parts += [f"memory for {answered} of {_counted(len(session.prompts), 'prompt')}"] if session.prompts else []
+    moments = sum(len(event.given) for event in session.events if event.event == "tool")
+    parts += [f"{_counted(moments, 'memory', 'memories')} for tool calls"] if moments else []
     parts += _kept(session.events)
     failed = sum(bool(event.failed) for event in session.events)
     parts += [f"{failed} failed"] if failed else []
@@ -85,7 +87,7 @@ def _print_whole(session: log_.Session) -> None:
 def _told(event: log_.Event) -> str:
     if event.failed:
         return f"failed: {event.failed}"
-    if event.event in (log_.START, "prompt"):
+    if event.event in (log_.START, "prompt", "tool"):
         return f"given {_amount(event)}"
     return ", ".join(_kept([event])) or "nothing new"
 
