@@ -423,3 +423,14 @@ def test_taking_blocks_out_is_linear() -> None:
 def test_blocks_are_taken_out_up_to_their_first_end() -> None:
     text = "a<memlane-context>x<hook_context></memlane-context>b<hook_context>c</hook_context>d<memlane-snapshot>e"
     assert without_blocks(text) == "a b d<memlane-snapshot>e"
+
+
+def test_by_time_everything_about_it_is_there_the_newest_first(bank: Bank) -> None:
+    for year, text in ((2021, "The cache of the shop was Redis."), (2024, "The cache of the shop is Valkey."),
+                       (2022, "The cache of the shop was Memcached for a year.")):  # fmt: skip
+        bank.add(text, title=f"Cache in {year}", created_at=f"{year}-05-01")
+    bank.add("Deploys go out on Tuesdays.", created_at="2025-01-01")
+    block = bank.context("cache of the shop", order="time")
+    assert [memory.created_at.year for memory in block.memories if memory.created_at] == [2024, 2022, 2021]
+    with pytest.raises(InvalidInput, match="no such order"):
+        bank.context("cache", order="size")

@@ -238,6 +238,7 @@ class Bank(Keyed):
         scopes: str | Sequence[str] | None = None,
         without: Collection[str] = (),
         least: float = 0.0,
+        order: str = "best",
         count: Callable[[str], int] | None = None,
         wait: float | None = None,
     ) -> Block:
@@ -245,11 +246,11 @@ class Bank(Keyed):
 
         `scopes` (default: the profile's) leave out what is in others. `without` names ids that the prompt has already.
         Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody asked for
-        memories. "" when nothing is relevant. `wait` is that of `search`.
+        memories. "" when nothing is relevant. `order` and `wait` are those of `search`.
         """
         from memlane.recall.prompts import context
 
-        return context(self, query, budget, scopes, without, least, count, wait)
+        return context(self, query, budget, scopes, without, least, count, wait, order)
 
     def for_prompt(
         self, prompt: str, *, without: Collection[str] = (), budget: int | None = None, wait: float | None = None

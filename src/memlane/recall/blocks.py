@@ -159,12 +159,14 @@ class Composer:
         budget: int | None = BUDGET,
         most: int | None = None,
         others: Sequence[LeftOut] = (),
+        everything: bool = False,
     ) -> Block:
         """The block of the hits that fit, at most `most`, each whole if possible: else the chunk that was found.
 
-        Chosen best first; canon and registers stand on top. `others` were left out before.
+        Chosen as they come; canon and registers stand on top. `others` were left out before, and what fits far less
+        than the best is, unless `everything` is to be shown.
         """
-        least = SHARE * max((hit.score for hit in hits), default=0.0)
+        least = 0.0 if everything else SHARE * max((hit.score for hit in hits), default=0.0)
         items = [_Item(self._group(hit.memory), hit.memory, hit) for hit in hits if hit.score >= least]
         weak = [LeftOut(hit.memory.id, "fits the query far less than the best") for hit in hits if hit.score < least]
         return self._block("context", items, budget, most, [*others, *weak])

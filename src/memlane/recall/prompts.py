@@ -133,13 +133,15 @@ def context(
     least: float,
     count: Count | None,
     wait: float | None,
+    order: str = "best",
 ) -> Block:
     """As `Bank.context`."""
     if not isinstance(budget, int) or budget < 0:
         raise InvalidInput("The budget is not a number of tokens.", hint="1000 is the default.")
-    from memlane.recall.finding import found
+    from memlane.recall.finding import found, limit_of, ordered
 
     check_query(query, CANDIDATES)
+    limit_of(None, order)
     fetched = CANDIDATES + len(without)  # what must not be shown leaves its place to others
     hits = found(bank, query, fetched, {}, scopes_.seen(bank, None, wait) if scopes is None else scopes, wait)
     shown = [hit for hit in hits if hit.memory.id not in without]
@@ -152,9 +154,10 @@ def context(
     replaced = [hit.memory for hit in shown if hit.memory.superseded_by in known]
     shown = [hit for hit in shown if hit.memory not in replaced]
     old = [LeftOut(memory.id, f"{memory.superseded_by} took its place") for memory in replaced]
+    shown = ordered(shown, order)
     composer = _composer(bank, count, [hit.memory for hit in shown])
-    most = bank.profile.max_items
-    return _without_secrets(bank, lambda clean: composer.context(clean(shown), budget, most, old))
+    most, whole = bank.profile.max_items, order == "time"
+    return _without_secrets(bank, lambda clean: composer.context(clean(shown), budget, most, old, everything=whole))
 
 
 def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | None, wait: float | None) -> Block:

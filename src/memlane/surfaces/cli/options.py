@@ -68,6 +68,11 @@ any_tag_option = click.option(
 )
 
 
+order_option = click.option(
+    "--order", type=click.Choice(["best", "time"]), default="best", help="time: all that is about it, the newest first."
+)
+
+
 def filters(command: Command) -> Command:
     """The options by which `list`, `search` and `export` choose among memories."""
     for option in (

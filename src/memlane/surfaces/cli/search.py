@@ -9,7 +9,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
-from memlane.surfaces.cli.options import as_of, filters, limit_option, user_option, with_bank
+from memlane.surfaces.cli.options import as_of, filters, limit_option, order_option, user_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
 
 
@@ -18,9 +18,7 @@ from memlane.surfaces.cli.output import print_json, print_result, print_rows, sa
 @limit_option(help="How many: 5, or with --order time all that are about it.")
 @filters
 @user_option
-@click.option(
-    "--order", type=click.Choice(["best", "time"]), default="best", help="time: all that is about it, the newest first."
-)
+@order_option
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
 @click.option(
     "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."

@@ -95,11 +95,12 @@ def recall(
     query: Annotated[str, Field(description="The task or question")],
     budget: Annotated[int, Field(ge=1, le=100_000, description="Tokens")] = 1000,
     scopes: Annotated[Words | None, Field(description="Only these")] = None,
+    order: Annotated[Literal["best", "time"], Field(description="time: by date, newest first")] = "best",
 ) -> Recalled:
     """Get what the whole memory knows about something: one block within the budget, the best memories whole, each with
     its id and date. Use it first: when a task begins, and before you decide or answer what may have been settled.
     """
-    block = bank.context(query, budget=budget, scopes=scopes or None)
+    block = bank.context(query, budget=budget, scopes=scopes or None, order=order)
     remarks = []
     if not block:
         remarks.append(f"Nothing is known about that{' within the budget' if block.left_out else ''}.")
