@@ -243,7 +243,8 @@ def test_the_command_line_understands_what_is_printed(full: Bank5, printed: list
     assert not wrong(printed, written)
     assert not wrong(printed, removed)
     assert not wrong([said for said in printed if said[0] != full.held], past)
-    assert not wrong(printed, lambda name: said("history", name) and full.bank.get(name).id)
+    held = [said for said in printed if said[0] == full.held]
+    assert not wrong(held, lambda name: said("history", name) and full.bank.get(name).id)
 
 
 def test_the_server_understands_what_is_printed(full: Bank5, printed: list[Said]) -> None:
