@@ -28,7 +28,7 @@ demo: setup  ## see memlane do its main job in a throwaway folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh
 
 test: setup node lint  ## lint, types and all tests; SYSTEM=no never touches apt
-	$(BIN)/python -m pytest -n 4
+	$(BIN)/python -m pytest -n 3
 
 # Clients of the MCP server that others wrote come from npm. Without it their tests are skipped, and say so.
 # Versions are exact, and no package's scripts are run. A lock file is not kept: npm writes the address of the registry

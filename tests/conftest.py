@@ -26,11 +26,6 @@ settings.register_profile(
 settings.load_profile("memlane")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes a minute begins first: at the end, everybody else would wait for it."""
-    items.sort(key=lambda item: item.path.name != "test_torture.py")
-
-
 class Clock:
     """A clock that moves only when told to."""
 

@@ -28,7 +28,7 @@ from memlane.recall.blocks import Block
 from repositories import git, save
 from samples import transcript, words
 
-TEXT = "The door code of the office in Leipzig is 4821, and Ann changes it every spring."
+TEXT = "The door code of the office in Leipzig is K4821, and Ann changes it every spring."
 CHANGED = TEXT.replace("every spring", "each autumn")
 OTHER = "Deploys go out on Tuesdays, after the tests have run on both machines."
 FIELDS: dict[str, dict[str, Any]] = {
@@ -60,7 +60,7 @@ def shown(bank: Bank) -> str:
 
 def assert_held(bank: Bank, count: int = 1) -> None:
     """It is there, nobody is shown it, and `problems` says what to do."""
-    assert "4821" not in shown(bank)
+    assert "K4821" not in shown(bank)
     whys = [problem.why for problem in bank.problems() if "says what was forgotten" in problem.why]
     assert len(whys) == count
     for why in whys:
@@ -97,7 +97,7 @@ def test_a_message_like_it_is_not_captured(kept: Bank, tmp_path: Path, lane: str
     forget(kept, [add(kept, lane).id])
     done = capture(kept, transcript(tmp_path / "session.jsonl", said))
     assert (done.captured, done.refused) == (0, 0)
-    assert "4821" not in shown(kept)
+    assert "K4821" not in shown(kept)
 
 
 @pytest.mark.parametrize("lane", NAMES)
@@ -110,7 +110,7 @@ def test_an_import_says_that_it_is_held_back(kept: Bank, tmp_path: Path, lane: s
     (outcome,) = import_from(kept, tmp_path / "in", lane=None if into == "notes" else into)
     assert outcome.status == "same"
     assert outcome.why.startswith("held back: like what was forgotten here on ")
-    assert "4821" not in shown(kept)
+    assert "K4821" not in shown(kept)
 
 
 @pytest.mark.parametrize("lane", NAMES)
@@ -123,7 +123,7 @@ def test_an_export_from_before_does_not_bring_it_back(kept: Bank, tmp_path: Path
     forget(kept, [id])
     done = import_from(kept, tmp_path / "bank.jsonl", update=update)
     assert [outcome.status for outcome in done] == ["same", "same"]
-    assert "4821" not in shown(kept)
+    assert "K4821" not in shown(kept)
 
 
 # -- files: an editor, cp, another name, another lane
@@ -145,7 +145,7 @@ def returned(bank: Bank, lane: str, change: Callable[[str], str]) -> Memory:
     [
         lambda text: text,
         lambda text: text.replace("every spring", "each autumn"),
-        lambda text: text.replace("4821,", "4821, they say,"),
+        lambda text: text.replace("K4821,", "K4821, they say,"),
         lambda text: text.replace("Ann changes it every spring.", "Ann changes it every spring. Or Bob does."),
     ],
 )
@@ -194,7 +194,7 @@ def test_what_lies_in_the_trash_and_is_like_it_comes_back_held(kept: Bank) -> No
     assert "it is held back" in kept.restore(twin.id).remarks[-1]
     assert_held(kept)
     assert kept.restore(twin.id).remarks[0].startswith("like what was forgotten on ")
-    assert "4821" in shown(kept)
+    assert "K4821" in shown(kept)
 
 
 def test_undo_brings_it_back_held(kept: Bank) -> None:
@@ -204,15 +204,15 @@ def test_undo_brings_it_back_held(kept: Bank) -> None:
         kept.delete(twin.id)
     forget(kept, [add(kept, "vault").id])
     undo(kept)
-    assert "4821" not in shown(kept)
+    assert "K4821" not in shown(kept)
 
 
 @pytest.mark.parametrize("lane", NAMES)
 def test_restore_keeps_it_even_when_it_is_edited_later(kept: Bank, lane: str) -> None:
     memory = returned(kept, lane, lambda text: text.replace("every", "each"))
-    (held,) = [item for item in _all(kept, lane) if "4821" in item.text]
+    (held,) = [item for item in _all(kept, lane) if "K4821" in item.text]
     kept.restore(held.id)
-    assert "4821" in shown(kept)
+    assert "K4821" in shown(kept)
     memory.path.write_text(memory.path.read_text().replace("each spring", "each summer"))
     assert "each summer" in shown(kept)
     assert kept.problems() == []
@@ -221,10 +221,10 @@ def test_restore_keeps_it_even_when_it_is_edited_later(kept: Bank, lane: str) ->
 @pytest.mark.parametrize("lane", NAMES)
 def test_forget_removes_it_again(kept: Bank, lane: str) -> None:
     returned(kept, lane, lambda text: text.replace("every", "each"))
-    (held,) = [item for item in _all(kept, lane) if "4821" in item.text]
+    (held,) = [item for item in _all(kept, lane) if "K4821" in item.text]
     forget(kept, [held.id])
     assert kept.problems() == []
-    assert [item for item in _all(kept, lane) if "4821" in item.text] == []
+    assert [item for item in _all(kept, lane) if "K4821" in item.text] == []
 
 
 def _all(bank: Bank, lane: str) -> list[Memory]:
@@ -238,9 +238,9 @@ def test_adding_it_on_purpose_works_and_says_so(kept: Bank, lane: str) -> None:
     forget(kept, [add(kept, lane).id])
     again = add(kept, lane, CHANGED)
     assert [remark for remark in again.remarks if remark.startswith("like what was forgotten on ")]
-    assert "4821" in shown(kept)
+    assert "K4821" in shown(kept)
     forget(kept, [again.id])
-    assert "4821" not in shown(kept)
+    assert "K4821" not in shown(kept)
 
 
 def test_memories_that_were_there_stay_and_so_does_what_is_unlike(kept: Bank) -> None:
@@ -258,7 +258,7 @@ def test_memories_that_were_there_stay_and_so_does_what_is_unlike(kept: Bank) ->
 def _edit(lane: str, old: str, new: str) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         with Bank.open(folder) as bank:
-            (memory,) = [item for item in _all(bank, lane) if "4821" in item.text]
+            (memory,) = [item for item in _all(bank, lane) if "K4821" in item.text]
             bank.update(memory.id, text=memory.text.replace(old, new))
 
     return change
@@ -271,7 +271,7 @@ def _rename(folder: Path) -> None:
 def _append(lane: str) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         with Bank.open(folder) as bank:
-            (memory,) = [item for item in _all(bank, lane) if "4821" in item.text]
+            (memory,) = [item for item in _all(bank, lane) if "K4821" in item.text]
             bank.append(memory.id, "Ask at the desk if it fails.")
 
     return change
@@ -302,7 +302,7 @@ def test_no_merge_brings_it_back(repo: Path, lane: str, change: Callable[[Path],
     except AssertionError:
         git(repo, "status")  # a conflict leaves the file in the tree
     with Bank.open(repo) as bank:
-        assert "4821" not in shown(bank)
+        assert "K4821" not in shown(bank)
 
 
 def test_a_checkout_and_the_past_do_not_bring_it_back(repo: Path) -> None:
@@ -322,12 +322,12 @@ def test_a_checkout_and_the_past_do_not_bring_it_back(repo: Path) -> None:
 def test_the_log_does_not_tell_its_title(repo: Path, run: Run, lane: str) -> None:
     """The title of a text without one is its beginning, and so is its id."""
     with Bank.open(repo) as bank:
-        id = bank.add(TEXT, lane=lane, **{**FIELDS[lane], "title": None if lane == "notes" else "Door 4821"}).id
+        id = bank.add(TEXT, lane=lane, **{**FIELDS[lane], "title": None if lane == "notes" else "Door K4821"}).id
         save(repo)
         forget(bank, [id])
         save(repo)
-    assert "4821" not in run("--bank", repo, "history").out
-    assert "4821" not in run("--bank", repo, "history", "--json").out
+    assert "K4821" not in run("--bank", repo, "history").out
+    assert "K4821" not in run("--bank", repo, "history", "--json").out
 
 
 # -- where it is remembered
