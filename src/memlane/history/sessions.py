@@ -2,8 +2,8 @@
 
     sessions/<hash of the session's id>.jsonl    in the user's state folder, a line for each event
 
-    {"at":"2025-01-10T14:30:22Z","event":"prompt","session":"…","client":"codex","bank":"/work/app/.memories",
-     "project":"/work/app","branch":"main","prompt":"when do we deploy?","tokens":61,
+    {"at":"2025-01-10T14:30:22Z","event":"prompt","session":"…","client":"codex","bank":"/home/ann/app/.memories",
+     "project":"/home/ann/app","branch":"main","prompt":"when do we deploy?","tokens":61,
      "given":[{"id":"notes:deploy-day","title":"Deploy day","why":"related","relevance":0.62}]}
 
 Of a prompt, it has the beginning, without secrets; with `hook.log = false`, only ids and numbers. It also tells which
