@@ -27,8 +27,21 @@ sbom: setup  ## write dist/memlane.cdx.json: what a user of memlane installs (Cy
 demo: setup  ## see memlane do its main job in a throwaway folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh
 
-test: setup node lint  ## lint, types and all tests; SYSTEM=no never touches apt
-	$(BIN)/python -m pytest -n 3
+test: setup node lint test-adapters  ## lint, types and all tests; SYSTEM=no never touches apt
+	$(BIN)/python -m pytest -n 3 --ignore tests/adapters
+
+# The frameworks that the adapters are for live in an environment of their own: they bring pytest plugins and a hundred
+# packages that nothing else here needs. A framework that is not in it (pip install it there) has its tests skipped.
+ADAPTERS := .adapters
+$(ADAPTERS)/.ready: pyproject.toml requirements-adapters.txt
+	@echo "pip: installing $$(grep -c '==' requirements-adapters.txt) packages into $(ADAPTERS), each checked by its hash (requirements-adapters.txt)"
+	@$(PYTHON) -m venv $(ADAPTERS)
+	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes $(WHEELS) --requirement requirements-adapters.txt
+	@echo $(CURDIR)/src > $$($(ADAPTERS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/memlane.pth
+	@touch $@
+
+test-adapters: $(ADAPTERS)/.ready  ## the adapters with the frameworks that they are for
+	$(ADAPTERS)/bin/python -m pytest -n 2 -o asyncio_default_fixture_loop_scope=function -W default tests/adapters
 
 # Clients of the MCP server that others wrote come from npm. Without it their tests are skipped, and say so.
 # Versions are exact, and no package's scripts are run. A lock file is not kept: npm writes the address of the registry
@@ -92,7 +105,7 @@ fuzz: setup  ## look for inputs that break a parser, with new examples each time
 	$(BIN)/python bench/hostile.py
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(ADAPTERS) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup lock sbom demo test node test-clients lint bench torture torture-power torture-errors \
+.PHONY: help setup lock sbom demo test test-adapters node test-clients lint bench torture torture-power torture-errors \
 	torture-server torture-links fuzz clean

@@ -1,10 +1,11 @@
-"""Write requirements-dev.txt: the exact version and the hashes of everything that `.[dev]` needs. Run by `make lock`.
+"""Write requirements-dev.txt and requirements-adapters.txt: the exact version and the hashes of everything that
+`.[dev]` and `.[test-adapters]` need. Run by `make lock`.
 
     python scripts/lock.py [--upgrade]
 
-It needs uv (https://docs.astral.sh/uv) on PATH, and a package index. One file serves Python 3.11 and newer on Linux and
-macOS: versions that differ have a marker, and each version has the hash of every file that the index offers. Without
---upgrade what is locked stays, unless pyproject.toml rules it out. Where the packages came from is not written down:
+It needs uv (https://docs.astral.sh/uv) on PATH, and a package index. Each file serves Python 3.11 and newer on Linux
+and macOS: versions that differ have a marker, and each version has the hash of every file that the index offers.
+Without --upgrade what is locked stays, unless pyproject.toml rules it out. Where the packages came from is not written down:
 hashes say what they are, whichever index delivers them.
 """
 
@@ -19,39 +20,45 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LOCK = ROOT / "requirements-dev.txt"
+LOCKS = {"dev": ROOT / "requirements-dev.txt", "test-adapters": ROOT / "requirements-adapters.txt"}
 HEAD = """\
-# Everything that `.[dev]` needs, with hashes. Made by `make lock` from pyproject.toml; do not edit.
+# Everything that `.[{extra}]` needs, with hashes. Made by `make lock` from pyproject.toml; do not edit.
 # It names no index: pip takes the files from wherever yours is, and refuses any that is not one of these.
 """
 OPTIONS = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--no-annotate")
 LINE = re.compile(r"[a-z0-9][a-z0-9._-]*==\S+( ; [^\\]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
 
 
-def compiled(uv: str, upgrade: bool) -> list[str]:
+def compiled(uv: str, extra: str, lock: Path, upgrade: bool) -> list[str]:
     """uv's answer, line by line. What is locked now is where it starts from, so that nothing else moves."""
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / LOCK.name
-        if LOCK.exists() and not upgrade:
-            shutil.copy(LOCK, output)
-        command = [uv, "pip", "compile", "--quiet", *OPTIONS, "--extra", "dev", "pyproject.toml", "-o", str(output)]
+        output = Path(folder) / lock.name
+        if lock.exists() and not upgrade:
+            shutil.copy(lock, output)
+        command = [uv, "pip", "compile", "--quiet", *OPTIONS, "--extra", extra, "pyproject.toml", "-o", str(output)]
         if subprocess.run(command, cwd=ROOT).returncode:  # noqa: S603
-            sys.exit("uv could not resolve the requirements; requirements-dev.txt is as it was.")
+            sys.exit(f"uv could not resolve the requirements; {lock.name} is as it was.")
         return output.read_text().splitlines()
+
+
+def write(uv: str, extra: str, lock: Path, upgrade: bool) -> None:
+    """Replace one lock file; exits when a requirement has no hashes."""
+    lines = [line for line in compiled(uv, extra, lock, upgrade) if not line.startswith(("#", "--"))]
+    strange = [line for line in lines if not LINE.fullmatch(line)]
+    if strange:  # a requirement without hashes, by URL or by path
+        sys.exit(f"{len(strange)} lines are no locked requirements, the first: {strange[0]}")
+    new = lock.with_suffix(".new")
+    new.write_text(HEAD.format(extra=extra) + "\n".join(lines) + "\n")
+    os.replace(new, lock)
+    print(f"{sum('==' in line for line in lines)} packages are locked in {lock.name}")
 
 
 def main() -> None:
     uv = shutil.which("uv")
     if uv is None:
         sys.exit("uv is not on PATH. Install it (pipx install uv), then run this again.")
-    lines = [line for line in compiled(uv, "--upgrade" in sys.argv[1:]) if not line.startswith(("#", "--"))]
-    strange = [line for line in lines if not LINE.fullmatch(line)]
-    if strange:  # a requirement without hashes, by URL or by path
-        sys.exit(f"{len(strange)} lines are no locked requirements, the first: {strange[0]}")
-    new = LOCK.with_suffix(".new")
-    new.write_text(HEAD + "\n".join(lines) + "\n")
-    os.replace(new, LOCK)
-    print(f"{sum('==' in line for line in lines)} packages are locked in {LOCK.name}")
+    for extra, lock in LOCKS.items():
+        write(uv, extra, lock, "--upgrade" in sys.argv[1:])
 
 
 if __name__ == "__main__":
