@@ -31,7 +31,8 @@ test: setup node lint test-adapters  ## lint, types and all tests; SYSTEM=no nev
 	$(BIN)/python -m pytest -n 3 --ignore tests/adapters
 
 # The frameworks that the adapters are for live in an environment of their own: they bring pytest plugins and a hundred
-# packages that nothing else here needs. A framework that is not in it (pip install it there) has its tests skipped.
+# packages that nothing else here needs; of the plugins only three are loaded, because one of the others takes 3 s to
+# start in each process. A framework that is not in it (pip install it there) has its tests skipped.
 ADAPTERS := .adapters
 $(ADAPTERS)/.ready: pyproject.toml requirements-adapters.txt
 	@echo "pip: installing $$(grep -c '==' requirements-adapters.txt) packages into $(ADAPTERS), each checked by its hash (requirements-adapters.txt)"
@@ -41,7 +42,8 @@ $(ADAPTERS)/.ready: pyproject.toml requirements-adapters.txt
 	@touch $@
 
 test-adapters: $(ADAPTERS)/.ready  ## the adapters with the frameworks that they are for
-	$(ADAPTERS)/bin/python -m pytest -n 2 -o asyncio_default_fixture_loop_scope=function -W default tests/adapters
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(ADAPTERS)/bin/python -m pytest -p xdist -p pytest_asyncio -p hypothesis.extra.pytestplugin \
+		-o asyncio_default_fixture_loop_scope=function -W default -n 2 tests/adapters
 
 # Clients of the MCP server that others wrote come from npm. Without it their tests are skipped, and say so.
 # Versions are exact, and no package's scripts are run. A lock file is not kept: npm writes the address of the registry

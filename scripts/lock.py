@@ -5,8 +5,8 @@
 
 It needs uv (https://docs.astral.sh/uv) on PATH, and a package index. Each file serves Python 3.11 and newer on Linux
 and macOS: versions that differ have a marker, and each version has the hash of every file that the index offers.
-Without --upgrade what is locked stays, unless pyproject.toml rules it out. Where the packages came from is not written down:
-hashes say what they are, whichever index delivers them.
+Without --upgrade what is locked stays, unless pyproject.toml rules it out. Where the packages came from is not
+written down: hashes say what they are, whichever index delivers them.
 """
 
 from __future__ import annotations
