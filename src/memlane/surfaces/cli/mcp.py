@@ -22,6 +22,11 @@ _MAX_TOKEN = 4096  # bytes
 @click.option(
     "--token-file", type=click.Path(dir_okay=False), help="A file that holds the token; else MEMLANE_MCP_TOKEN."
 )
+@click.option(
+    "--readers",
+    type=click.IntRange(0, 64),
+    help="With --http: processes that answer reads, started when they are needed. [default: one a core, at most 4]",
+)
 @click.option("--allow-host", "names", multiple=True, help="A further name by which clients may call the server.")
 @click.option(
     "--toolset",
@@ -37,6 +42,7 @@ def mcp(
     host: str,
     port: int,
     token_file: str | None,
+    readers: int | None,
     names: tuple[str, ...],
     more: tuple[str, ...],
 ) -> None:
@@ -52,7 +58,9 @@ def mcp(
     from memlane.surfaces.mcp.server import build_server
 
     folder, flags = ctx.find_root().obj
-    server = build_server(folder, flags, more=more)
+    if readers is None:
+        readers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
+    server = build_server(folder, flags, more=more, readers=readers if http else 0)
     if not http:
         from memlane.surfaces.mcp import stdio
 

@@ -6,14 +6,13 @@ client sent, except a resource's URI with its secrets redacted.
 
 from __future__ import annotations
 
-import sys
-import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+from anyio import from_thread
 from mcp import types
 from mcp.server import CacheHint, Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
@@ -21,12 +20,12 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from memlane import __version__, config, gate
-from memlane.bank import Bank
-from memlane.core.errors import ConfigError, InvalidInput, MemlaneError, NotEnabled, NotFound, StorageError
-from memlane.core.invisible import neutral, visible
-from memlane.disk import journal
+from memlane.core.errors import ConfigError, InvalidInput, NotEnabled, NotFound
+from memlane.core.invisible import visible
 from memlane.gate.outgoing import cleaned
-from memlane.surfaces.mcp import hints, prompts, resources, toolsets
+from memlane.surfaces.mcp import answers, prompts, resources, toolsets
+from memlane.surfaces.mcp.answers import Answer
+from memlane.surfaces.mcp.readers import Call, Readers
 from memlane.surfaces.mcp.shared_bank import Report, SharedBank
 from memlane.surfaces.mcp.tools import Tool
 
@@ -56,13 +55,19 @@ _HOUR, _NOW = CacheHint(ttl_ms=3_600_000, scope="public"), CacheHint(ttl_ms=0, s
 
 Context = ServerRequestContext[Any, Any]
 ListParams = types.PaginatedRequestParams | None
-Answer = TypeVar("Answer", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def build_server(
-    folder: str | Path | None = None, flags: Mapping[str, Any] | None = None, *, more: Iterable[str] = ()
+    folder: str | Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    *,
+    more: Iterable[str] = (),
+    readers: int = 0,
 ) -> Server[Any]:
     """A server for the bank of a folder, with the toolsets that its configuration names and `more`.
+
+    `readers` is how many processes it may start to answer reads at once.
 
     Does not open the bank, and needs none: without one, every call answers that memory is not enabled. Writes nothing.
     """
@@ -70,15 +75,19 @@ def build_server(
         configured = config.load(folder, flags)["mcp.toolsets"]
     except ConfigError:
         configured = []  # every call will report it
-    return _Handlers(SharedBank(folder, flags), toolsets.tools([*configured, *more])).server()
+    names = (*configured, *more)
+    bank = SharedBank(folder, flags)
+    return _Handlers(bank, toolsets.tools(names), Readers(bank, names, readers)).server()
 
 
 class _Handlers:
     """The answers to a client's requests, one method for each kind."""
 
-    def __init__(self, bank: SharedBank, tools: Iterable[Tool]) -> None:
+    def __init__(self, bank: SharedBank, tools: Iterable[Tool], readers: Readers) -> None:
         self.bank = bank
         self.tools = {tool.name: tool for tool in tools}
+        self.readers = readers
+        self._calls = 0
 
     def server(self) -> Server[Any]:
         server: Server[Any] = Server(
@@ -87,7 +96,7 @@ class _Handlers:
             title="memlane",
             description="Durable memory for AI agents, kept as plain files.",
             instructions=INSTRUCTIONS,
-            lifespan=self.bank.serving,
+            lifespan=self.serving,
             cache_hints={
                 "tools/list": _HOUR,
                 "prompts/list": _HOUR,
@@ -108,6 +117,15 @@ class _Handlers:
         server.middleware.append(_redact_errors)
         return server
 
+    @asynccontextmanager
+    async def serving(self, server: object) -> AsyncIterator[None]:
+        """The server's lifespan: calls may come while it lasts; then the readers are ended and the bank is closed."""
+        try:
+            yield
+        finally:
+            self.readers.close()
+            self.bank.close()
+
     # -- tools
 
     async def list_tools(self, ctx: Context, params: ListParams) -> types.ListToolsResult:
@@ -119,22 +137,41 @@ class _Handlers:
             near = get_close_matches(params.name, self.tools, 1)
             instead = f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(self.tools)}."
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool. {instead}")
+        progress, who = _reporter(ctx), _client(ctx)
+        with self._under_way() as others:
+            if others and tool.reads:
+                self.readers.start()
+            given = None
+            if tool.reads and self.readers.ready:
+                call = Call(tool.name, params.arguments or {}, who)
+                given = await self.readers.answer(call, lambda done, total: from_thread.run(progress, done, total))
+            given = given or await self._answered(tool, params.arguments, who, progress)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=given.text)],
+            structured_content=given.data,
+            is_error=given.failed,
+        )
+
+    async def _answered(self, tool: Tool, given: Mapping[str, Any] | None, who: str, progress: Report) -> Answer:
+        """The answer of this process."""
         try:
-            arguments = tool.checked(params.arguments)
+            arguments = tool.checked(given)
             if tool.reads_index:
-                await self.bank.update_index(_reporter(ctx))
-            who = _client(ctx)
-
-            def work(bank: Bank) -> Any:
-                with journal.acting("mcp", who, users=bank.config["mcp.rules"]), journal.change(tool.name):
-                    return cleaned(tool.run(bank, **arguments), bank.guard)
-
-            result = await self.bank.run(work, outdates_index=tool.outdates_index)
+                await self.bank.update_index(progress)
+            return await self.bank.run(
+                lambda bank: answers.answer(bank, tool, arguments, who, self.tools), outdates_index=tool.outdates_index
+            )
         except Exception as error:
-            return types.CallToolResult(content=[_text(_sentence(error, tool.name, self.tools))], is_error=True)
-        text, data = tool.answer(hints.in_remarks(result, self.tools))
-        # a memory may keep characters that a model reads and nobody sees
-        return types.CallToolResult(content=[_text(neutral(text))], structured_content=neutral(data))
+            return answers.failure(error, tool.name, self.tools)
+
+    @contextmanager
+    def _under_way(self) -> Iterator[int]:
+        """How many other calls are under way."""
+        self._calls += 1
+        try:
+            yield self._calls - 1
+        finally:
+            self._calls -= 1
 
     # -- resources
 
@@ -212,10 +249,10 @@ def _protocol_errors(ctx: Context, tools: Collection[str]) -> Iterator[None]:
         raise
     except Exception as error:
         code = types.INVALID_PARAMS if isinstance(error, InvalidInput) else types.INTERNAL_ERROR
-        raise MCPError(code, _sentence(error, ctx.method, tools)) from None
+        raise MCPError(code, answers.sentence(error, ctx.method, tools)) from None
 
 
-def _clean(answer: Answer, guard: gate.Guard) -> Answer:
+def _clean(answer: Model, guard: gate.Guard) -> Model:
     """An answer of the protocol without secrets that got into a file by hand or by git, its names and addresses too."""
     plain = answer.model_dump()
     clean = cleaned(plain, guard)
@@ -233,24 +270,8 @@ def _client(ctx: Context) -> str:
 
 
 def _reporter(ctx: Context) -> Report:
-    async def report(done: float, total: float, what: str) -> None:
+    async def report(done: float, total: float) -> None:
+        what = "indexed" if done == total else "indexing"
         await ctx.session.report_progress(done, total, f"{what} {done:,.0f} of {total:,.0f} files")
 
     return report
-
-
-def _sentence(error: Exception, action: str, tools: Collection[str]) -> str:
-    """What a client is told of a failure, and what to do next: never a traceback, and nothing that it sent.
-
-    An error that memlane did not foresee is also named on standard error, with the file and line that raised it.
-    """
-    if isinstance(error, OSError) and not isinstance(error, MemlaneError):
-        error = StorageError(f"The disk said no: {error.strerror or 'it cannot be read or written'}.")
-    if isinstance(error, MemlaneError):
-        message = hints.in_tools(str(error), tools)
-        ended = message if message.endswith((".", "!", "?")) else f"{message}."
-        return f"{ended} {hints.next_step(error, tools)}".strip()
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
-    print(f"memlane: {action} failed: {where}", file=sys.stderr)
-    return f"That failed inside memlane ({where}). Nothing more is known; please report it."

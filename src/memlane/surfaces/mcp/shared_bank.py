@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, Semaphore, from_thread, to_thread
 
@@ -32,7 +32,7 @@ THREADS = 64  # calls that wait for locks, and the one whose turn it is
 MANY = 500  # files: indexing so many ends with a report of its own
 
 T = TypeVar("T")
-Report = Callable[[float, float, str], Awaitable[None]]
+Report = Callable[[float, float], Coroutine[Any, Any, None]]
 
 
 class SharedBank:
@@ -46,7 +46,8 @@ class SharedBank:
         self._opening = Lock()  # guards the two above
         self._turn = Semaphore(1)
         self._threads = CapacityLimiter(THREADS)
-        self._outdated = True  # whether the index may have missed a write
+        self.outdated = True  # whether the index may have missed a write
+        self.writes = 0  # how many calls may have left it so
 
     async def run(self, work: Callable[[Bank], T], *, outdates_index: bool = False) -> T:
         """The result of `work(bank)`; `outdates_index` says that it writes without telling the index.
@@ -65,11 +66,12 @@ class SharedBank:
         def on_thread() -> T:
             locks.patience.set(PATIENCE)
             locks.on_wait.set(lambda: from_thread.run_sync(give_turn))
-            with self._opened() as bank:
+            with self.opened() as bank:
                 try:
                     return work(bank)
                 finally:
-                    self._outdated = self._outdated or outdates_index
+                    self.outdated = self.outdated or outdates_index
+                    self.writes += outdates_index
 
         await self._turn.acquire()
         try:
@@ -81,27 +83,23 @@ class SharedBank:
         """Bring the index up to date, and report progress where that takes long."""
         most, wait = 0, SLICE
         while True:
-            done, total = await self.run(partial(self._index_slice, wait=wait))
+            done, total = await self.run(partial(self.index_slice, wait=wait))
             most = max(most, total)
             if done == total:
                 break
             if not done:  # so large a bank that looking for changes took the whole slice
                 wait *= 2
-            await report(most - total + done, most, "indexing")
+            await report(most - total + done, most)
         if most >= MANY:
-            await report(most, most, "indexed")
+            await report(most, most)
 
-    @asynccontextmanager
-    async def serving(self, server: object) -> AsyncIterator[Self]:
-        """The server's lifespan: calls may come while it lasts, and at its end the bank is closed."""
-        try:
-            yield self
-        finally:
-            with self._opening:
-                self._use(None)
+    def close(self) -> None:
+        """Close the bank, as soon as nobody uses it."""
+        with self._opening:
+            self._use(None)
 
     @contextmanager
-    def _opened(self) -> Iterator[Bank]:
+    def opened(self) -> Iterator[Bank]:
         """The bank with the settings of this moment, which nobody closes meanwhile."""
         with self._opening:
             settings = config.load(self.folder, self.flags)
@@ -128,11 +126,11 @@ class SharedBank:
             del self._users[bank]
             bank.close()
 
-    def _index_slice(self, bank: Bank, wait: float) -> tuple[int, int]:
+    def index_slice(self, bank: Bank, wait: float) -> tuple[int, int]:
         """Index for `wait` seconds. Returns how many files were indexed and how many needed it."""
         progress = [(0, 0)]
         # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
-        outdated, self._outdated = self._outdated, False  # before we look: a write may end meanwhile
+        outdated, self.outdated = self.outdated, False  # before we look: a write may end meanwhile
         try:
             for one in filter(None, (bank, bank.under)):
                 one.index.refresh(
@@ -141,6 +139,6 @@ class SharedBank:
                 if progress[-1][0] != progress[-1][1]:
                     break
         except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError):  # the next search repairs it
-            self._outdated = True
+            self.outdated = True
             return 0, 0
         return progress[-1]

@@ -105,9 +105,14 @@ class Tool:
         return self.definition.name
 
     @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.definition.annotations == READS
+
+    @property
     def outdates_index(self) -> bool:
         """Whether the index may not know what the tool has written."""
-        return self.definition.annotations != READS and not self.updates_index
+        return not self.reads and not self.updates_index
 
     def answer(self, result: Any) -> tuple[str, dict[str, Any]]:
         """What a client is sent: a text of a few lines, and the data."""

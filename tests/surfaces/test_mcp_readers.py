@@ -1,0 +1,143 @@
+"""Processes that answer the reads of an MCP server beside each other."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from memlane import Bank
+from memlane.surfaces.mcp.answers import Answer
+from memlane.surfaces.mcp.readers import Call, Readers
+from memlane.surfaces.mcp.server import build_server
+from memlane.surfaces.mcp.shared_bank import SharedBank
+from samples import words
+
+DAY = Call("read_memory", {"id": "deploy-day"}, "test")
+FIND = Call("search_memories", {"query": "deploys"}, "test")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Bank.init(tmp_path) as bank:
+        bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    return tmp_path
+
+
+def silent(done: float, total: float) -> None:
+    raise AssertionError("nothing takes long here")
+
+
+@asynccontextmanager
+async def one_reader(folder: Path) -> AsyncIterator[Readers]:
+    readers = Readers(SharedBank(folder), (), 1)
+    readers.start()
+    try:
+        await ready(readers)
+        yield readers
+    finally:
+        readers.close()
+
+
+async def ready(readers: Readers) -> None:
+    with anyio.fail_after(60):
+        while not readers.ready:
+            await anyio.sleep(0.01)
+
+
+async def answer(readers: Readers, call: Call) -> Answer:
+    given = await readers.answer(call, silent)
+    assert given is not None
+    return given
+
+
+def test_a_reader_answers_as_the_server_does(folder: Path) -> None:
+    async def run() -> tuple[Answer, Any]:
+        async with one_reader(folder) as readers, Client(build_server(folder)) as client:
+            return await answer(readers, FIND), await client.call_tool(FIND.tool, dict(FIND.arguments))
+
+    given, expected = anyio.run(run)
+    assert given == Answer(expected.content[0].text, expected.structured_content)
+    assert [hit["memory_id"] for hit in (given.data or {})["result"]] == ["memory:deploy-day"]
+
+
+def test_a_reader_answers_a_mistake_with_the_sentence_of_the_server(folder: Path) -> None:
+    missing = Call("read_memory", {"id": "nothing-here"}, "test")
+
+    async def run() -> tuple[Answer, Any]:
+        async with one_reader(folder) as readers, Client(build_server(folder)) as client:
+            return await answer(readers, missing), await client.call_tool(missing.tool, dict(missing.arguments))
+
+    given, expected = anyio.run(run)
+    assert given == Answer(expected.content[0].text, None, failed=True)
+
+
+def test_a_reader_sees_what_was_written_before_it_is_asked(folder: Path) -> None:
+    async def run() -> list[list[str]]:
+        async with one_reader(folder) as readers:
+            found = []
+            for day in ("Monday", "Sunday"):
+                (folder / ".memories" / f"{day.lower()}.md").write_text(f"# {day}\n\nNo deploys on {day}s.\n")
+                readers._bank.writes += 1  # as a tool does that writes without telling the index
+                given = await answer(readers, FIND)
+                found.append(sorted(hit["memory_id"] for hit in (given.data or {})["result"]))
+            return found
+
+    assert anyio.run(run) == [
+        ["memory:deploy-day", "memory:monday"],
+        ["memory:deploy-day", "memory:monday", "memory:sunday"],
+    ]
+
+
+def test_a_reader_that_is_killed_is_replaced(folder: Path) -> None:
+    async def run() -> tuple[Answer | None, Answer]:
+        async with one_reader(folder) as readers:
+            (reader,) = readers._free
+            os.kill(reader._process.pid, signal.SIGKILL)
+            broken = await readers.answer(DAY, silent)
+            await ready(readers)
+            return broken, await answer(readers, DAY)
+
+    broken, given = anyio.run(run)
+    assert broken is None
+    assert not given.failed
+
+
+def test_a_reader_ends_when_the_server_is_gone(folder: Path) -> None:
+    async def run() -> int:
+        async with one_reader(folder) as readers:
+            (reader,) = readers._free
+            reader._input.close()  # as the end of the server's process does
+            return reader._process.wait(60)
+
+    assert anyio.run(run) == 0
+
+
+def test_calls_that_come_at_once_start_the_readers_and_are_all_answered(folder: Path) -> None:
+    names = "heron otter lynx badger falcon salmon beetle walrus gecko ferret magpie turtle".split()
+
+    async def run() -> list[bool]:
+        failed: list[bool] = []
+
+        async def ask(client: Client, name: str) -> None:
+            note = {"filename": f"{name}.md", "content": f"{name} {words(name)}", "tags": ["animals"]}
+            wrote = await client.call_tool("create_memory", note)
+            for _ in range(3):
+                read = await client.call_tool("read_memory", {"id": name})
+                found = await client.call_tool("search_memories", {"query": name})
+                ids = [hit["memory_id"] for hit in (found.structured_content or {})["result"]]
+                failed.append(bool(wrote.is_error or read.is_error or f"memory:{name}" not in ids))
+
+        async with Client(build_server(folder, readers=2)) as client, anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(ask, client, name)
+        return failed
+
+    assert anyio.run(run) == [False] * 3 * len(names)
