@@ -31,7 +31,9 @@ def test_importing_memlane_imports_nothing_heavy() -> None:
 
 
 def test_opening_a_bank_needs_no_yaml_and_no_command_line() -> None:
-    assert modules_after("from memlane import Bank").isdisjoint({"yaml", "click", "subprocess", "memlane.gate.secrets"})
+    assert modules_after("from memlane import Bank").isdisjoint(
+        {"yaml", "click", "dataclasses", "subprocess", "memlane.gate.secrets"}
+    )
 
 
 def test_the_version_is_written_once() -> None:

@@ -6,7 +6,6 @@ import builtins
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from threading import RLock
@@ -18,6 +17,7 @@ from memlane.config import Profile, places
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import USERS, Memory, Problem, Removed
+from memlane.core.values import replace
 from memlane.disk import files, journal, names, replaced, tombstones, written
 from memlane.disk.journal import Journal
 from memlane.disk.tombstones import Tombstones

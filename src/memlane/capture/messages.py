@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,6 +20,7 @@ from memlane.capture.progress import Progress, place_of
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Memory
+from memlane.core.values import dataclass, field
 
 if TYPE_CHECKING:
     from memlane.bank import Bank

@@ -11,11 +11,11 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from memlane.core.errors import AlreadyExists, StorageError
+from memlane.core.values import dataclass, field
 from memlane.disk import files
 
 _ENDS = 1024  # bytes at either end of the part that was read, by which a transcript is recognised

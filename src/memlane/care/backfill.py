@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from memlane.capture.transcript_file import opened
 from memlane.care.distilled import FOLDER, Stored, store, store_new
 from memlane.core.errors import MemlaneError
 from memlane.core.model import UNCONFIRMED, Memory
+from memlane.core.values import dataclass, field
 from memlane.disk import files
 from memlane.disk.names import PRIVATE
 from memlane.disk.scratch import Scratch

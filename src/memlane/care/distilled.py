@@ -20,7 +20,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -33,6 +32,7 @@ from memlane.core.dates import moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused, StorageError
 from memlane.core.model import UNCONFIRMED, Draft, Memory
 from memlane.core.text import first_line, slug
+from memlane.core.values import dataclass, replace
 from memlane.disk import files, journal
 from memlane.disk.names import PRIVATE
 from memlane.gate.changes import renews, repeats, tells_of_change, what_is_new

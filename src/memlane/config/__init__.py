@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +37,7 @@ from memlane.config.settings import SETTINGS as SETTINGS
 from memlane.config.settings import Setting as Setting
 from memlane.core.errors import ConfigError, NotEnabled, NotTrusted
 from memlane.core.toml import load_toml
+from memlane.core.values import dataclass, replace
 from memlane.disk import files
 from memlane.gate import shown
 from memlane.lanes import LANES, NAMES

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from memlane.core.errors import ConfigError, StorageError
+from memlane.core.values import dataclass, fields
 from memlane.disk import files
 
 

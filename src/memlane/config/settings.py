@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from memlane.core.values import dataclass
 from memlane.lanes import NAMES
 
 

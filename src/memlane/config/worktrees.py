@@ -14,11 +14,11 @@ import os
 import stat
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memlane.core.errors import ConfigError, StorageError
+from memlane.core.values import replace
 from memlane.disk import files, rooted
 from memlane.lanes import LANES, NAMES
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memlane.core.dates import iso
+from memlane.core.values import asdict, dataclass, field
 
 USERS = "user/"  # what the id of a memory begins with that is the user's own, read below a project's
 UNCONFIRMED = "unconfirmed"  # the tag of what was distilled from a session, and nobody has looked at

@@ -24,7 +24,6 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from typing import Any
 from memlane.core.dates import utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
+from memlane.core.values import dataclass, field
 from memlane.disk import files
 
 FOLDER = "forgotten"

@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memlane.core.errors import StorageError
+from memlane.core.values import dataclass, field
 
 if TYPE_CHECKING:
     from memlane.disk.journal_file import JournalFile

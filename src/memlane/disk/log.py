@@ -20,10 +20,10 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from memlane.core.errors import NotFound
+from memlane.core.values import dataclass
 from memlane.disk import files, journal, rooted
 
 BOM = b"\xef\xbb\xbf"

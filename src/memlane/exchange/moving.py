@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memlane import gate
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError
 from memlane.core.model import Draft, Memory
+from memlane.core.values import replace
 from memlane.disk import anchors, derived, files
 from memlane.disk.names import PRIVATE, is_private
 from memlane.index.links import Targets, retargeted

@@ -17,13 +17,13 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.core.model import Memory
+from memlane.core.values import asdict, dataclass
 from memlane.disk import anchors, files, replaced, tombstones
 from memlane.disk.names import PRIVATE, is_private
 from memlane.exchange import moving

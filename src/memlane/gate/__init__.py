@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from memlane.core.errors import InvalidInput, Refused
 from memlane.core.invisible import separators, visible
 from memlane.core.model import Draft
 from memlane.core.text import strings_in
+from memlane.core.values import dataclass, replace
 from memlane.disk import files
 
 if TYPE_CHECKING:

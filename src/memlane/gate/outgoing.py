@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from memlane.core.invisible import visible
+from memlane.core.values import fields, is_dataclass, replace
 from memlane.gate import Guard
 
 T = TypeVar("T")

@@ -21,7 +21,6 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +29,7 @@ from typing import IO, NamedTuple, cast
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.invisible import visible
+from memlane.core.values import dataclass
 from memlane.disk import files, names
 from memlane.gate import shown
 

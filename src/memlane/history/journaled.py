@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memlane.config import user_state
 from memlane.core.model import Memory
+from memlane.core.values import replace
 from memlane.disk import files, scratch
 from memlane.disk.journal import IN, Entry, Journal
 from memlane.disk.trash import TRASH

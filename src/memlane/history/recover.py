@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.errors import AlreadyExists, MemlaneError, StorageError
 from memlane.core.model import Memory
+from memlane.core.values import asdict, dataclass, replace
 from memlane.disk import files, journal, log, written
 from memlane.disk.journal import APPEND, CUT, SEEN, Change, Entry, Journal
 from memlane.disk.trash import TRASH

@@ -17,7 +17,6 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from memlane import config
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import MemlaneError, NotFound
 from memlane.core.model import USERS
+from memlane.core.values import dataclass
 from memlane.disk import files, journal, state
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from memlane.config import require_trust
 from memlane.core.dates import iso
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, StorageError
 from memlane.core.model import Memory
+from memlane.core.values import asdict, dataclass
 from memlane.disk import files, journal, log, written
 from memlane.disk.journal import APPEND, CUT, IN, OUT, SEEN, WRITE, Change, Entry, Journal
 from memlane.disk.names import inside

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlane.core.errors import MemlaneError, NotFound
 from memlane.core.model import Memory
+from memlane.core.values import replace
 from memlane.disk import files, written
 from memlane.disk.journal import APPEND, CUT, OUT, SEEN, Change, Entry
 from memlane.gate import shown

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from memlane.core.values import dataclass
 from memlane.index.database import BLOCK, ROWS
 from memlane.index.rows import marks
 

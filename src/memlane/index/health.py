@@ -13,12 +13,12 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from memlane.core.model import Memory
+from memlane.core.values import replace
 from memlane.index import database, seal
 from memlane.index.columns import POSTING
 from memlane.index.database import BLOCK, ROWS, get_meta

@@ -10,7 +10,6 @@ import sqlite3
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
+from memlane.core.values import dataclass, field
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
 from memlane.index.database import BLOCK, ROWS

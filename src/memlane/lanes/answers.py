@@ -12,7 +12,6 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
+from memlane.core.values import dataclass
 from memlane.disk import files, names, trash, written
 from memlane.lanes import merging, read_file
 

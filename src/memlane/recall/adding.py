@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
@@ -17,6 +16,7 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Memory, Similar
 from memlane.core.text import first_line
+from memlane.core.values import replace
 from memlane.disk.names import PRIVATE, is_private
 from memlane.disk.written import by_user
 from memlane.lanes import Lane, known

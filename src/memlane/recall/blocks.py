@@ -30,7 +30,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -40,6 +39,7 @@ from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import UNCONFIRMED, Hit, Memory
 from memlane.core.text import estimate
+from memlane.core.values import dataclass, field, replace
 from memlane.index.chunks import chunks
 from memlane.index.words import query_terms, terms
 from memlane.lanes.vault.record import one_line

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from memlane.core.model import Memory
+from memlane.core.values import dataclass
 from memlane.index.encoders import Encoder
 from memlane.index.store import Index
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from memlane.core.values import dataclass
 from memlane.index.columns import Array, Columns
 from memlane.index.store import Index
 

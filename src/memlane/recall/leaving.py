@@ -7,10 +7,10 @@ files, take memories as they are: `bank.memories()`, `address.get`, a lane's own
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memlane.core.model import Memory
+from memlane.core.values import replace
 from memlane.gate.outgoing import cleaned
 from memlane.recall.superseded import marked
 

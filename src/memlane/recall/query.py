@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from memlane.core.values import dataclass
 from memlane.index.languages import english
 from memlane.index.words import query_terms, shortened
 

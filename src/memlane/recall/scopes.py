@@ -8,11 +8,11 @@ topic of an entry and the layer of a file are places rather than scopes: they co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
+from memlane.core.values import dataclass
 from memlane.gate import shown
 from memlane.index.peek import Peek
 from memlane.recall import under

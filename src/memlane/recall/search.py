@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -32,6 +31,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from memlane.core.model import Hit, Memory
+from memlane.core.values import dataclass, replace
 from memlane.index import closeness
 from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder, StaticEncoder, built_in

@@ -6,11 +6,11 @@ What was said is in `memlane.disk.replaced`; here it is worked out what holds no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Hit, Memory
+from memlane.core.values import replace
 
 if TYPE_CHECKING:
     from memlane.bank import Bank

@@ -23,13 +23,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memlane import config
 from memlane.core.errors import InvalidInput, MemlaneError, NotEnabled, NotFound
 from memlane.core.model import USERS, Hit, Memory, Removed
+from memlane.core.values import replace
 from memlane.lanes import NAMES
 from memlane.recall import address
 from memlane.recall.leaving import shown

@@ -10,7 +10,6 @@ import heapq
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from memlane import gate
@@ -23,6 +22,7 @@ from memlane.capture.distil.session import Run, Session
 from memlane.capture.scope import is_brand, relative
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput
+from memlane.core.values import dataclass
 
 _PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
 _SURE, _SURE_ROOM = 0.86, 1.5  # what is surely worth keeping has so much more room

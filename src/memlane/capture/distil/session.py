@@ -7,11 +7,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from memlane.capture.distil.patterns import begins_with
 from memlane.capture.transcripts.entry import Entry, Part, listed, strings, word
+from memlane.core.values import dataclass, field
 
 _MOST_QUEUED = 50  # things that the user typed meanwhile
 _OPEN_CALLS = 500  # calls of tools that wait for their result

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha1
 from pathlib import Path
 
 from memlane.care.fresh.symbols import Unparsable, find
 from memlane.core.errors import StorageError
+from memlane.core.values import dataclass, field
 from memlane.disk import files
 
 _YOUNG = 2_000_000_000  # a file that changed this few nanoseconds ago may change again within the same tick

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from memlane.core.values import dataclass
 
 MAX_CHARS = 500_000  # larger files are probably generated; no symbols are looked for in them
 Named = tuple[str, int, int]  # full name, start, end

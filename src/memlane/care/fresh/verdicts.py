@@ -21,7 +21,6 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -34,6 +33,7 @@ from memlane.care.fresh.symbols import Unparsable, find, normal
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory, Problem
+from memlane.core.values import asdict, astuple, dataclass, replace
 from memlane.disk import anchors as sidecar
 from memlane.disk import derived, files
 from memlane.disk.anchors import Anchor, Anchors

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memlane.core.values import replace
 from memlane.gate.secrets.decoys import is_password
 from memlane.gate.secrets.rule import Rule, form, read_whole
 

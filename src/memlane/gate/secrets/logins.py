@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memlane.core.values import replace
 from memlane.gate.secrets import proofs
 from memlane.gate.secrets.decoys import is_generated, is_password, is_random, kinds
 from memlane.gate.secrets.rule import Rule, form, pattern, read_whole, wide

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+
+from memlane.core.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

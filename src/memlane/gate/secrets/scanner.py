@@ -9,10 +9,10 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain, islice
 
+from memlane.core.values import dataclass
 from memlane.gate.fingerprints import is_allowed
 from memlane.gate.secrets import assignments, disguises, keywords, tables, values, vendors
 from memlane.gate.secrets.assignments import places

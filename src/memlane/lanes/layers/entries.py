@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.markdown import first_heading
 from memlane.core.model import Memory
+from memlane.core.values import asdict, dataclass, field, fields
 from memlane.disk.names import safe_parts
 from memlane.lanes.layers import aging
 from memlane.lanes.layers.usage import Usage

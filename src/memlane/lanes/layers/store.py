@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from memlane.core.dates import moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import slug
+from memlane.core.values import replace
 from memlane.disk import files, trash
 from memlane.disk.names import inside
 from memlane.disk.tombstones import Tombstones

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from memlane.core.dates import moment
 from memlane.core.model import Draft, Memory
+from memlane.core.values import replace
 from memlane.disk.names import is_private
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers

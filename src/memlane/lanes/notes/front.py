@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from memlane.core.dates import moment
 from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.model import Draft
+from memlane.core.values import replace
 
 KEYS = frozenset({"type", "status", "tags", "created_at", "title", "scope", "project", "thread"})  # a note's own
 

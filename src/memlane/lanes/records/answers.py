@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from memlane.core.dates import iso
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front
 from memlane.core.model import Draft, Memory, Problem
+from memlane.core.values import replace
 from memlane.lanes import merging
 from memlane.lanes.answers import Answers, Command, Trace
 from memlane.lanes.records.record import (

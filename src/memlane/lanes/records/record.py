@@ -10,7 +10,6 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from memlane.core.errors import InvalidInput
 from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
 from memlane.core.model import Draft, Memory, Problem
 from memlane.core.text import newline_of
+from memlane.core.values import asdict, dataclass, field
 from memlane.disk.log import json_of
 from memlane.lanes import edited, read_file
 

@@ -21,7 +21,6 @@ import builtins
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -34,6 +33,7 @@ from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import joined, keywords
+from memlane.core.values import replace
 from memlane.disk import files, journal, trash
 from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones

@@ -11,10 +11,10 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from memlane.core.model import Problem
+from memlane.core.values import replace
 from memlane.disk import files
 from memlane.disk.names import inside
 from memlane.lanes.topics import entries as text_of

@@ -6,13 +6,13 @@ The checks that all lanes share come from the gate. Nothing here reads a file.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from memlane import gate
 from memlane.core.errors import Refused
 from memlane.core.invisible import visible
 from memlane.core.model import Draft
+from memlane.core.values import replace
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.drafts import FIELDS, OWN
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from memlane import gate
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Draft, Memory
+from memlane.core.values import replace
 from memlane.disk import files
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import AD_HOC, GENERAL, LABELS, Entry

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from memlane.core.markdown import heading
 from memlane.core.text import first_line, newline_of
+from memlane.core.values import dataclass, field
 
 GENERAL = "general"  # the sub-topic of a topic that names none
 AD_HOC = "ad-hoc"  # the context of an entry that names none

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from memlane.core.values import replace
 from memlane.lanes import from_files, may_show
 from memlane.lanes.topics import archive, ids, usage
 from memlane.lanes.topics.drafts import memory_of

@@ -11,12 +11,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from memlane import gate
 from memlane.core.errors import NotFound, StorageError
 from memlane.core.model import Problem
 from memlane.core.text import slug
+from memlane.core.values import replace
 from memlane.disk import files, names, trash
 from memlane.lanes import read_file
 from memlane.lanes.topics import archive, index_page

@@ -13,11 +13,11 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
 from memlane.core.model import Problem
+from memlane.core.values import replace
 from memlane.disk import files
 from memlane.disk.names import inside, namesake, safe_parts
 from memlane.lanes import read_file, readable

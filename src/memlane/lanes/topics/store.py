@@ -17,7 +17,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +26,7 @@ from memlane.core.dates import utc_now
 from memlane.core.errors import AlreadyExists, ConfigError, InvalidInput, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import estimate, newline_of
+from memlane.core.values import asdict, dataclass, replace
 from memlane.disk import files, trash
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import Memories, from_files, known, read_file, readable

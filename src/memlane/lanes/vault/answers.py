@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
+from memlane.core.values import replace
 from memlane.disk import files, log, written
 from memlane.gate import admit, shown
 from memlane.lanes.answers import (

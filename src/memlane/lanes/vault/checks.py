@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memlane import gate
 from memlane.core.errors import Refused
 from memlane.core.model import Draft
+from memlane.core.values import replace
 from memlane.gate import Check
 from memlane.lanes.vault.record import SOURCES, TIERS
 

@@ -12,12 +12,12 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from memlane.core.errors import Refused, StorageError
+from memlane.core.values import dataclass, field
 from memlane.disk import files, log
 from memlane.disk.log import Position, read_new, read_old, split_lines
 from memlane.disk.names import refuse_link

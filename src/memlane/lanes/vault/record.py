@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +18,7 @@ from memlane.core.errors import InvalidInput
 from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory
 from memlane.core.text import first_line
+from memlane.core.values import dataclass, field, replace
 from memlane.disk import files
 from memlane.lanes import known
 

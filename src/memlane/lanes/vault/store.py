@@ -13,7 +13,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from memlane.core.choosing import fitting
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.core.values import replace
 from memlane.disk import files
 from memlane.disk.names import STRAY, is_stray
 from memlane.disk.tombstones import Tombstones, plain

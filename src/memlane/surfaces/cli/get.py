@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
+from memlane.core.values import replace
 from memlane.disk import files
 from memlane.recall import under
 from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, user_option, with_bank

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
+from memlane.core.values import replace
 from memlane.surfaces.cli.options import as_of, filters, limit_option, order_option, user_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
 

@@ -1,0 +1,103 @@
+"""A value class behaves as one of `dataclasses` does, and is one to whoever asks."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any, ClassVar
+
+import pytest
+
+from memlane.core.values import asdict, astuple, dataclass, field, fields, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    name: str
+    tags: list[str] = field(default_factory=list, hash=False)
+    seen: int = field(default=0, compare=False)
+    secret: str = field(default="", repr=False)
+    kind: ClassVar[str] = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class House(Place):
+    rooms: int = 1
+
+
+@dataclass(slots=True)
+class Counter:
+    n: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    name: str
+    after: str | None = None
+
+
+@dataclass
+class Plain:
+    n: int
+    more: dict[str, int] = field(default_factory=dict)
+
+
+def test_a_value_is_made_shown_compared_and_hashed_like_a_dataclass():
+    one = Place("Oslo", ["a"], 3, "hidden")
+    assert repr(one) == "Place(name='Oslo', tags=['a'], seen=3)"
+    assert one == Place("Oslo", ["a"], 9, "hidden")
+    assert one != Place("Oslo", ["b"], 3, "hidden")
+    assert one != ("Oslo", ["a"], 3, "hidden")
+    assert hash(one) == hash(Place("Oslo", ["b"], 4, "hidden"))
+    assert Place("Oslo").tags is not Place("Oslo").tags
+    assert House("Oslo", rooms=2) == House("Oslo", [], 0, "", 2)
+    assert House("Oslo") != Place("Oslo")
+    assert Place.kind == "place"
+
+
+def test_a_frozen_value_refuses_changes_and_what_is_not_a_field():
+    one: Any = Place("Oslo")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.name = "Rome"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del one.name
+    with pytest.raises(TypeError):
+        Place("Oslo", height=3)
+    with pytest.raises(TypeError):
+        Named("Oslo")
+
+
+def test_a_value_that_is_not_frozen_changes_and_has_no_hash():
+    counter = Counter()
+    counter.n += 1
+    assert counter == Counter(1)
+    with pytest.raises(TypeError):
+        hash(counter)
+    assert Plain(1) == Plain(1, {})
+    assert not hasattr(Plain(1), "__slots__")
+
+
+def test_a_value_is_copied_and_replaced():
+    house = House("Oslo", ["a"], rooms=3)
+    assert replace(house, name="Rome") == House("Rome", ["a"], rooms=3)
+    assert copy.deepcopy(house) == house
+    assert pickle.loads(pickle.dumps(house)) == house
+    with pytest.raises(TypeError):
+        replace(house, height=3)
+
+
+def test_the_standard_library_takes_it_for_a_dataclass():
+    house = House("Oslo", ["a"], rooms=3)
+    assert dataclasses.is_dataclass(House)
+    assert dataclasses.asdict(house) == asdict(house)
+    assert asdict(house) == {"name": "Oslo", "tags": ["a"], "seen": 0, "secret": "", "rooms": 3}
+    assert astuple(house) == ("Oslo", ["a"], 0, "", 3)
+    assert dataclasses.replace(house, rooms=4) == House("Oslo", ["a"], rooms=4)
+    assert [known.name for known in dataclasses.fields(house)] == [known.name for known in fields(house)]
+
+    @dataclasses.dataclass(frozen=True)
+    class Villa(House):
+        pool: bool = True
+
+    assert Villa("Oslo").pool
