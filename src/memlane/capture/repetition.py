@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from memlane.capture.transcripts.entry import strings
+from memlane.core.patterns import lazily
 
 _RUN = 5  # words in a row by which memory is recognised
 _OWN = 3  # one word in this many must be the text's own
 _LONGEST = 64_000  # characters of a block that are looked at: more is somebody's text about memlane
 _TAG = r"(?:<|&lt;)(?:memlane-[a-z]+|!--\s*memlane:start)"
-_BLOCK = re.compile(_TAG + r".*?(?:(?:<|&lt;)(?:/memlane-|!--\s*memlane:end)|\Z)", re.DOTALL)
-_QUOTED = re.compile(rf"^[ \t>*-]*(?:<hook_context>|{_TAG})", re.MULTILINE)
-_NUMBER = re.compile(r"^\W*\d{1,3}[.)]\s")
+_BLOCK = lazily(_TAG + r".*?(?:(?:<|&lt;)(?:/memlane-|!--\s*memlane:end)|\Z)", re.DOTALL)
+_QUOTED = lazily(rf"^[ \t>*-]*(?:<hook_context>|{_TAG})", re.MULTILINE)
+_NUMBER = lazily(r"^\W*\d{1,3}[.)]\s")
 _SCRIPTS = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff"  # no blanks between words: a character is a word
 _WORD = rf"[{_SCRIPTS}]|[^\W{_SCRIPTS}]+"
 _NEGATIONS = frozenset("not no never cannot without t".split())  # what is left of "don't"

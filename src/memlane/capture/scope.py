@@ -8,15 +8,15 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-_FILE = re.compile(r"\b(?:in|file|at)\s+[`\"']?((?:[\w@.-]+/)*[\w@-][\w@.-]+\.([A-Za-z]{1,4}))\b(?!/)")
+from memlane.core.patterns import lazily
+
+_FILE = lazily(r"\b(?:in|file|at)\s+[`\"']?((?:[\w@.-]+/)*[\w@-][\w@.-]+\.([A-Za-z]{1,4}))\b(?!/)")
 _DOMAINS = frozenset({"com", "org", "net", "io", "dev", "ai", "app"})
-_AREA = re.compile(
-    r"\b(?:in|for|of) the ([^\W\d_][\w-]*) (?:component|module|service|subsystem|layer)\b", re.IGNORECASE
-)
+_AREA = lazily(r"\b(?:in|for|of) the ([^\W\d_][\w-]*) (?:component|module|service|subsystem|layer)\b", re.IGNORECASE)
 _VAGUE = frozenset(
     "following same above below new old first second last next other main whole entire each this".split()
 )
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_DRIVE = lazily(r"[A-Za-z]:[\\/]")
 
 
 def scope_of(text: str, changed: Sequence[str] = ()) -> str:

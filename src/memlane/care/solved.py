@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 
+from memlane.core.patterns import lazily
 from memlane.gate.changes import content
 
-_SOLVED = re.compile(
+_SOLVED = lazily(
     r"""\b(?: fix(?:ed|es) | resolved | solved | done | finished | completed | implemented | closed | merged | shipped
     | landed | works?\ (?:now|again) | now\ works? | passes\ (?:now|again)
     | no\ longer\ (?:fails?|crash\w*|breaks?|hangs?) | is\ (?:gone|in\ place) | behoben | gelöst | erledigt )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # What says, before such a word, that it is not so: "not fixed", "must be resolved", "until it is done".
-_NOT_SO = re.compile(
+_NOT_SO = lazily(
     r"""(?: n[’']t | \b(?: not | never | cannot | no | without | un | be | get | if | until | unless | before | once
     | when | to | will | would | should | could | must | needs? | half | partly | almost | nearly ) )
     \s+ (?: (?: been | yet | fully | really | be | it | is | it's | this | that | get | quite )\s+ ){0,3} \Z""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OPEN = re.compile(
+_OPEN = lazily(
     r"""\b(?: todo | fixme | unresolved | not\ yet | still\ (?:fail|need|open|broken|to|not|miss)\w* | remain(?:s|ing)
     | pending | left\ to\ do | next\ steps? | needs?\ (?:investigation|fixing|to\ be) | offen | ungelöst )\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -32,7 +33,7 @@ _ABOUT_OPENNESS = frozenset(
 )
 _SHARE = 0.6  # of the words that say what the open work is about
 _WORDS, _NAMED = 3, 2  # so many of them at least; so many where one is the name of something in code
-_NAME = re.compile(r"[_/.]|[a-z][A-Z]|\d")
+_NAME = lazily(r"[_/.]|[a-z][A-Z]|\d")
 
 
 def says_open(text: str) -> bool:

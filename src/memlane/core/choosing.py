@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
+from memlane.core.patterns import lazily
 
 Fits = Callable[[Memory], bool]
-_SCOPE = re.compile(r"[^\s,](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029,]{0,198}[^\s,])?")
+_SCOPE = lazily(r"[^\s,](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029,]{0,198}[^\s,])?")
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 
 MAX_FRONT = 64 * 1024  # bytes of YAML; more is data, not front matter
@@ -36,9 +37,9 @@ class Front(NamedTuple):
     body: int
 
 
-_OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_BLANK = re.compile(r"[ \t]*\r?\n")
+_OPEN = lazily(r"\ufeff?---[ \t]*\r?\n")
+_CLOSE = lazily(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_BLANK = lazily(r"[ \t]*\r?\n")
 
 
 def find_front(text: str) -> Front | None:
@@ -154,10 +155,10 @@ def quoted(value: str) -> str:
     return _BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _./@+()-]|:(?=[A-Za-z0-9/]))*(?<! )")
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_NOT_PLAIN = re.compile(r"(?i)true|false|yes|no|on|off|y|n|null|[-+.0-9][-+.0-9_:ex]*|0x[0-9a-f]+|[0-9-]{8,10}")
-_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_PLAIN = lazily(r"[A-Za-z0-9](?:[A-Za-z0-9 _./@+()-]|:(?=[A-Za-z0-9/]))*(?<! )")
+_PLAIN_KEY = lazily(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NOT_PLAIN = lazily(r"(?i)true|false|yes|no|on|off|y|n|null|[-+.0-9][-+.0-9_:ex]*|0x[0-9a-f]+|[0-9-]{8,10}")
+_BREAKS = lazily("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TAG = "tag:yaml.org,2002:"
 _TYPES = {  # what a scalar without quotes is, and the characters it may begin with ("" for an empty one)
     "bool": (r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from memlane.core.patterns import lazily
+
 # Line ends that most programs do not show as such. To remove them would join the words around them.
-_SEPARATORS = re.compile("[\x0b\x85\u2028\u2029]")
+_SEPARATORS = lazily("[\x0b\x85\u2028\u2029]")
 
 # No text needs these: zero-width spaces, bidirectional overrides, fillers, format characters of rare scripts, and the
 # Unicode tag block, in which text can hide.
@@ -23,17 +24,17 @@ _JOINER = "[\u200c-\u200f](?<![^\x00-\x7f].)[\u200c-\u200f]*(?![^\x00-\x7f])"
 
 # Stripped everywhere, with terminal colour codes and control characters. NUL is left alone, so that files.encoded
 # refuses it.
-_STRIPPED = re.compile(
+_STRIPPED = lazily(
     f"\x1b\\[[0-9;?]{{0,32}}[ -/]{{0,8}}[@-~]|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f{HIDDEN}]|{_SELECTOR}"
 )
-_NEEDLESS = re.compile(f"{_JOINER}|([\u200c-\u200f])[\u200c-\u200f]+")
+_NEEDLESS = lazily(f"{_JOINER}|([\u200c-\u200f])[\u200c-\u200f]+")
 # A character that one of these could change.
-_SUSPECT = re.compile(f"[\x01-\x08\x0b\x0e-\x1f\x7f-\x9f\u200c-\u200f\ufe0e\ufe0f{HIDDEN}]")
+_SUSPECT = lazily(f"[\x01-\x08\x0b\x0e-\x1f\x7f-\x9f\u200c-\u200f\ufe0e\ufe0f{HIDDEN}]")
 _LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
 _PLAIN = bytes([9, 10, 13, *range(32, 127)])
 
 # Shown as escapes. A carriage return is layout at the end of a line alone: elsewhere it overwrites what stands there.
-_ESCAPED = re.compile(
+_ESCAPED = lazily(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\ud800-\udfff{HIDDEN}]|\r(?!\n)|{_SELECTOR}"
     f"|{_JOINER}|(?<=[\u200c\u200d])[\u200c\u200d]"
 )

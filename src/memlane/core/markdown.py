@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # str.splitlines also splits at form feeds and U+2028
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_TITLE = re.compile(r"^# +([^\r\n]+)", re.MULTILINE)
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+from memlane.core.patterns import lazily
+
+_LINE = lazily(r"[^\n]*\n|[^\n]+")  # str.splitlines also splits at form feeds and U+2028
+_FENCE = lazily(r" {0,3}(`{3,}|~{3,})(.*)")
+_TITLE = lazily(r"^# +([^\r\n]+)", re.MULTILINE)
+_HEADING = lazily(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 
 
 def lines_with_code(text: str) -> Iterator[tuple[str, bool]]:

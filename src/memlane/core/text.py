@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from memlane.core.patterns import lazily
+
 _ALIKE = 0.6  # difflib's ratio of names that may be meant for each other
-_ALLOWED = re.compile(r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b")
+_ALLOWED = lazily(r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b")
 _TELLING = 3  # characters of a name that tell something when they are part of another
 
 

@@ -18,7 +18,6 @@ Pure functions, no I/O. `memlane.history.merge` knows what the texts mean.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -27,10 +26,11 @@ from heapq import merge
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple, TypeVar
 
+from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 
 MARK = "<!-- memlane:versions"
-_HEAD = re.compile(r"\*\*Version [0-9]+ of [0-9]+\*\* <!-- memlane:versions -->")
+_HEAD = lazily(r"\*\*Version [0-9]+ of [0-9]+\*\* <!-- memlane:versions -->")
 _END = f"{MARK} end -->"
 _MAX_PAIRS = 4_000_000  # pairs of lines that difflib may compare; a longer stretch counts as rewritten
 

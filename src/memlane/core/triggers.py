@@ -13,12 +13,14 @@ from __future__ import annotations
 import fnmatch
 import re
 
+from memlane.core.patterns import lazily
+
 MOST, LONGEST = 20, 200  # triggers of a memory, and characters of one
 _GIT = {"committing": "commit", "pushing": "push", "merging": "merge", "rebasing": "rebase", "tagging": "tag"}
 _OPTIONAL = ("before", "after", "when", "whenever", "you")  # words that a trigger may begin with
-_COMMANDS = re.compile(r"&&|\|\|?|;|\n|\$\(|\(|`")  # what comes between two commands of one line
+_COMMANDS = lazily(r"&&|\|\|?|;|\n|\$\(|\(|`")  # what comes between two commands of one line
 _SKIPPED = ("sudo", "time", "env", "nohup", "command", "exec")
-_PATH = re.compile(r"[\w@+.*?/{}\[\]-]*(?:[/*]|\w\.\w{1,5}$)[\w@+.*?/{}\[\]-]*")
+_PATH = lazily(r"[\w@+.*?/{}\[\]-]*(?:[/*]|\w\.\w{1,5}$)[\w@+.*?/{}\[\]-]*")
 
 
 def of(fields: object) -> tuple[str, ...]:

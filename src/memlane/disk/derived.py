@@ -13,11 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlane.core.errors import AlreadyExists, StorageError
+from memlane.core.patterns import lazily
 from memlane.disk import files, names, rooted
 
 FOLDER = "indices"
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database
-_MADE = re.compile(
+_MADE = lazily(
     r"index\.db(-wal|-shm|-journal)?|code\.json|mentions\.json|capture/[0-9a-f]{32}\.json"
     rf"|(capture/)?{re.escape(files.TEMP_PREFIX)}\d+-[0-9a-f]+{re.escape(files.TEMP_SUFFIX)}"
 )

@@ -31,6 +31,7 @@ from typing import Any
 from memlane.core.dates import utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass, field
 from memlane.disk import files
 
@@ -46,9 +47,9 @@ SHARE = 8  # one of so many shingles, and at least four, are enough
 COMMON = 3  # other memories with the same passage make it a turn of phrase
 _BUCKETS = 1024
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space between words
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
-_ASCII = re.compile(r"[a-z0-9]+")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d\S*|\d\d?:\d\d")
+_WORD = lazily(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_ASCII = lazily(r"[a-z0-9]+")
+_DATE = lazily(r"\d{4}-\d\d-\d\d\S*|\d\d?:\d\d")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,18 @@ from collections.abc import Collection
 from pathlib import Path
 
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.patterns import lazily
 from memlane.core.text import slug
 
 TRASH = ".trash"  # the folder of what was deleted, in each lane
 PRIVATE = "private"  # the folder of notes, and of lines about them, that git is told to leave out
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 STRAY = "is a link out of the bank and not followed"
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-_INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_PLAIN_KEY = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_][a-z0-9]+)*)*")
-_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_FORBIDDEN = lazily(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
+_CONTROL = lazily("[\x00-\x1f\x7f-\x9f]")
+_INVISIBLE = lazily("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_PLAIN_KEY = lazily(r"[a-z0-9]+(?:[-_][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_][a-z0-9]+)*)*")
+_DEVICE = lazily(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 
 
 def safe_parts(name: str) -> tuple[str, ...]:

@@ -29,13 +29,14 @@ from typing import NamedTuple
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
+from memlane.core.patterns import lazily
 from memlane.disk import files, log
 from memlane.disk.forgotten import ForgottenTexts, Gone
 from memlane.disk.names import refuse_link
 
 FILE = "tombstones.jsonl"
 _KEY = re.compile(rb'\{"key":"((?:[0-9a-f]{2}){16,64})"\}')
-_STONE = re.compile(
+_STONE = lazily(
     rb'\{"hash":"([0-9a-f]{32})",(?:"id":"([0-9a-f]{16})","deleted"|"kept"):"([^"\\]{10,40})","n":(\d{1,9})\}'
 )
 _HASH, _ID = slice(9, 41), slice(49, 65)  # their places in a line

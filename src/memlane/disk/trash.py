@@ -6,19 +6,19 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memlane.core.errors import AlreadyExists
+from memlane.core.patterns import lazily
 from memlane.disk import files
 from memlane.disk.names import TRASH as TRASH
 from memlane.disk.names import inside
 
 _FORMAT = "_%Y%m%d_%H%M%S"
-_STAMP = re.compile(r"(_\d{8}_\d{6})(?:-(\d+))?$")
+_STAMP = lazily(r"(_\d{8}_\d{6})(?:-(\d+))?$")
 
 
 def put(path: str, root: str | Path, now: datetime, *, copy: bytes | None = None) -> str:

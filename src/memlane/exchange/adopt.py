@@ -12,14 +12,15 @@ from typing import Any
 from memlane import config
 from memlane.core.errors import ConfigError, InvalidInput
 from memlane.core.model import Memory
+from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 from memlane.core.toml import load_toml
 from memlane.disk import files
 from memlane.lanes import NAMES, open_lane, scan
 
 _LAYER_FOLDERS = ("projects", "skills", "commands", "agents")
-_CODE = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
-_UUID_FILE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.md")
+_CODE = lazily(r"\.(?:py|js|ts|tsx|go|rs|java|kt|c|h|cc|cpp|rb|php|cs|swift)$")
+_UUID_FILE = lazily(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.md")
 
 
 def stores(folder: Path) -> dict[str, str]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from memlane import config, gate
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.core.model import Memory
+from memlane.core.patterns import lazily
 from memlane.core.values import asdict, dataclass
 from memlane.disk import anchors, files, replaced, tombstones
 from memlane.disk.names import PRIVATE, is_private
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _BEGIN, _END = "# memlane: begin", "# memlane: end"
 _LANE = "records"  # the lane that is private as a whole
-_DRIVEN = re.compile(r" merge=memlane-(\w+)")
+_DRIVEN = lazily(r" merge=memlane-(\w+)")
 
 
 # -- what git is told
@@ -178,7 +179,7 @@ def _block(path: Path) -> list[str]:
     return found[1].splitlines() if found else []
 
 
-_OURS = re.compile(rf"^{_BEGIN}.*\n((?:.*\n)*?){_END}\n?", re.MULTILINE)
+_OURS = lazily(rf"^{_BEGIN}.*\n((?:.*\n)*?){_END}\n?", re.MULTILINE)
 
 
 def _set_block(path: Path, lines: Sequence[str]) -> None:

@@ -21,6 +21,8 @@ from typing import NamedTuple
 
 from Stemmer import Stemmer
 
+from memlane.core.patterns import lazily
+
 # Words that carry no content of their own.
 _PLAIN = frozenset(
     """a about actually also although am an and are as at be because been being but by currently did do does doing done
@@ -63,7 +65,7 @@ _SPELT_OUT = {  # one word for the other
     "chose": "choose", "chosen": "choose", "went": "go", "gone": "go", "got": "get", "u.s": "us", "american": "us",
 }  # fmt: skip
 
-_CHANGE = re.compile(
+_CHANGE = lazily(
     r"""\b(?: no\ longer | any\ ?more | instead\ of | rather\ than | not\ just | previous(?:ly)? | former(?:ly)?
     | used\ to | replac(?:e[sd]?|ing) | migrat(?:ed|ion|ing) | switched | renamed | remov(?:ed|al) | dropped
     | decommission(?:ed|ing)? | deprecated | obsolete | retired | revert(?:ed|s) | recalibrated | relaxed
@@ -74,11 +76,11 @@ _CHANGE = re.compile(
     | 不再 | 改为 | 替换 | 以前 | もう.{1,8}ない | 代わりに | に変更""",
     re.IGNORECASE | re.VERBOSE,
 )
-_WORD = re.compile(r"[^\W_]+(?:[._/'+#@:&-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}")
-_PART = re.compile(r"[^\W_]+")
-_IDENTIFIER = re.compile(r"[_/@#+]|\w\.\w|[a-z][A-Z]")
-_SENTENCE = re.compile(r"(?<=[^.\s]{3}[.!?])\s+(?=[^a-z\s])|\n+")
-_ACCENTS = re.compile("[\u0300-\u036f]")
+_WORD = lazily(r"[^\W_]+(?:[._/'+#@:&-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}")
+_PART = lazily(r"[^\W_]+")
+_IDENTIFIER = lazily(r"[_/@#+]|\w\.\w|[a-z][A-Z]")
+_SENTENCE = lazily(r"(?<=[^.\s]{3}[.!?])\s+(?=[^a-z\s])|\n+")
+_ACCENTS = lazily("[\u0300-\u036f]")
 _ENDED = frozenset('.!?:\n"“”-•*(')  # what a word may follow that is written large for no other reason
 _SHORT = 6  # content words of a text in which each one counts
 _ENOUGH = 10  # content words of a sentence: in so long a one, more may be put in other words

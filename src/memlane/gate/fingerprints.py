@@ -10,14 +10,15 @@ prints what trying all of them costs.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection
 from functools import lru_cache
+
+from memlane.core.patterns import lazily
 
 BITS = 20  # of the hash that a fingerprint shows
 _COST = 1 << 14
 # Not `rule:…`: after the name of a credential and a colon the gate would take it for one.
-_FORM = re.compile(r"[a-z0-9][a-z0-9-]*@[0-9a-f]{4}-[0-9a-f]{5}")
+_FORM = lazily(r"[a-z0-9][a-z0-9-]*@[0-9a-f]{4}-[0-9a-f]{5}")
 
 
 def is_fingerprint(text: str) -> bool:

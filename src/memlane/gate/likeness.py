@@ -11,7 +11,6 @@ Knows nothing of the vault, and keeps nothing on disk.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -19,10 +18,12 @@ from functools import reduce
 from itertools import count, pairwise, zip_longest
 from operator import or_
 
+from memlane.core.patterns import lazily
+
 _STOP_WORDS = frozenset(
     "a an and are as at be by for from has have in is it its of on or that the this to was were will with".split()
 )
-_WORD = re.compile(r"[^\W_]+")
+_WORD = lazily(r"[^\W_]+")
 _FEW = 3  # with fewer words an overlap says nothing
 _ROUNDING = 1e-6
 

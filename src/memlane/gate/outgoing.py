@@ -12,13 +12,13 @@ As in an audit, a line with `memlane:allow <reason>` may stay. The files themsel
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from memlane.core.invisible import visible
+from memlane.core.patterns import lazily
 from memlane.core.values import fields, is_dataclass, replace
 from memlane.gate import Guard
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 _LEAST = 4  # characters of a value that are a piece of it, and not a word that happens to look so
 _INSIDE = 12  # characters of a string that may be a piece out of the middle of a value
 _ADDRESSES = frozenset({"id", "lane", "file"})  # of a Memory: without them nobody could say which one is meant
-_CUT = re.compile(r"\s*(?:\.\.\.|…)?\s*$")
+_CUT = lazily(r"\s*(?:\.\.\.|…)?\s*$")
 
 Blank = tuple[str, str]  # a value, and the mark that takes its place
 

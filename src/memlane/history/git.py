@@ -29,6 +29,7 @@ from typing import IO, NamedTuple, cast
 from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.invisible import visible
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 from memlane.disk import files, names
 from memlane.gate import shown
@@ -49,9 +50,9 @@ _ENVIRONMENT = {
     "GIT_PAGER": "cat", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_SSH_COMMAND": "false",
     "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_ATTR_NOSYSTEM": "1",
 }  # fmt: skip
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_HEX = re.compile(r"[0-9a-fA-F]{4,64}")
-_ENCODING = re.compile(
+_SHA = lazily(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_HEX = lazily(r"[0-9a-fA-F]{4,64}")
+_ENCODING = lazily(
     r"latin-?1|iso-?8859-\d{1,2}|(?:windows-|cp)125\d|koi8-[ru]|shift_jis|euc-(?:jp|kr)|gbk|big5", re.IGNORECASE
 )
 PLAIN = frozenset({"100644", "100755"})

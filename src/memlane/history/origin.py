@@ -9,7 +9,6 @@ says so. An author's name proves nothing; it is shown, in quotes. What git answe
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from memlane import config
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.core.patterns import lazily
 from memlane.disk.written import CAME, GIT, HERE, OWN, REVIEWED, WORD, by_user
 from memlane.recall.starting import is_rule
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from memlane.lanes import Lane
 
 PATIENCE = 0.3  # seconds that a prompt waits for git
-_MADE_HERE = re.compile(r"commit\b")
-_REPLAYED_HERE = re.compile(r"(?:rebase|pull)\b[^:]*\((?:pick|reword|edit|squash|fixup|continue)\)")
+_MADE_HERE = lazily(r"commit\b")
+_REPLAYED_HERE = lazily(r"(?:rebase|pull)\b[^:]*\((?:pick|reword|edit|squash|fixup|continue)\)")
 
 
 def origins(bank: Bank, memories: Sequence[Memory]) -> dict[str, str]:

@@ -7,20 +7,20 @@ texts of a bank, so that only the best are looked at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from memlane.core.patterns import lazily
 from memlane.index.columns import Array
 from memlane.index.encoders import StaticEncoder
 from memlane.index.encoders import words as encoded_words
 from memlane.index.words import importance, terms
 
 KEPT = 4_000  # texts whose passages are kept
-_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
+_SENTENCE = lazily(r"(?<=[.!?;:])\s+|\n+")
 
 
 class _Passage(NamedTuple):

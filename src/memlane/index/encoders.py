@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import re
 import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlane.core.errors import ConfigError
+from memlane.core.patterns import lazily
 from memlane.gate import shown
 
 Vectors = NDArray[np.float32]
@@ -45,9 +45,9 @@ ARCTIC_SIMILARITY = ((0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0), (0.0, 0.03, 0.
 PLAIN_SIMILARITY = ((0.0, 1.0), (0.0, 1.0))  # not measured: the cosine itself
 
 LATIN = "0-9a-z\u00df-\u024f"
-WORD = re.compile(f"[{LATIN}]+|[^\\W_{LATIN}]+")
+WORD = lazily(f"[{LATIN}]+|[^\\W_{LATIN}]+")
 # Thai to Khmer, kana to Chinese: scripts that put no spaces between words.
-UNSPACED = re.compile(
+UNSPACED = lazily(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 

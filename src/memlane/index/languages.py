@@ -9,16 +9,16 @@ idea: English, then German, French, Spanish, Russian, Chinese and Japanese in an
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
+from memlane.core.patterns import lazily
 from memlane.index.encoders import vocabulary
 from memlane.index.words import fold
 
 LONGEST_ENDING = 5  # letters of a word beyond an entry
 _SHORT = 4  # letters: a shorter entry is a whole word
-_WORD = re.compile(r"[^\W\d_]+")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]+")
+_WORD = lazily(r"[^\W\d_]+")
+_UNSPACED = lazily("[\u3040-\u30ff\u3400-\u9fff]+")
 _IDEAS = """
 add: hinzufüg ergänz ajouter añadi agreg добав 添加 增加 追加
 address: adresse dirección adres адрес 地址 アドレス

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
+from memlane.core.patterns import lazily
 from memlane.disk.names import PRIVATE, folded
 
-_LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-PLACE = re.compile(r"(?<=.)(?:#(?P<heading>.*)|:\d+(?:[:-]\d+)?)$", re.DOTALL)  # in a file
-_BACKTICKS = re.compile(r"`+")
+_LINK = lazily(r"\[\[([^\[\]\n]+)\]\]")
+PLACE = lazily(r"(?<=.)(?:#(?P<heading>.*)|:\d+(?:[:-]\d+)?)$", re.DOTALL)  # in a file
+_BACKTICKS = lazily(r"`+")
 CONTEXT = 100  # characters on each side
 EDGES = {  # edge types and the words that imply them, for links to a memory and to anything else; the first match wins
     "memory": {

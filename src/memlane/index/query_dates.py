@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from memlane.core.patterns import lazily
+
 Span = tuple[float, float]  # time stamps, the end not included
 Times = tuple[datetime, datetime]
 
@@ -21,7 +23,7 @@ _MONTH = "|".join(_MONTHS)
 _UNIT = "day|week|month|year"
 _COUNT = rf"\d{{1,3}}|an?|few|{'|'.join(_COUNTS)}"
 _LEAD = rf"(?P<lead>since|after)\ (?:the\ )?|(?:(?P<third>{'|'.join(_THIRDS)})(?:\ (?:of|in)|-)?\ ?(?:the\ )?)"
-_TIME = re.compile(
+_TIME = lazily(
     rf"""\b(?:{_LEAD})?(?:
       (?P<iso>\d{{4}}-\d\d(?:-\d\d)?)
     | (?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\ of)?\ )?(?P<month>{_MONTH})

@@ -7,11 +7,12 @@ become overlapping pairs of characters, so that any two adjacent characters of a
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
 
 from Stemmer import Stemmer
+
+from memlane.core.patterns import lazily
 
 # Also question words and auxiliaries: most questions have them, and they say nothing about the answer.
 STOP_WORDS = frozenset(
@@ -30,10 +31,10 @@ _ASKING = """many much long often old total number amount ago past last next rec
     new get got go went make made use take took happen""".split()
 ASKING_WEIGHT = 0.4
 QUERY_CHARACTERS, QUERY_TERMS = 2_000, 200  # of a longer query, only the beginning counts
-_PIECE = re.compile(r"[^\W_]+(?:[._/'’+#@:-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}|[^\W_]+")
-_PART = re.compile(r"[^\W_]+")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
-_UNSPACED = re.compile(
+_PIECE = lazily(r"[^\W_]+(?:[._/'’+#@:-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}|[^\W_]+")
+_PART = lazily(r"[^\W_]+")
+_CAMEL = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
+_UNSPACED = lazily(
     "["
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"  # kana and Han

@@ -15,6 +15,7 @@ from memlane import gate
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Memory, Similar
+from memlane.core.patterns import lazily
 from memlane.core.text import first_line
 from memlane.core.values import replace
 from memlane.disk.names import PRIVATE, is_private
@@ -32,7 +33,7 @@ MOST = 3  # memories that are named as similar
 # What says where in its lane a memory is: one that takes the place of another stays there.
 _PLACE = ("private", "topic", "subtopic", "layer", "skill", "agent", "project", "tier", "topic_id")
 _NOT_A_PLACE = frozenset({"source", "status", "labels", "context", "problem", "solution", "code", "category"})
-_RELATIVE = re.compile(
+_RELATIVE = lazily(
     r"\b(?:today|tonight|tomorrow|yesterday|(?:next|last|this|coming)\s+(?:week|month|year|quarter|sprint|(?:mon|tues"
     r"|wednes|thurs|fri|satur|sun)day)|in\s+(?:a|an|one|two|three|four|five|six|\d+)\s+(?:days?|weeks?|months?))\b",
     re.IGNORECASE,

@@ -11,8 +11,10 @@ import re
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 
+from memlane.core.patterns import lazily
+
 _ENDS = 2  # how many lines of a long prompt make one query
-_ERROR = re.compile(r"\w(?:Error|Exception)\b")
+_ERROR = lazily(r"\w(?:Error|Exception)\b")
 _CHATTER = frozenset(
     """ok okay yes yeah yep no nope please thanks thank you great good nice perfect cool sure continue keep going go on
     ahead proceed do it next again try retry looks look fine done that this these those is are was the a an and now just
@@ -20,15 +22,15 @@ _CHATTER = frozenset(
     first second third last option answer shorter longer better worked works""".split()
 )
 # "did you push?", "is it running?", "summarise what you just did", "the second one"
-_MOMENT = re.compile(
+_MOMENT = lazily(
     r"""^\W*(?:ok(?:ay)?|yes|no|so|and|now|well)?\W*(?:
       (?:did|have|has|are|were|is|was)\s+(?:you|it|that|this|they|all)\b(?:\W+\w+){0,3}\W*$
     | .{0,40}\b(?:you\s+(?:just|have\s+just)|your\s+last|just\s+now|this\s+conversation|so\s+far)\b
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_IN_CODE = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w|`|\b[A-Z]{2,}-?\d")  # a name of something
-_GENERAL = re.compile(
+_IN_CODE = lazily(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w|`|\b[A-Z]{2,}-?\d")  # a name of something
+_GENERAL = lazily(
     r"""^\W*(?:(?:please|hey|can\s+you|could\s+you)\s+)?(?:
       (?:what(?:'s|\s+is|\s+are)|explain(?:\s+to\s+me)?(?:\s+what)?|define|describe)\s+an?\s
     | explain\s+(?:what\s+|how\s+)?(?!.*\b(?:we|our|us|this|the\s+(?!difference))\b)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.model import Link, Memory
+from memlane.core.patterns import lazily
 from memlane.gate import DEFAULT, Guard
 from memlane.gate.outgoing import cleaned
 from memlane.index.chunks import chunks
@@ -19,7 +19,7 @@ from memlane.recall.address import link_targets
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-_WORD = re.compile(r"[^\s\"'`()\[\]<>,;]+")
+_WORD = lazily(r"[^\s\"'`()\[\]<>,;]+")
 
 
 def linked(bank: Bank, target: str, query: str, limit: int) -> list[Link]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 from memlane.index.languages import english
 from memlane.index.words import query_terms, shortened
@@ -19,9 +18,9 @@ class Query:
     without: tuple[str, ...]
 
 
-_NOT_PHRASE = re.compile(r'(?:^|(?<=\s))-"([^"]*)"')
-_PHRASE = re.compile(r'"([^"]*)"')
-_NOT_WORD = re.compile(r"(?:^|(?<=\s))-(\w[\w./+#@:'’-]*)")
+_NOT_PHRASE = lazily(r'(?:^|(?<=\s))-"([^"]*)"')
+_PHRASE = lazily(r'"([^"]*)"')
+_NOT_WORD = lazily(r"(?:^|(?<=\s))-(\w[\w./+#@:'’-]*)")
 
 
 def parse(query: str) -> Query:

@@ -6,14 +6,13 @@ another one, nor is anything with digits, capitals or signs in it.
 
 from __future__ import annotations
 
-import re
-
+from memlane.core.patterns import lazily
 from memlane.index.encoders import vocabulary
 from memlane.index.store import Index
 from memlane.index.words import terms
 
 LEAST, LONG = 5, 8  # letters of a word with one mistake in it, and with two
-_WORD = re.compile(r"(?<![\w.-])[A-Z]?[a-z]+(?![\w-]|\.\w)")
+_WORD = lazily(r"(?<![\w.-])[A-Z]?[a-z]+(?![\w-]|\.\w)")
 
 
 def nearest(index: Index, query: str, term: str) -> str:

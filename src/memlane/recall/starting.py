@@ -19,6 +19,7 @@ from memlane.core import triggers
 from memlane.core.choosing import Fits, list_order
 from memlane.core.dates import utc_now
 from memlane.core.model import UNCONFIRMED, Memory
+from memlane.core.patterns import lazily
 from memlane.index.peek import Peek
 from memlane.recall.unconfirmed import weight
 
@@ -29,7 +30,7 @@ MOST = 5  # rules that nobody confirmed, open work, memories about files
 FILES = 20  # that are looked for
 _PATH = r"[\w@+./-]*"
 # A name that many folders of a project have says nothing without its folder.
-_COMMON = re.compile(
+_COMMON = lazily(
     r"(?:__init__|__main__|index|main|mod|lib|types|utils|readme|changelog|package|makefile)\b", re.IGNORECASE
 )
 

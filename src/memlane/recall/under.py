@@ -20,7 +20,6 @@ of a project (exports, git, the graph, doctor) never has the user's memories: th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from memlane import config
 from memlane.core.errors import InvalidInput, MemlaneError, NotEnabled, NotFound
 from memlane.core.model import USERS, Hit, Memory, Removed
+from memlane.core.patterns import lazily
 from memlane.core.values import replace
 from memlane.lanes import NAMES
 from memlane.recall import address
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 SCOPE = USERS.removesuffix("/")  # the scope that means the user's bank
-_ID = re.compile(rf"(?<![\w/:.-])({'|'.join(NAMES)}):(?=[^\s,;])")
+_ID = lazily(rf"(?<![\w/:.-])({'|'.join(NAMES)}):(?=[^\s,;])")
 V = TypeVar("V", bound=Callable[..., Any])
 T = TypeVar("T")
 Scopes = str | Sequence[str] | None

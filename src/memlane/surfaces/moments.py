@@ -14,6 +14,7 @@ import re
 import sys
 from hashlib import sha256
 
+from memlane.core.patterns import lazily
 from memlane.core.triggers import fits
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ FOLDER = "moments"
 MAX_BYTES = 1 << 20
 _PATHS = ("file_path", "notebook_path", "path", "filePath", "absolute_path")  # what clients call an edited file
 _COMMANDS = ("command", "cmd", "script", "patchText", "input")
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PATCHED = lazily(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _MOST = 50  # files of a patch
 _LONGEST = 10_000  # characters of a command line
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,14 +21,15 @@ from memlane.capture.distil.session import Run, Session
 from memlane.capture.scope import is_brand, relative
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import InvalidInput
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 
 _PER_MESSAGE, _PER_SECTION = 3, 5  # candidates of one thing that was said, and of a section of a summary
 _SURE, _SURE_ROOM = 0.86, 1.5  # what is surely worth keeping has so much more room
 _HELD = 300  # passages kept in mind while a transcript is read
 _ALIKE = 0.55  # share of the shorter text's words that a better candidate has, too
-_WORD = re.compile(r"\w{4,}")
-_FILE = re.compile(
+_WORD = lazily(r"\w{4,}")
+_FILE = lazily(
     r"(?<![\w/.@:-])(?:~?\.{0,2}/)?(?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,4}\b(?!\()(?:(?=:\d)|(?![\w/]))"
 )
 _SUFFIXES = frozenset(

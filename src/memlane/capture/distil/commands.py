@@ -4,12 +4,12 @@ worked. Bounded, whatever the number of commands.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import NamedTuple
 
 from memlane.capture.distil.patterns import any_of, begins_with
 from memlane.capture.distil.session import Run
+from memlane.core.patterns import lazily
 
 _OFTEN = 4  # runs that make a command worth knowing
 _MOST = 2  # commands of a session, and as many pairs
@@ -24,12 +24,12 @@ _LOOKING = begins_with(
     psql""",
     after="",
 )
-_PREFIX = re.compile(r"^(?:cd \S+ (?:&&|;) |(?:[A-Z_]+=\S+ )+)+")
-_SUFFIX = re.compile(
+_PREFIX = lazily(r"^(?:cd \S+ (?:&&|;) |(?:[A-Z_]+=\S+ )+)+")
+_SUFFIX = lazily(
     r"(?:\s*(?:2>&1|2>/dev/null|\|\s*(?:head|tail|grep|tee|cat|wc|sort)\b[^|]*|(?:&&|;)\s*echo\b.*|\|\|\s*true))+\s*$"
 )
 # An error that is about how the command was called, not about what it found.
-_ERROR = re.compile(
+_ERROR = lazily(
     r"(?im)^.*?(\S*(?:unknown|unrecogni[sz]ed|invalid|no such|unexpected|missing|bad|ambiguous) (?:\w+ )?"
     r"(?:option|flag|command|subcommand|argument|parameter|script|target|task|recipe|package|module|revision)s?\b"
     r".{0,120}|\S*(?:command not found|permission denied|not a git repository|could not find|cannot find|can't find|"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from memlane.capture.distil.passages import Passage
 from memlane.capture.distil.patterns import any_of, begins_with
 from memlane.capture.distil.session import Said
+from memlane.core.patterns import lazily
 
 _CUES = {
     "cause": any_of(
@@ -110,14 +111,12 @@ _TODO = begins_with(
     install, pass, review, investigate, keep, show, find, ensure, consider, continue""",
     after=r"\W*(?:[^:]{3,60}: )?(?:\W|\d)*",
 )
-_CHANGED = re.compile(
+_CHANGED = lazily(
     r"^(?:[^:]{3,60}: )?`?[\w./*-]+\.\w{1,5}(?::[\d-]+)?`?:? ?(?:\([^)]*\) ?)?(?:[—–-]+ |; )"
     r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,12}\b|\bPR #?\d+|/pull/\d+|\((?:CREATED|MODIFIED|NEW|most recent)"
 )
-_CODE = re.compile(r"`[^`]+`")
-_NAME = re.compile(
-    r"\b\w+(?:\.\w+)+\b|\b[a-z]+[A-Z]\w*|\b\w+_\w+\b|\b[A-Z]{2,}\w*\b|(?<!\w)--?[a-z][\w-]+|\w+\(\)|\S+/\S+"
-)
+_CODE = lazily(r"`[^`]+`")
+_NAME = lazily(r"\b\w+(?:\.\w+)+\b|\b[a-z]+[A-Z]\w*|\b\w+_\w+\b|\b[A-Z]{2,}\w*\b|(?<!\w)--?[a-z][\w-]+|\w+\(\)|\S+/\S+")
 _PAST = begins_with(
     r"""added, updated, created, removed, implemented, fixed, changed, renamed, moved, wrote, extracted, deleted,
     replaced, refactored, verified, tested, ran, used, built, made, reverted, applied, written, completed?, done,
@@ -132,14 +131,14 @@ _REPORTED = any_of(
     (?:is|are) now, now (?:each|every|both|when|correctly|properly|shows?|works?), as requested, as expected,
     (?:is|are) expected"""
 )
-_THINKING = re.compile(
+_THINKING = lazily(
     r"^(?:but )?(?:wait|hmm+|actually|now,|let's see)\b|\b(?:the (?:key |real )?question is|let me think|i wonder)\b"
 )
-_REVIEW = re.compile(
+_REVIEW = lazily(
     r"(?:^|[;:.] )(?:\(\d+\) ?)?(?:good|nice|minor|nit|note|clean|correct)\b ?[-—:]|^lines? \d+|^\(?\d+[).] "
     r"|\b(?:comment|issue|suggestion) #?\d+|\bid: \d+"
 )
-_LINES = re.compile(r"\blines? \d+|\bl\d+\b|\.\w+:\d+")
+_LINES = lazily(r"\blines? \d+|\bl\d+\b|\.\w+:\d+")
 _CORRECTION = begins_with(
     r"""no, nope, not, actually, wait, hmm+, stop, why (?:did|do|are|is), you (?:should|shouldn|can|forgot),
     that'?s (?:not|wrong), don'?t, i (?:don|said|meant|told|think), uh+, but, we (?:don|should)"""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from memlane.capture.distil.patterns import any_of, begins_with
+from memlane.core.patterns import lazily
 
 KINDS = ("lesson", "decision", "preference", "rule", "fact", "command", "open")
 
@@ -44,7 +43,7 @@ _OPEN = any_of(
     follow.?up, needs? (?:investigation|fixing)"""
 )
 _MARKED_OPEN = begins_with("unresolved, todo, fixme")
-_COMMAND = re.compile(
+_COMMAND = lazily(
     r"^(?:(?:run|use|to \w+)\b.{0,60})?`(?:[\w./-]+ )+[^`]*`\W*$|\b(?:run|start|build|test)s? (?:with|by) `"
 )
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
+from memlane.core.patterns import lazily
+
 _BEFORE = r"(?:when(?:ever)?|before|after|every\s+time|each\s+time|if)"
 _REST = r"(?:[^,.;:!?\n]|\.(?=\w))"  # a dot in a file's name ends nothing
 _DOING = (
     r"(?:you(?:'re)?\s+(?:are\s+)?)?"
     rf"(?P<doing>(?!being\b|having\b)[\w-]+ing\b{_REST}{{0,80}}|you\s+[a-z]+\s+{_REST}{{2,80}})"
 )
-_FIRST = re.compile(rf"^{_BEFORE}\s+{_DOING}\s*[,:]\s*(?P<then>.+)", re.IGNORECASE)
-_LAST = re.compile(rf"^(?P<then>.+?)\s+{_BEFORE}\s+{_DOING}\s*[.!]?\s*$", re.IGNORECASE)
-_IMPERATIVE = re.compile(
+_FIRST = lazily(rf"^{_BEFORE}\s+{_DOING}\s*[,:]\s*(?P<then>.+)", re.IGNORECASE)
+_LAST = lazily(rf"^(?P<then>.+?)\s+{_BEFORE}\s+{_DOING}\s*[.!]?\s*$", re.IGNORECASE)
+_IMPERATIVE = lazily(
     r"(?:please\s+|also\s+|then\s+|first\s+)?(?:always|never|do\s+not|don['\u2019]t|make\s+sure|remember|run|use|check|"
     r"add|update|restart|rebuild|regenerate|bump|set|keep|call|register|ask|write|put|avoid|read|create|delete|remove|"
     r"test|start|stop|commit|push|format|lint|edit|change|sync|reload|clear|install|export|document|prefer|"
@@ -20,7 +22,7 @@ _IMPERATIVE = re.compile(
     r"|.*\b(?:must|should|has\s+to|have\s+to|needs?\s+to)\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE = lazily(r"(?<=[.!?])\s+|\n+")
 _MOST_WORDS = 10
 
 

@@ -8,30 +8,32 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memlane.core.patterns import lazily
+
 LONGEST = 500  # characters of a passage
 _SENTENCES = 3
 _LEAD = 110  # characters of a heading or lead that is put before what it introduces
 _TOGETHER, _SHORT_LIST = 6, 480  # items and characters of a list that is told as a whole
 
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
-_HEADING = re.compile(r"^\s*#{1,6}\s+(.*?)\s*#*\s*$|^\s*\*\*([^*]{3,90}?):?\*\*:?\s*$")
-_ITEM = re.compile(r"^(\s*)(?:[-*•]|\d{1,2}[.)]|\(\d\))\s+(.*)$")
-_TABLE = re.compile(r"^\s*\|")
-_RULE = re.compile(r"^\s*(?:[-=_*] ?){3,}\s*$")
-_BOLD = re.compile(r"\*\*(.+?)\*\*|__(.+?)__")
-_EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s][^*]*?)\*(?![\w*])")
-_LINK = re.compile(r"\[([^\]]+)\]\((?:https?|diffhunk|file)[^)]*\)")
-_SYMBOLS = re.compile(r"[✅❌⚠️❗🎯🏗📱🎉🚀✨✓✔👀🔧💡📝]+\ufe0f?\s*")
-_QUOTED = re.compile(r"^\s*(?:>\s?)+")
-_SPAN = re.compile(r"(`+[^`]*`+)")
-_END = re.compile(r"(?<=[.!?。！？])[\"')\]*`]*\s+(?=[A-Z0-9`\"'(\[*_—-]|[^\x00-\x7f])|(?<=[。！？])")
-_ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|etc|cf|approx|incl|resp|no|v\d+)\.$", re.IGNORECASE)
+_FENCE = lazily(r"^\s*(?:```|~~~)")
+_HEADING = lazily(r"^\s*#{1,6}\s+(.*?)\s*#*\s*$|^\s*\*\*([^*]{3,90}?):?\*\*:?\s*$")
+_ITEM = lazily(r"^(\s*)(?:[-*•]|\d{1,2}[.)]|\(\d\))\s+(.*)$")
+_TABLE = lazily(r"^\s*\|")
+_RULE = lazily(r"^\s*(?:[-=_*] ?){3,}\s*$")
+_BOLD = lazily(r"\*\*(.+?)\*\*|__(.+?)__")
+_EMPHASIS = lazily(r"(?<![\w*])\*([^*\s][^*]*?)\*(?![\w*])")
+_LINK = lazily(r"\[([^\]]+)\]\((?:https?|diffhunk|file)[^)]*\)")
+_SYMBOLS = lazily(r"[✅❌⚠️❗🎯🏗📱🎉🚀✨✓✔👀🔧💡📝]+\ufe0f?\s*")
+_QUOTED = lazily(r"^\s*(?:>\s?)+")
+_SPAN = lazily(r"(`+[^`]*`+)")
+_END = lazily(r"(?<=[.!?。！？])[\"')\]*`]*\s+(?=[A-Z0-9`\"'(\[*_—-]|[^\x00-\x7f])|(?<=[。！？])")
+_ABBREVIATED = lazily(r"\b(?:e\.g|i\.e|vs|etc|cf|approx|incl|resp|no|v\d+)\.$", re.IGNORECASE)
 
 _FILLER = (
     r"(?:ok(?:ay)?|good|great|perfect|excellent|now|next|first|then|finally|so|and|but|alright|right|also|wait|hmm+|"
     r"actually|yes|sure|interesting|nice|done|understood|got it|since \w+ \w+)"
 )
-_PROGRESS = re.compile(
+_PROGRESS = lazily(
     rf"^(?:{_FILLER}[,.!:;— –-]*\s+)*(?:let me|let['’]?s|let us|i['’]ll|i will|i['’]m (?:going|now|about)|i am going|"
     r"i(?: now)? (?:need|want|have) to|i should|i can now|i have (?:a|the) (?:full|clear|complete|good)|"
     r"we['’]ll|time to|checking|running|looking|reading|moving on|proceeding|continuing|starting|waiting|launching|"
@@ -40,30 +42,30 @@ _PROGRESS = re.compile(
     r"(?:do|would|should|shall|can|could) (?:you|i|we)\b.*\?$|want me to|ready (?:to|for)|same (?:for|with|in))",
     re.IGNORECASE,
 )
-_PLANNED = re.compile(
+_PLANNED = lazily(
     r"(?:(?:so|now|ok(?:ay)?|then|first|next)[,:]? )*(?:let me|i['’]ll|i will|i['’]m going to|"
     r"(?:i|we) (?:now )?(?:need|have|want) to|(?:my|the) plan\b|remaining\b|next steps?\b|test plan\b)"
     r"|.*\b(?:i|we) (?:now )?(?:need|have|want) to:$",
     re.IGNORECASE,
 )
-_LET_ME = re.compile(r"\blet me\b", re.IGNORECASE)
-_SEEN = re.compile(
+_LET_ME = lazily(r"\blet me\b", re.IGNORECASE)
+_SEEN = lazily(
     r"^(?:(?:ah+|so|now|ok(?:ay)?),? )?(?:i (?:think )?(?:i )?(?:can |now )?(?:see|found|understand|know|traced)|"
     r"i['’]ve found|there['’]s|here['’]s|that['’]s|this is)(?: now)? (?:the|it|what)\b[^.:;,—]{0,40}[.!:]$",
     re.IGNORECASE,
 )
-_DOING = re.compile(r"\w+ing\b")
-_TELLING = re.compile(
+_DOING = lazily(r"\w+ing\b")
+_TELLING = lazily(
     r"\b(?:instead|rather than|because|since|so that|otherwise|not\b|n['’]t\b|without|must|never|always|only)\b",
     re.IGNORECASE,
 )
-_STATUS = re.compile(
+_STATUS = lazily(
     r"^(?:\W*(?:all|both|the|everything|full|and|no|0|\d+)\b)*\W*(?:\w+ ){0,3}?(?:tests?|lint(?:er|ing)?|builds?|"
     r"checks?|suite|compil\w+|typecheck|green|clean|errors?|warnings?|issues|changes?|done|complete[d]?)\b.{0,60}?"
     r"\b(?:pass(?:es|ed|ing)?|clean(?:ly)?|green|succe\w+|ok|remain\w*|complete[d]?|done|in place|working|works)\b\W*$",
     re.IGNORECASE,
 )
-_OPENER = re.compile(
+_OPENER = lazily(
     r"^(?:i (?:can )?(?:also )?(?:(?:see|found|now see)(?: now)? (?:that |there['’]s |[-—:] )|notice[d]? (?:that )?)|"
     r"(?:that['’]s |a |you['’]re |you are )?(?:absolutely |exactly |totally |completely )?"
     r"(?:good|great|perfect|excellent|right|correct|fair|nice|ok(?:ay)?|yes|yup|no|done|understood|sure|sorry|clean|"
@@ -72,37 +74,37 @@ _OPENER = re.compile(
     r"(?:,? (?:you['’]re|you are) (?:absolutely |exactly |totally )?right)?\s*[.!:,—–-]+)\s*",
     re.IGNORECASE,
 )
-_PASTED = re.compile(
+_PASTED = lazily(
     r"^\s*(?:\[\d\d/\d\d/\d\d .*?\]|[$>%❯#] \S|\w+@[\w.-]+[:~]|\S+\.\w{1,5}:\d+(?::\d+)?:?\s|\d{4}-\d\d-\d\d[T ]\d\d:|"
     r"[\u2190-\u2bff\U0001f000-\U0001faff]|at \S+ ?\(|File \"|\s{4,}\S|\d+→|go: |npm (?:ERR|WARN)|"
     r"error(?:\[\w+\])?: |ERROR|WARN|INFO|DEBUG)"
 )
-_IDLE = re.compile(
+_IDLE = lazily(
     r"^(?:(?:it|this|that|everything|the (?:code|package|project|build)) (?:all )?(?:compiles|builds|works|passes|"
     r"looks)\b.{0,20}|(?:\w+ ){0,2}(?:feedback|picture|point|question|findings?|catch|news|instinct|call|progress|find|"
     r"idea|mistake)|\w[\w'’]*(?: \w[\w'’]*){0,2})[.!]$",
     re.IGNORECASE,
 )
 # A beginning that leans on what was said before, and one that can be left out.
-_LEANING = re.compile(
+_LEANING = lazily(
     r"(?:this|that|it|its|these|those|they|their|them|he|she|which|both|neither|the same)\b", re.IGNORECASE
 )
-_JOINT = re.compile(
+_JOINT = lazily(
     r"^(?:(?:so|but|and|also|still|however|then|thus|therefore|plus|additionally|that said|basically|in short|"
     r"note that|also note|importantly|meanwhile|in addition|besides|of course|again|indeed|"
     r"i (?:also )?noticed?(?: that)?)\b(?: also\b)?[,:—–-]*\s+)+",
     re.IGNORECASE,
 )
 # A lead that says nothing about the list that follows.
-_EMPTY_LEAD = re.compile(
+_EMPTY_LEAD = lazily(
     r"(?:summary|overview|changes?|changed|what (?:i|we|was|changed|it)|files?|notes?|details|key|main|here|results?|"
     r"findings|the (?:(?:flow|fix|changes?|plan|issues?|approach) (?:is|are|was)|user \w+)|it |"
     r"this (?:means|is|includes)|two|three|four|five|six|\d+|\w+ (?:things|items|points|changes|issues|fixes|bugs)\b|"
     r"next|pros|cons|approach|options?|done|status)",
     re.IGNORECASE,
 )
-_IDENTIFIER = re.compile(r"\S{0,40}?(?:\w[._/:]\w|[a-z][A-Z]|\w\()|[a-z]+-[a-z]+-")
-_THREE_WORDS = re.compile(r"(?:[^\W\d_]{2,}\W.*?){2}[^\W\d_]{2,}")
+_IDENTIFIER = lazily(r"\S{0,40}?(?:\w[._/:]\w|[a-z][A-Z]|\w\()|[a-z]+-[a-z]+-")
+_THREE_WORDS = lazily(r"(?:[^\W\d_]{2,}\W.*?){2}[^\W\d_]{2,}")
 
 
 class Passage(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from memlane.capture.distil.patterns import begins_with
 from memlane.capture.transcripts.entry import Entry, Part, listed, strings, word
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass, field
 
 _MOST_QUEUED = 50  # things that the user typed meanwhile
@@ -18,15 +19,15 @@ _OPEN_CALLS = 500  # calls of tools that wait for their result
 _LONGEST = 40_000  # characters of a message that are looked at
 _HEAD = 1500  # characters of a tool's result that are looked at
 _CONTINUED = "This session is being continued from a previous conversation"
-_ASKS = re.compile(r"ask_?user|question|user_?input", re.IGNORECASE)
-_ANSWERED = re.compile(r'"([^"]{3,600}?)"="(.*?)"(?=[.,]\s|[.,]?$| user notes| selected)', re.DOTALL)
-_ANSWER = re.compile(r"(?i)\b(?<!no )(?<!not )answer(?:s|ed)?\W+(\S.{1,400})", re.DOTALL)
+_ASKS = lazily(r"ask_?user|question|user_?input", re.IGNORECASE)
+_ANSWERED = lazily(r'"([^"]{3,600}?)"="(.*?)"(?=[.,]\s|[.,]?$| user notes| selected)', re.DOTALL)
+_ANSWER = lazily(r"(?i)\b(?<!no )(?<!not )answer(?:s|ed)?\W+(\S.{1,400})", re.DOTALL)
 # Answers that decide nothing, and questions about how to go on rather than about the work.
 _UNDECIDED = begins_with(
     r"""you (?:decide|choose|pick)\w*, up to you, your call, no (?:preference|answer), not sure, next area,
     (?:yes|no|ok(?:ay)?|none|other|done|skip|continue|proceed|go ahead|next|either|both are fine)\W*$""",
 )
-_HOW_ON = re.compile(
+_HOW_ON = lazily(
     r"\b(?:what|how) (?:would|do|should|shall) (?:you|i|we) (?:like (?:me )?|want (?:me )?)?(?:to )?"
     r"(?:do|proceed|continue|go on)\b"
     r"|\b(?:which|what) (?:areas?|topics?|tasks?|phases?|todos?) (?:do|should|would|shall)\b"
@@ -34,22 +35,22 @@ _HOW_ON = re.compile(
     r"|\b(?:shall|should) i (?:start|continue|proceed|commit|push|go)\b|\bwhat(?:'s| is) next\b|\bnext steps?\?"
     r"|\b(?:would you like|do you want) me to (?:start|continue|proceed|commit|push|generate|create|write|show)\b"
 )
-_BY_NAME = re.compile(r'\{\s*"answers"\s*:')
-_REFUSED = re.compile(
+_BY_NAME = lazily(r'\{\s*"answers"\s*:')
+_REFUSED = lazily(
     r"(?:reason for the rejection:|how to proceed, the user said:|user said:|feedback:)\s*(\S.*)", re.DOTALL
 )
 _REJECTED = "doesn't want to proceed"
-_FAILED = re.compile(r"(?m)^\s*(?:`{3}\w*\s*)?(?:<tool_use_error>|Exit code [1-9]|Traceback |[Ee]rror:)")
+_FAILED = lazily(r"(?m)^\s*(?:`{3}\w*\s*)?(?:<tool_use_error>|Exit code [1-9]|Traceback |[Ee]rror:)")
 _INTERRUPTED = "[Request interrupted"
 # What clients put around or instead of the user's own words.
-_WRAPPED = re.compile(
+_WRAPPED = lazily(
     r"<(system-reminder|local-command-\w+|command-(?:name|message|contents)|bash-(?:input|stdout|stderr)|task-notification"
     r"|ide_\w+|environment_context|user_instructions|INSTRUCTIONS|hook_context|hook_prompt|memlane-\w+"
     r"|user-prompt-submit-hook|teammate-message|cross-session-message|session_context)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_TAG = re.compile(r"</?(?:command-args|user_query|user_message|[a-z_-]+)(?: [^>]*)?>")
-_MARK = re.compile(r"\[(?:Image|Request interrupted|Pasted text)[^\]]*\]")
+_TAG = lazily(r"</?(?:command-args|user_query|user_message|[a-z_-]+)(?: [^>]*)?>")
+_MARK = lazily(r"\[(?:Image|Request interrupted|Pasted text)[^\]]*\]")
 _NOT_SAID = (
     "# AGENTS.md",
     "Caveat: ",

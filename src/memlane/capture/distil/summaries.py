@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from textwrap import dedent
 from typing import NamedTuple
 
+from memlane.core.patterns import lazily
+
 # What a section is about, and words of its title. The first that fits counts.
 _ABOUT = (
     ("errors", r"errors?\b|bugs?\b|fix(?:es|ed)\b"),
@@ -18,15 +20,13 @@ _ABOUT = (
     ("", r"current (?:work|state)|progress|accomplished|completed|done|files|code"),  # what a diff says better
     ("request", r"request|intent|goals?|task"),
 )
-_TITLE = re.compile(r"^(?:#{1,4} +|\*\*)?(?:\d{1,2}[.)] +)?(?:\*\*)?([A-Z][\w ,/&'()-]{2,60}?)(?::\*\*|\*\*:?|:)?\s*$")
-_NUMBERED = re.compile(
-    r"^(?:#{1,4} +)?(?:\*\*)?\d{1,2}[.)] +(?:\*\*)?([A-Z][\w ,/&'()-]{2,60}?)(?:\*\*)?:(?:\*\*)?(?= |$)"
-)
+_TITLE = lazily(r"^(?:#{1,4} +|\*\*)?(?:\d{1,2}[.)] +)?(?:\*\*)?([A-Z][\w ,/&'()-]{2,60}?)(?::\*\*|\*\*:?|:)?\s*$")
+_NUMBERED = lazily(r"^(?:#{1,4} +)?(?:\*\*)?\d{1,2}[.)] +(?:\*\*)?([A-Z][\w ,/&'()-]{2,60}?)(?:\*\*)?:(?:\*\*)?(?= |$)")
 # What the client says to the assistant below the summary.
-_END = re.compile(
+_END = lazily(
     r"^(?:</summary>|If you need specific details from before|Please continue the conversation)", re.MULTILINE
 )
-_START = re.compile(r"^(?:<summary>|\W*Summary:?\W*)$", re.MULTILINE)
+_START = lazily(r"^(?:<summary>|\W*Summary:?\W*)$", re.MULTILINE)
 
 
 class Section(NamedTuple):

@@ -5,14 +5,14 @@ What was said is in `response_item` messages; `event_msg` lines repeat it for th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from memlane.capture.transcripts.entry import Entry, Part, parsed, patched, strings, texts, word, words
+from memlane.core.patterns import lazily
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-_FAILED = re.compile(r"\b(?:[Ee]xit(?:ed with)? code:? [1-9]|failed in sandbox)")
+_FAILED = lazily(r"\b(?:[Ee]xit(?:ed with)? code:? [1-9]|failed in sandbox)")
 
 
 def knows(line: dict[str, Any]) -> bool:

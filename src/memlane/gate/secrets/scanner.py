@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from itertools import accumulate, chain, islice
 
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 from memlane.gate.fingerprints import is_allowed
 from memlane.gate.secrets import assignments, disguises, keywords, tables, values, vendors
@@ -24,11 +25,11 @@ from memlane.gate.secrets.rules import RULES
 
 # A word that is long enough for a key, or for a part of one that goes on in another line.
 _LONG, _PIECE = 14, 10
-_DIGIT = re.compile(r"[0-9]")
-_TELLS_KEY = re.compile(r"[0-9]|A(?:KIA|SIA|BIA|CCA)[A-Z]{16}(?![A-Za-z0-9])")
+_DIGIT = lazily(r"[0-9]")
+_TELLS_KEY = lazily(r"[0-9]|A(?:KIA|SIA|BIA|CCA)[A-Z]{16}(?![A-Za-z0-9])")
 # What may be a number of a person, unlike a date; how many digits it has where no word stands before it; and how far
 # before it the word may stand.
-_NUMBER = re.compile(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){6,}+")
+_NUMBER = lazily(r"[0-9](?<![0-9].)(?!\d{3}-\d\d-\d\d(?!\d))(?:[ .-]?[0-9]){6,}+")
 _LONG_NUMBER = 9
 _DIGITS, _AS_DIGITS = b"0000000", bytes.maketrans(b"123456789", b"000000000")
 _TO_NUMBER = 80

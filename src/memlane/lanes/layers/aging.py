@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from memlane.core.dates import moment
 from memlane.core.markdown import heading, lines_with_code
+from memlane.core.patterns import lazily
 from memlane.core.text import first_line, newline_of
 
 FRESH_DAYS = 30
@@ -35,8 +36,8 @@ EVERY = 5  # invocations between two requests to verify
 
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _LINE = rf"<!-- Last Updated: ({_DATE}) -->[ \t]*(?:\r?\n|\Z)(?:\r?\n)?"  # and one empty line
-_STAMP = re.compile(rf"\ufeff?{_LINE}")
-_STAMPS = re.compile(rf"\A(?:\ufeff?\s*{_LINE})+")
+_STAMP = lazily(rf"\ufeff?{_LINE}")
+_STAMPS = lazily(rf"\A(?:\ufeff?\s*{_LINE})+")
 
 
 def updated_on(text: str) -> date | None:
@@ -178,9 +179,9 @@ def pruned_page(file_type: str, text: str, today: date) -> str:
 
 
 _NUMBER = r"(?:\s*#?\s*([0-9]{1,9})(?![0-9]|-[0-9]))?"
-_REVIEW = re.compile(rf"Review\b{_NUMBER}")
-_SESSION = re.compile(rf"(?:Test )?Session\b{_NUMBER}")
-_WHEN = re.compile(rf"{_DATE}(?:[ T][0-9]{{2}}:[0-9]{{2}})?")
+_REVIEW = lazily(rf"Review\b{_NUMBER}")
+_SESSION = lazily(rf"(?:Test )?Session\b{_NUMBER}")
+_WHEN = lazily(rf"{_DATE}(?:[ T][0-9]{{2}}:[0-9]{{2}})?")
 
 
 def _reviews(text: str, today: date) -> Pruned:
@@ -240,8 +241,8 @@ def _counted(items: Sequence[Section], noun: str) -> str:
 
 
 SUMMARY = "Historical Summary"
-_TOTAL = re.compile(r"^\*\*Sessions summarised\*\*: ([0-9]{1,9})[ \t]*\r?\n?(?:\r?\n)?", re.MULTILINE)
-_RESULT = re.compile(r"(?i)pass|fail|result|error|coverage")
+_TOTAL = lazily(r"^\*\*Sessions summarised\*\*: ([0-9]{1,9})[ \t]*\r?\n?(?:\r?\n)?", re.MULTILINE)
+_RESULT = lazily(r"(?i)pass|fail|result|error|coverage")
 
 
 def _summary(present: Sequence[Section], folded: Sequence[Section], newline: str) -> str:
@@ -260,10 +261,10 @@ def _result_of(text: str) -> str:
     return f": {line}" if line else ""
 
 
-_STATUS = re.compile(r"\s*(?:[-*+]\s+)?\*\*Status(?:\*\*\s*:|:\s*\*\*)(.*)", re.IGNORECASE)
-_RESOLVED_LINE = re.compile(r"\s*(?:[-*+]\s+)?\*\*(?:Resolved|Fixed)(?:\*\*\s*:|:\s*\*\*)(.*)", re.IGNORECASE)
-_RESOLVED = re.compile(r"(?:resolved|fixed)\b", re.IGNORECASE)
-_IN_PROGRESS = re.compile(r"\bin[ -]progress\b", re.IGNORECASE)
+_STATUS = lazily(r"\s*(?:[-*+]\s+)?\*\*Status(?:\*\*\s*:|:\s*\*\*)(.*)", re.IGNORECASE)
+_RESOLVED_LINE = lazily(r"\s*(?:[-*+]\s+)?\*\*(?:Resolved|Fixed)(?:\*\*\s*:|:\s*\*\*)(.*)", re.IGNORECASE)
+_RESOLVED = lazily(r"(?:resolved|fixed)\b", re.IGNORECASE)
+_IN_PROGRESS = lazily(r"\bin[ -]progress\b", re.IGNORECASE)
 
 
 def _issues(text: str, today: date) -> Pruned:
@@ -375,11 +376,9 @@ _TOPICS = (
     _topic("key conventions", "conventions?|naming|(?:code|coding) style", "snake_case|camelCase|PascalCase"),
     _topic("testing approach", "testing|tests?", "pytest|unittest|jest|vitest|xunit|nunit|junit|rspec|playwright"),
 )
-_SPECIFIC = re.compile(
-    r"`|\[\[|https?://|\w/\w|\w\.[a-z]{1,5}\b|(?<![\w+-])v?[0-9]|\w\(\)|[a-z][A-Z]|[A-Za-z]_[A-Za-z]"
-)
-_VAGUE = re.compile(r"(?i)\b(?:uses custom|has some|there are|various|multiple|several|certain)\b")
-_ABSOLUTE = re.compile(r"(?:/home/|/Users/|\b[A-Za-z]:\\)\w")
+_SPECIFIC = lazily(r"`|\[\[|https?://|\w/\w|\w\.[a-z]{1,5}\b|(?<![\w+-])v?[0-9]|\w\(\)|[a-z][A-Z]|[A-Za-z]_[A-Za-z]")
+_VAGUE = lazily(r"(?i)\b(?:uses custom|has some|there are|various|multiple|several|certain)\b")
+_ABSOLUTE = lazily(r"(?:/home/|/Users/|\b[A-Za-z]:\\)\w")
 _MAX_UNSPECIFIC = 0.3
 _MAX_VAGUE_LINES = 3
 _MAX_CODE_LINES = 20

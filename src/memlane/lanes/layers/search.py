@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.patterns import lazily
 from memlane.gate import Guard
 from memlane.gate.outgoing import cleaned
 
 CONTEXT = 2  # lines shown around a line that was found
 MAX_PATTERN = 1000
 MAX_SECONDS = 5.0
-_REPEATS = re.compile(r"[*+?{(]")
+_REPEATS = lazily(r"[*+?{(]")
 _WORKER = (
     "import json, re, sys; pattern, texts = json.load(sys.stdin); found = re.compile(pattern).search; "
     "json.dump([[place for place, line in enumerate(lines) if found(line)] for lines in texts], sys.stdout)"

@@ -18,6 +18,7 @@ from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
 from memlane.core.model import Draft, Memory, Problem
+from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 from memlane.core.values import asdict, dataclass, field
 from memlane.disk.log import json_of
@@ -26,10 +27,10 @@ from memlane.lanes import edited, read_file
 KEYS = ("id", "subject", "keywords", "applies_to", "occurred_at", "content_hash")
 ARCHIVE = ".archive"  # the folder of archived records, in that of the others
 TAKEN = "~archived"
-SCOPE = re.compile(r"global|file:.+|area:.+")
-_SAYS = re.compile(r"[^\W_]")
-_THREAD = re.compile(r"^# thread: (.+?)[ \t]*\r?\n", re.MULTILINE)
-_UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+SCOPE = lazily(r"global|file:.+|area:.+")
+_SAYS = lazily(r"[^\W_]")
+_THREAD = lazily(r"^# thread: (.+?)[ \t]*\r?\n", re.MULTILINE)
+_UUID4 = lazily(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from memlane.core.markdown import heading
+from memlane.core.patterns import lazily
 from memlane.core.text import first_line, newline_of
 from memlane.core.values import dataclass, field
 
@@ -32,13 +33,13 @@ LABELS = ("Context", "Problem", "Solution", "Code")
 _ALSO = ("Process", "Benefits", "Integration", "Key Insights", "Results", "Application")  # found in real files
 MAX_TITLE = 80
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_DATED = re.compile(r" {0,3}##[ \t]+([0-9]{4}-[0-9]{2}-[0-9]{2})(?![\w-])[ \t]*(?:[:–—-][ \t]*)?(.*)")
+_LINE = lazily(r"[^\n]*\n|[^\n]+")
+_DATED = lazily(r" {0,3}##[ \t]+([0-9]{4}-[0-9]{2}-[0-9]{2})(?![\w-])[ \t]*(?:[:–—-][ \t]*)?(.*)")
 _NAME = r"[^\W\d_][^*:\n]{0,39}?"
-_LABEL = re.compile(rf"\*\*({_NAME})[ \t]*(?::[ \t]*\*\*|\*\*[ \t]*:)[ \t]*(.*)")
-_SECTION = re.compile(rf"(?i)###[ \t]+({'|'.join((*LABELS, *_ALSO))})[ \t]*:?[ \t]*")
-_FENCE = re.compile(rf"(\*\*{_NAME}(?::[ \t]*\*\*|\*\*[ \t]*:)[ \t]*)? {{0,3}}(`{{3,}}|~{{3,}})(.*)")
-_MARKED = re.compile(
+_LABEL = lazily(rf"\*\*({_NAME})[ \t]*(?::[ \t]*\*\*|\*\*[ \t]*:)[ \t]*(.*)")
+_SECTION = lazily(rf"(?i)###[ \t]+({'|'.join((*LABELS, *_ALSO))})[ \t]*:?[ \t]*")
+_FENCE = lazily(rf"(\*\*{_NAME}(?::[ \t]*\*\*|\*\*[ \t]*:)[ \t]*)? {{0,3}}(`{{3,}}|~{{3,}})(.*)")
+_MARKED = lazily(
     r"( {0,3})\\*(?="
     r"##[ \t]+[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w-])"
     r"|---[ \t]*$"
@@ -46,11 +47,11 @@ _MARKED = re.compile(
     rf"|(?i:###[ \t]+(?:{'|'.join((*LABELS, *_ALSO))})[ \t]*:?[ \t]*$)"
     r"|```|~~~|<{7}(?!<)|>{7}(?!>))"
 )
-_CONFLICT = re.compile(r"(?:<{7}|>{7})(?:[ \t].*)?")  # seven = alone may underline a heading
-_BLOCK = re.compile(r"[`~#>|+*\\-]|[0-9]+[.)]\s")  # a first line that must not follow its label on the same line
-_ORIGIN = re.compile(r"(?<![^\n])<!-- subtopic: (\S+) -->[ \t]*\r?\n?\Z")
-_MARK = re.compile(r"^<!-- subtopic: (\S+) -->[ \t]*\r?\n(?=##[ \t]+[0-9])", re.MULTILINE)
-_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
+_CONFLICT = lazily(r"(?:<{7}|>{7})(?:[ \t].*)?")  # seven = alone may underline a heading
+_BLOCK = lazily(r"[`~#>|+*\\-]|[0-9]+[.)]\s")  # a first line that must not follow its label on the same line
+_ORIGIN = lazily(r"(?<![^\n])<!-- subtopic: (\S+) -->[ \t]*\r?\n?\Z")
+_MARK = lazily(r"^<!-- subtopic: (\S+) -->[ \t]*\r?\n(?=##[ \t]+[0-9])", re.MULTILINE)
+_SENTENCE = lazily(r"(?<=[.!?])\s|(?<=[。！？])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +431,7 @@ def line(raw: str) -> str:
 
 # -- index.md
 
-_BULLET = re.compile(
+_BULLET = lazily(
     r"[-*] `(.+?)`(?: - (.*?))?"
     r"(?: <!-- ((?:(?!<!-- ).)+), entries: ([0-9]{1,9}), archived: ([0-9]{1,9}), newest: (\S+) -->)?[ \t]*"
 )

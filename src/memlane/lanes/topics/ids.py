@@ -8,13 +8,13 @@ programs' making have them, gets `-archived` behind an id that another one has. 
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from memlane import gate
 from memlane.core.errors import NotFound, StorageError
 from memlane.core.model import Problem
+from memlane.core.patterns import lazily
 from memlane.core.text import slug
 from memlane.core.values import replace
 from memlane.disk import files, names, trash
@@ -24,7 +24,7 @@ from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Entry
 from memlane.lanes.topics.pages import ARCHIVE, Folder
 
-_TELLING = re.compile(r"(?=\S{8})\S*\d")  # a long word with a digit in it, as nearly every secret has
+_TELLING = lazily(r"(?=\S{8})\S*\d")  # a long word with a digit in it, as nearly every secret has
 
 
 def parts(native: str) -> tuple[str, str, str]:

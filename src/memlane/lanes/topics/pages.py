@@ -9,7 +9,6 @@ Texts and entries are kept in memory while their file stays the same.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
 from memlane.core.model import Problem
+from memlane.core.patterns import lazily
 from memlane.core.values import replace
 from memlane.disk import files
 from memlane.disk.names import inside, namesake, safe_parts
@@ -26,7 +26,7 @@ from memlane.lanes.topics.entries import Document, Entry
 
 ARCHIVE, INDEX = "archive", "index.md"
 RESERVED = frozenset({ARCHIVE, "indices"})
-_SLUG = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_SLUG = lazily(r"[a-z0-9][a-z0-9._-]*")
 _SETTLED = 2 * 10**9  # ns: a file younger than this may change again without its mtime showing it
 
 

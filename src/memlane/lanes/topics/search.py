@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 from memlane.core.errors import InvalidInput
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
+from memlane.core.patterns import lazily
 from memlane.core.text import STOP_WORDS
 from memlane.lanes.topics import usage
 from memlane.lanes.topics.entries import AD_HOC, GENERAL, Entry
 
 TRIED = 10  # entries for a block, from the best one on
-_PREFIXED = re.compile(r'(?i)(?<!\S)(context|topic|tag|type):(?:"([^"]*)"|(\S+))')
-_QUOTED = re.compile(r'"([^"]+)"')
-_LABELS = re.compile(r"(?m)^\*\*[^\W\d_][^*:\n]{0,39}?:\*\*")  # the labels of an entry, as `Memory.text` has them
-_WORD = re.compile(r"[^\W\d_]+-\d+(?!\w)|\w+")  # PRB-042 is one word
+_PREFIXED = lazily(r'(?i)(?<!\S)(context|topic|tag|type):(?:"([^"]*)"|(\S+))')
+_QUOTED = lazily(r'"([^"]+)"')
+_LABELS = lazily(r"(?m)^\*\*[^\W\d_][^*:\n]{0,39}?:\*\*")  # the labels of an entry, as `Memory.text` has them
+_WORD = lazily(r"[^\W\d_]+-\d+(?!\w)|\w+")  # PRB-042 is one word
 
 
 class Query(NamedTuple):

@@ -14,7 +14,6 @@ the archive, index.md and .stats.json as files.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -25,6 +24,7 @@ from memlane import gate
 from memlane.core.dates import utc_now
 from memlane.core.errors import AlreadyExists, ConfigError, InvalidInput, NotFound, StorageError
 from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.core.patterns import lazily
 from memlane.core.text import estimate, newline_of
 from memlane.core.values import asdict, dataclass, replace
 from memlane.disk import files, trash
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 MAX_ENTRIES, MIN_ENTRIES = 10, 5
 MAX_SIZE = 5 * 1024  # bytes of a topic file
 MAX_TOKENS = 1000  # of an embedded block
-_PLACEHOLDER = re.compile(r"\[MEMORY_SEARCH:\s*([^\]]*)\]")
+_PLACEHOLDER = lazily(r"\[MEMORY_SEARCH:\s*([^\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from typing import Any
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Memory, Plan, Problem, Removed, Step
+from memlane.core.patterns import lazily
 from memlane.core.text import first_line
 from memlane.core.values import replace
 from memlane.disk import files, log, written
@@ -39,9 +39,9 @@ from memlane.lanes.vault.store import MemoryVault
 
 FULL = 90  # percent of the records that the vault takes
 BLOAT, LINES = 3, 100  # lines for each active record, and how many there must be to be worth a word
-_ID = re.compile(r"[0-9a-f]{12}")
-_ID_IN_TEXT = re.compile(r"\b[0-9a-f]{12}\b")
-_FOREIGN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_ID = lazily(r"[0-9a-f]{12}")
+_ID_IN_TEXT = lazily(r"\b[0-9a-f]{12}\b")
+_FOREIGN_ID = lazily(r"[0-9A-Za-z_-]{1,64}")
 _LINE_DAMAGE = ("is not", "is torn", "has no", "has a wrong", "has wrong")
 
 
