@@ -205,6 +205,8 @@ class Opened:
         """Every memory, lane by lane, in the order of the files; not those that are held back."""
         looked = self.tombstones.any()  # once: most banks have none
         for name in (lane,) if lane else NAMES:
+            if not os.path.lexists(self.config.lane_root(name)):  # it is not even imported
+                continue
             for item in lanes.scan(self.lane(name)):
                 if isinstance(item, Memory) and not (looked and self.tombstones.held(item)):
                     yield item

@@ -103,7 +103,7 @@ def keywords(text: str, limit: int = 5) -> list[str]:
 
 def estimate(text: str) -> int:
     """About how many tokens a model needs: one for four characters, one for each Chinese, Japanese, Korean or emoji."""
-    wide = 0 if text.isascii() else len(_wide().findall(text))
+    wide = 0 if text.isascii() or max(text) < "\u1100" else len(_wide().findall(text))
     return -(-(len(text) + 3 * wide) // 4)
 
 

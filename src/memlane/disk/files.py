@@ -449,15 +449,27 @@ def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Ite
         folder = pending.pop()
         found: list[str | Problem] = []
         folders: list[str] = []
+        plain: list[str] = []  # nearly all, so nothing else is asked about them
+        in_ascii = folder.isascii()
+        others: dict[str, os.DirEntry[str]] = {}
         try:
             with rooted.folder(folder) as at, os.scandir(at) as listing:
-                for entry in sorted(listing, key=lambda entry: entry.name):
-                    path = f"{folder}/{entry.name}"
-                    if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
-                        found += _looked_at(entry, path, suffix, root)
-                    elif entry.name.endswith(suffix):
+                for entry in listing:
+                    name = entry.name
+                    usual = name.endswith(suffix) and name[0] != "." and name.isascii() and in_ascii
+                    if usual and entry.is_file(follow_symlinks=False):
+                        plain.append(name)
+                    else:
+                        others[name] = entry
+                for name in sorted([*plain, *others]):
+                    path = f"{folder}/{name}"
+                    if name not in others:
+                        found.append(path)
+                    elif name.startswith(".") or not others[name].is_dir(follow_symlinks=False):
+                        found += _looked_at(others[name], path, suffix, root)
+                    elif name.endswith(suffix):
                         found.append(Problem(Path(path), "is a folder where a file is expected"))
-                    elif entry.name not in _IGNORED_FOLDERS and path not in skip:
+                    elif name not in _IGNORED_FOLDERS and path not in skip:
                         folders.append(path)
         except FileNotFoundError:
             continue

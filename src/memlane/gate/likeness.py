@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from functools import reduce
 from itertools import count, pairwise, zip_longest
 from operator import or_
@@ -42,6 +41,8 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 def ratio(new: str, old: str) -> float:
     """difflib's ratio of two texts, ignoring case."""
+    from difflib import SequenceMatcher
+
     return SequenceMatcher(None, new.lower(), old.lower()).ratio()
 
 
@@ -88,6 +89,8 @@ def alike(texts: Sequence[str], least: float) -> Iterator[tuple[int, int, float]
 
     The score is the larger of word overlap and sequence ratio, which is ratio(text, later text).
     """
+    from difflib import SequenceMatcher
+
     words = [tokens(text) for text in texts]
     lowered = [text.lower() for text in texts]
     scores = dict(_overlapping(words, least))

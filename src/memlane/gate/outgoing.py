@@ -13,7 +13,6 @@ As in an audit, a line with `memlane:allow <reason>` may stay. The files themsel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -125,6 +124,8 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(_mapped(item, change) for item in value))
     if isinstance(value, list):
+        from copy import copy
+
         changed = copy(value)  # a list may say something about itself
         changed[:] = [_mapped(item, change) for item in value]
         if hasattr(value, "__dict__"):

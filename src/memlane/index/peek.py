@@ -173,13 +173,11 @@ class Peek:
             ]
         )
 
-    def having(self, field: str) -> list[Memory]:
-        """The memories that have a field of this name."""
-        query = f"{_ROWS} WHERE instr(s.data, ?)"
-        found = self._answer(
-            lambda: [*self._indexed(query, f'"{field}": '), *(memory for memory in self._read() if memory.fields)]
-        )
-        return [memory for memory in found if field in memory.fields]
+    def with_moments(self) -> list[Memory]:
+        """The memories that say when they apply. The table has an index for this very question, word for word."""
+        query = f"{_ROWS} WHERE instr(s.data, '\"when\": ')"
+        found = self._answer(lambda: [*self._indexed(query), *(memory for memory in self._read() if memory.fields)])
+        return [memory for memory in found if "when" in memory.fields]
 
     def first(self, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
         """The memories that fit; with a limit the newest, then by id, those without a date last.

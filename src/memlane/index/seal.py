@@ -25,7 +25,7 @@ from typing import NamedTuple
 from memlane.core.errors import StorageError
 from memlane.disk import derived
 
-SCHEMA = 5
+SCHEMA = 6
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
     CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT) WITHOUT ROWID;
@@ -33,6 +33,7 @@ TABLES = """
                            created REAL, thread TEXT, position INT,
                            lane TEXT, type TEXT, status TEXT, scope TEXT, project TEXT);
     CREATE TABLE shapes (n INTEGER PRIMARY KEY, data TEXT);
+    CREATE INDEX shapes_with_moments ON shapes (n) WHERE instr(data, '"when": ');
     CREATE INDEX memories_by_file ON memories (file);
     CREATE INDEX memories_by_created ON memories (created);
     CREATE INDEX memories_by_status ON memories (status);

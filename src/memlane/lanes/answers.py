@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
@@ -25,7 +24,7 @@ from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
 from memlane.core.values import dataclass
 from memlane.disk import files, names, trash, written
-from memlane.lanes import merging, read_file
+from memlane.lanes import read_file
 
 if TYPE_CHECKING:
     from memlane.lanes import Lane
@@ -214,6 +213,8 @@ class Answers:
 
     def format_problems(self, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
         """Everything that breaks the lane's rules, or that a merge left undecided, in all files or in these."""
+        from memlane.lanes import merging
+
         for path in progress(list(self.lane.files() if paths is None else paths)):
             for item in (path,) if isinstance(path, Problem) else self.lane.parse(path):
                 if isinstance(item, Problem):
@@ -317,6 +318,8 @@ class Answers:
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         """The file that says what both sides say. Raises Unmergeable."""
+        from memlane.lanes import merging
+
         return merging.document(*merging.decoded(base, ours, theirs)).encode()
 
 
@@ -341,4 +344,6 @@ def needles(text: str, *, every: bool = False, least: int = TELLING) -> set[byte
 
 
 def remove_command(path: str) -> str:
-    return f"rm {shlex.quote(path)}"
+    from shlex import quote
+
+    return f"rm {quote(path)}"

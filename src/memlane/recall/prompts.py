@@ -119,7 +119,7 @@ def _groups(
             if recent is None
             else starting.chosen(peek, unpinned, files, recent, branch)
         )
-        having = [] if recent is None else [memory for memory in peek.having("when") if fits(memory)]
+        having = [] if recent is None else [memory for memory in peek.with_moments() if fits(memory)]
     groups = in_place(bank, (canon, registers, pinned, *others), seen)
     return groups, {memory.id: when for memory in having if (when := triggers.of(memory.fields))}
 

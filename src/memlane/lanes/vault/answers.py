@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -139,9 +138,11 @@ class VaultAnswers(Answers):
         return {f'"{native}"'.encode()}
 
     def purge_recipe(self, native: str, path: str) -> str:
+        from shlex import quote
+
         needle = json.dumps(f'"{native}"')
         code = f"blob.data = b''.join(line for line in blob.data.splitlines(True) if b{needle} not in line)"
-        return f"git filter-repo --blob-callback {shlex.quote(code)}"
+        return f"git filter-repo --blob-callback {quote(code)}"
 
     def out_of_reach(self) -> Iterator[Sign]:
         rejected = files.real(os.fspath(self.lane.path)) + log.REJECTED
