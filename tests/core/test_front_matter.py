@@ -183,3 +183,32 @@ def test_any_key_is_read_back(values: dict[str, str]) -> None:
     front = find_front(text)
     assert front is not None
     assert load_front(text[front.start : front.end]) == values
+
+
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b_c", "d-e", "true", "Null", "no", "_x", "E1"]),
+        st.sampled_from(
+            ["word", "TRUE", "true", "null", "~", "0", "007", "12", "1e5", "2024-01-02", "a b", "[]", "[x]"]
+        )
+        | st.text("ab:#-,[]{}&*!\"'é漢😀\t\\ ", max_size=6).map('"{}"'.format)
+        | st.lists(st.text('ab:#-, ]"é', max_size=4).map('"{}"'.format), max_size=3).map(
+            lambda texts: f"[{', '.join(texts)}]"
+        ),
+    ),
+    max_size=4,
+)
+
+
+@given(LINES)
+def test_what_is_read_without_yaml_is_what_yaml_reads(lines: list[tuple[str, str]]) -> None:
+    source = "".join(f"{key}: {value}\n" for key, value in lines)
+    try:
+        found: Any = load_front(source)
+    except FrontMatterError as error:
+        found = str(error)
+    try:
+        by_yaml: Any = load_front(f"# a comment, which only YAML reads\n{source}")
+    except FrontMatterError as error:
+        by_yaml = str(error)
+    assert repr(found) == repr(by_yaml)

@@ -1,6 +1,7 @@
 """YAML front matter: finding it in a text, reading it safely, and editing it key by key. Pure functions.
 
-PyYAML is imported on first use: that costs more time than all of memlane.
+PyYAML is imported on first use: that costs more time than all of memlane. What is written as memlane writes it, and as
+most people do, is read without it.
 """
 
 from __future__ import annotations
@@ -61,10 +62,12 @@ def load_front(source: str) -> dict[str, Any]:
 
     YAML 1.2's core types only: dates stay the strings they are, `no` and `on` are words.
     """
-    import yaml
-
     if len(source) > MAX_FRONT:
         raise FrontMatterError(f"is larger than {MAX_FRONT // 1024} KiB")
+    if (simple := _simple(source)) is not None:
+        return simple
+    import yaml
+
     try:
         if sum(map(source.count, ("[", "{", "- ", "? "))) > MAX_FRONT_DEPTH:
             _refuse_depth(source)
@@ -83,6 +86,40 @@ def load_front(source: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise FrontMatterError("is not a mapping of keys to values")
     _refuse_size(values)
+    return values
+
+
+_QUOTED = r'"[^"\\]*"'
+_SIMPLE = lazily(  # the lines that mean to YAML what they mean to the eye
+    rf"([A-Za-z_][A-Za-z0-9_-]{{0,60}}): ({_QUOTED}|\[(?:{_QUOTED}(?:, {_QUOTED}){{0,200}})?\]"
+    r"|[A-Za-z][A-Za-z_-]*|[0-9]{4}-[0-9]{2}-[0-9]{2}|0|[1-9][0-9]{0,15})"
+)
+_NO_WORDS = ("true", "false", "null")
+
+
+def _simple(source: str) -> dict[str, Any] | None:
+    """Front matter of which each line is a key and a word, a number, a text in quotes or a list of such texts.
+
+    None when it has anything else, were it but a comment: then YAML has to say what it means.
+    """
+    values: dict[str, Any] = {}
+    for line in source.removesuffix("\n").split("\n"):
+        found = _SIMPLE.fullmatch(line)
+        if not found or not line.isprintable():
+            return None
+        key, value = found.groups()
+        if key in values or key.lower() in _NO_WORDS:
+            return None
+        if value[0] == '"':
+            values[key] = value[1:-1]
+        elif value[0] == "[":
+            values[key] = value[2:-2].split('", "') if value != "[]" else []
+        elif value in ("true", "false"):
+            values[key] = value == "true"
+        elif value.lower() in _NO_WORDS:
+            return None
+        else:
+            values[key] = int(value) if value.isdigit() else value
     return values
 
 

@@ -6,7 +6,10 @@ A command uses a few of the hundreds that its modules have; compiling one takes 
 from __future__ import annotations
 
 import re
-from typing import Any, AnyStr, cast
+
+TYPE_CHECKING = False  # the hook that runs before every tool call does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, AnyStr
 
 
 class _Lazy:
@@ -23,4 +26,4 @@ class _Lazy:
 
 def lazily(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """`re.compile`, put off until something is asked of the pattern."""
-    return cast("re.Pattern[AnyStr]", _Lazy(text, flags))
+    return _Lazy(text, flags)  # type: ignore[return-value]
