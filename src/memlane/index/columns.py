@@ -6,22 +6,40 @@ Reads the file and writes nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from memlane.core.values import dataclass
+from memlane.core.values import dataclass, field
 from memlane.index.database import BLOCK, ROWS
-from memlane.index.rows import marks
+from memlane.index.rows import FILTERS, marks
 
 EXACT = 20_000  # up to this many vectors are compared exactly; beyond, signs alone choose the candidates first
 FEW = 50  # chunks; the mean of fewer vectors is mostly chance
 MANY = 2_000  # changes; with more, reading everything again is simpler than applying them one by one
 SPARSE = 1_000  # numbers per chunk; `Index._pack` renumbers long before
 POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
+TAGS = 100  # tags that were asked for, whose memories are kept
+_FILTERS = ", ".join(f"m.{name}" for name in FILTERS)
 Array = np.ndarray[Any, Any]
+
+
+class Labels(NamedTuple):
+    """What every memory has in one column of the table `memories`, as a number for each value, by chunk."""
+
+    numbers: dict[str | None, int]
+    codes: Array
+
+    def put(self, chunk: int, value: str | None) -> None:
+        self.codes[chunk] = self.numbers.setdefault(value, len(self.numbers))
+
+    def among(self, values: Iterable[str | None]) -> Array:
+        """Whether each chunk's memory has one of these values."""
+        wanted = np.zeros(len(self.numbers) + 1, np.bool_)
+        wanted[[self.numbers[value] for value in values if value in self.numbers]] = True
+        return wanted[self.codes]
 
 
 @dataclass(slots=True)
@@ -29,7 +47,9 @@ class Columns:
     """One entry per chunk, by chunk number. `alive` tells which chunks exist; the arrays have room for more.
 
     `rows` are the vectors minus `mean` (what they all have in common), scaled to length 1: as float32 up to EXACT
-    chunks, beyond that as int8 with their `signs` for a first pass.
+    chunks, beyond that as int8 with their `signs` for a first pass, 64 of them a number, place by place.
+
+    What filters ask for is read when one first does: `labels` and `tagged`.
     """
 
     used: int  # chunk numbers given out so far
@@ -43,6 +63,8 @@ class Columns:
     mean: Array
     rows: Array
     signs: Array
+    labels: dict[str, Labels] = field(default_factory=dict)
+    tagged: dict[str, Array] = field(default_factory=dict)  # whether each chunk's memory has a tag
 
     def put_vectors(self, start: int, vectors: Array) -> None:
         """Set the vectors of the chunks from number `start` on; `vectors` as they are in the file."""
@@ -53,7 +75,7 @@ class Columns:
             part /= np.maximum(np.sqrt(np.einsum("ij,ij->i", part, part)), 1e-9)[:, None]
             place = slice(start + offset, start + offset + len(part))
             if len(self.signs):
-                self.signs[place] = np.packbits(part > 0, axis=1).view(np.uint64)
+                self.signs[:, place] = np.packbits(part > 0, axis=1).view(np.uint64).T
                 part *= np.float32(127)
                 self.rows[place] = np.rint(part, out=part)
             else:
@@ -74,7 +96,7 @@ def _empty(used: int, buried: int, mean: Array) -> Columns:
         after=np.full(room, -1, np.int64),
         mean=mean,
         rows=np.zeros((room, len(mean)), np.float32 if exact else np.int8),
-        signs=np.zeros((0 if exact else room, len(mean) // 64), np.uint64),
+        signs=np.zeros((0 if exact else len(mean) // 64, room), np.uint64),
     )
 
 
@@ -115,8 +137,8 @@ def _mean(db: sqlite3.Connection, dim: int, alive: Array) -> Array:
 def extend_columns(db: sqlite3.Connection, dim: int, columns: Columns) -> bool:
     """Apply what was added and deleted since; False, and no change, when reading everything again is simpler."""
     added = db.execute(
-        "SELECT c.n, c.memory, c.length, m.created, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "
-        "WHERE c.n >= ? ORDER BY c.n LIMIT ?",
+        f"SELECT c.n, c.memory, c.length, m.created, m.thread, {_FILTERS} "  # noqa: S608 - fixed names
+        "FROM chunks c JOIN memories m ON m.n = c.memory WHERE c.n >= ? ORDER BY c.n LIMIT ?",
         (columns.used, MANY + 1),
     ).fetchall()
     graves = db.execute(
@@ -127,12 +149,20 @@ def extend_columns(db: sqlite3.Connection, dim: int, columns: Columns) -> bool:
         return False
     columns.put_vectors(columns.used, read_vectors(db, dim, columns.used, used))
     previous = -1
-    for n, memory, length, created, _ in added:
+    for n, memory, length, created, _, *values in added:
         columns.memory[n], columns.length[n], columns.alive[n] = memory, length, True
         columns.created[n] = -np.inf if created is None else created
         if previous >= 0 and columns.memory[previous] == memory:
             columns.before[n], columns.after[previous] = previous, n
         previous = n
+        for name, value in zip(FILTERS, values, strict=True):
+            if name in columns.labels:
+                columns.labels[name].put(n, value)
+    if columns.tagged:
+        query = "SELECT t.tag, c.n FROM chunks c JOIN tags t ON t.memory = c.memory WHERE c.n >= ?"
+        for tag, n in db.execute(query, (columns.used,)):
+            if tag in columns.tagged:
+                columns.tagged[tag][n] = True
     for _, chunk in graves:
         columns.alive[chunk] = False
         before, after = int(columns.before[chunk]), int(columns.after[chunk])
@@ -146,6 +176,27 @@ def extend_columns(db: sqlite3.Connection, dim: int, columns: Columns) -> bool:
     columns.used = used
     columns.buried = graves[-1][0] if graves else columns.buried
     return True
+
+
+def labels(db: sqlite3.Connection, columns: Columns, name: str) -> Labels:
+    """What every memory has in one column of the table."""
+    if name not in columns.labels:
+        rows = db.execute(f"SELECT n, {name} FROM memories ORDER BY n").fetchall()  # noqa: S608 - one of FILTERS
+        numbers: dict[str | None, int] = {}
+        codes = np.zeros(len(rows) + 1, np.int32)  # the last one for the chunks of memories that are gone
+        codes[:-1] = [numbers.setdefault(value, len(numbers)) for _, value in rows]
+        columns.labels[name] = Labels(numbers, codes[np.searchsorted([n for n, _ in rows], columns.memory)])
+    return columns.labels[name]
+
+
+def tagged(db: sqlite3.Connection, columns: Columns, tag: str) -> Array:
+    """Whether each chunk's memory has a tag."""
+    if tag not in columns.tagged:
+        if len(columns.tagged) >= TAGS:
+            columns.tagged.clear()
+        having = [n for (n,) in db.execute("SELECT memory FROM tags WHERE tag = ?", (tag,))]
+        columns.tagged[tag] = np.isin(columns.memory, np.array(having, np.int64))
+    return columns.tagged[tag]
 
 
 def _chain(db: sqlite3.Connection, columns: Columns, used: int, threads: Collection[str] = ()) -> None:

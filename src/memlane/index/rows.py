@@ -9,6 +9,8 @@ from collections.abc import Collection
 from memlane.core.dates import moment
 from memlane.core.model import Memory
 
+FILTERS = ("lane", "type", "status", "scope", "project")  # of a memory: columns of their own
+
 
 def shape(memory: Memory) -> tuple[str, bytes]:
     """A memory as JSON, and the digest that tells whether it has changed."""

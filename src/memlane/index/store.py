@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,7 +24,16 @@ from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.disk import locks
 from memlane.index import database, seal, writing
-from memlane.index.columns import POSTING, Array, Columns, extend_columns, read_columns, read_vectors
+from memlane.index.columns import (
+    POSTING,
+    Array,
+    Columns,
+    extend_columns,
+    labels,
+    read_columns,
+    read_vectors,
+    tagged,
+)
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.links import placeless
@@ -54,6 +63,16 @@ def progress_line(done: int, total: int, said: str = "indexing {:,} of {:,} file
         end = "\n" if done >= total else ""
         stream = getattr(sys.stderr, "plain", sys.stderr)  # the command line escapes control characters in the other
         print(f"\r{said.format(done, total)}", end=end, file=stream, flush=True)
+
+
+def _posted(blocks: Sequence[tuple[int, bytes]]) -> tuple[Array, Array]:
+    """(chunk numbers, weights) of a term, from its blocks."""
+    if not blocks:
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    posted = np.frombuffer(b"".join(data for _, data in blocks), POSTING)
+    numbers = posted["at"].astype(np.int64)
+    numbers += np.repeat([block * BLOCK for block, _ in blocks], [len(data) // POSTING.itemsize for _, data in blocks])
+    return numbers, posted["weight"].astype(np.float32) / 4
 
 
 class Index:
@@ -362,15 +381,13 @@ class Index:
         """The vectors of all chunks as they are in the file: int8, as the encoder made them."""
         return read_vectors(self._db, self.encoder.dim, 0, self.columns().used)
 
-    def postings(self, term: str) -> tuple[Array, Array]:
-        """(chunk numbers, weights) of a term."""
-        rows = self._db.execute("SELECT block, data FROM postings WHERE term = ? ORDER BY block", (term,)).fetchall()
-        if not rows:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        parts = [(block, np.frombuffer(data, POSTING)) for block, data in rows]
-        numbers = np.concatenate([part["at"].astype(np.int64) + block * BLOCK for block, part in parts])
-        weights = np.concatenate([part["weight"] for _, part in parts]).astype(np.float32) / 4
-        return numbers, weights
+    def postings(self, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
+        """(chunk numbers, weights) of each of these terms."""
+        blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
+        query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)}) ORDER BY term, block"  # noqa: S608
+        for term, block, data in self._db.execute(query, tuple(terms)):
+            blocks[term].append((block, data))
+        return {term: _posted(found) for term, found in blocks.items()}
 
     def terms(self, first: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """The terms that begin with a letter and are so long, and about how often each occurs."""
@@ -405,7 +422,7 @@ class Index:
         row: tuple[str, str] = self._db.execute("SELECT header, text FROM chunks WHERE n = ?", (number,)).fetchone()
         return row
 
-    def matching(
+    def passing(
         self,
         tags: Sequence[str] = (),
         since: float | None = None,
@@ -414,29 +431,29 @@ class Index:
         visible: tuple[Sequence[str], Sequence[str]] | None = None,
         **equal: str | None,
     ) -> Array | None:
-        """The numbers of the memories that pass these filters; None when all do.
+        """Whether the memory of each chunk passes these filters; None when all do.
 
         `equal` are columns of the table `memories` and the value each must have; None is no filter. `visible` are
         scopes and lanes: a memory with a scope must have one of these scopes or be of one of these lanes.
         """
-        filters: list[tuple[str, Any]] = [(f"{name} =", value) for name, value in equal.items()]
-        filters += [("created >=", since), ("created <=", until)]
-        clauses = [f"{condition} ?" for condition, value in filters if value is not None]
-        values = [value for _, value in filters if value is not None]
+        columns = self.columns()
+        passed = [self._among(name, (value,)) for name, value in equal.items() if value is not None]
+        if since is not None:
+            passed.append(columns.created >= since)
+        if until is not None:
+            passed.append((columns.created <= until) & (columns.created > -np.inf))
         skip_archived = not archived and equal.get("status") is None
         if skip_archived and self._db.execute("SELECT 1 FROM memories WHERE status = 'archived' LIMIT 1").fetchone():
-            clauses.append("status IS NOT 'archived'")
+            passed.append(~self._among("status", ("archived",)))
         if tags:
-            clauses.append(f"n IN (SELECT memory FROM tags WHERE tag IN ({marks(tags)}))")  # noqa: S608 - marks
-            values += tags
+            passed.append(np.logical_or.reduce([tagged(self._db, columns, tag) for tag in tags]))
         if visible:
             scopes, lanes = visible
-            clauses.append(f"(scope IS NULL OR scope IN ({marks(scopes)}) OR lane IN ({marks(lanes)}))")
-            values += (*scopes, *lanes)
-        if not clauses:
-            return None
-        query = f"SELECT n FROM memories WHERE {' AND '.join(clauses)}"  # noqa: S608 - fixed names and marks
-        return np.array([n for (n,) in self._db.execute(query, values)], np.int64)
+            passed.append(self._among("scope", (None, *scopes)) | self._among("lane", lanes))
+        return np.logical_and.reduce(passed)[: columns.used] if passed else None
+
+    def _among(self, name: str, values: Sequence[str | None]) -> Array:
+        return labels(self._db, self.columns(), name).among(values)
 
     def ids(self) -> list[str]:
         """The ids of all memories."""

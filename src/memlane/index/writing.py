@@ -24,13 +24,12 @@ from memlane.index.columns import Array
 from memlane.index.database import BLOCK, ROWS
 from memlane.index.encoders import Encoder
 from memlane.index.links import links_of
-from memlane.index.rows import marks, shape
+from memlane.index.rows import FILTERS, marks, shape
 from memlane.index.words import terms
 from memlane.lanes import Lane
 
 HEADER_WEIGHT = 1.5  # of a term in a chunk's headings; one in its text has 1
 TITLE_WEIGHT = TAGS_WEIGHT = 2.0
-FILTERS = ("lane", "type", "status", "scope", "project")  # columns of their own
 
 
 class Piece(NamedTuple):

@@ -13,6 +13,7 @@ from memlane.index.store import Index
 
 K1, B = 0.9, 0.4  # BM25's
 NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
+_FEW_ROWS = 64
 
 
 @dataclass(slots=True)
@@ -27,10 +28,11 @@ class Layout:
     start: Array  # the first chunk of each memory
     end: Array
     row: Array  # of each chunk
-    later: Array  # the chunks that are not the first of their memory
+    single: bool  # whether every memory has one chunk
     memory: Array  # its number in the index
     created: Array
     alive: Array  # of each chunk
+    living: Array  # of each memory
     nearby: list[tuple[float, Array]]  # (share, the neighbour's row for each row); len(start) means none
     norm: Array  # BM25's length norm of each chunk
     whole_norm: Array  # the same of each memory as a whole
@@ -64,10 +66,11 @@ class Layout:
             start,
             end,
             row,
-            np.flatnonzero(~first),
+            none == used,
             memory[start],
             columns.created[start],
             alive,
+            alive[start],
             nearby,
             _norm(length, alive),
             _norm(whole, alive[start]),
@@ -75,13 +78,16 @@ class Layout:
         )
 
     def best(self, scores: Array) -> Array:
-        """The best score of each memory's chunks."""
-        best: Array = scores[self.start]
-        np.maximum.at(best, self.row[self.later], scores[self.later])
+        """The best score of each memory's chunks; not to be changed, since it may be what was given."""
+        if self.single:
+            return scores
+        best: Array = np.maximum.reduceat(scores, self.start)
         return best
 
     def with_neighbours(self, scores: Array) -> Array:
-        """The scores plus a share of each neighbour's."""
+        """The scores plus a share of each neighbour's; not to be changed, since it may be what was given."""
+        if not self.nearby:
+            return scores
         padded = np.append(scores, scores.dtype.type(0))
         total = scores.copy()
         for share, rows in self.nearby:
@@ -91,9 +97,27 @@ class Layout:
     def having(self, index: Index, term: str) -> Array:
         """Whether each memory has a term."""
         has = np.zeros(len(self.start), np.bool_)
-        numbers, _ = index.postings(term)
+        numbers, _ = index.postings([term])[term]
         has[self.row[numbers[numbers < len(self.row)]]] = True
         return has
+
+
+def least_of_best(scores: Array, count: int) -> float:
+    """The last of so many best scores; 0 where fewer are above 0.
+
+    Most of a large bank fits a query equally badly, and numpy's partition is slow where many are equal. So the best of
+    every few rows come first: what is below the last of so many of those is not looked at again.
+    """
+    if len(scores) <= count:
+        return 0.0
+    rows = len(scores) // _FEW_ROWS * _FEW_ROWS
+    if rows // _FEW_ROWS > count:
+        groups = np.sort(scores[:rows].reshape(-1, _FEW_ROWS).max(axis=1))
+        bound = max(float(groups[-count]), 0.0)
+        scores = scores[scores > bound]
+        if len(scores) < count:
+            return bound
+    return max(float(np.sort(scores)[-count]), 0.0)
 
 
 def _norm(lengths: Array, alive: Array) -> Array:

@@ -25,6 +25,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -39,7 +40,7 @@ from memlane.index.query_dates import spans
 from memlane.index.store import Index
 from memlane.index.words import fold, importance, plain_parts
 from memlane.recall import renewal
-from memlane.recall.layout import Layout, layout_of
+from memlane.recall.layout import Layout, layout_of, least_of_best
 from memlane.recall.query import Query, parse
 from memlane.recall.relevance import probabilities
 from memlane.recall.spelling import nearest
@@ -131,26 +132,34 @@ def _search(
     excluded = [_Phrase.of(index, layout, words) for words in query.without]
     for phrase in required:
         if phrase.candidates is not None:
-            allowed &= phrase.candidates
+            allowed = allowed & phrase.candidates
     if not allowed.any():
         return []
     parts = _score_parts(index, layout, query, allowed, beside, now)
     may_be_found = allowed
     if not required:  # else the phrases are reason enough
         allowed = allowed & ((parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE))
-    scores = np.where(allowed, parts.base, 0)
+    found = np.flatnonzero(allowed)
     days, factor = recency
-    recent = layout.created > (now - timedelta(days=days + 1)).timestamp()
-    scores[recent] *= factor
-    relevance = probabilities(parts.encoder.name, parts.cosine, parts.words.evidence)
-    for old, new in _replaced_rows(index, layout, replaced):
+    since = (now - timedelta(days=days + 1)).timestamp()
+    scores = np.zeros(len(layout.start), np.float32)
+    scores[found] = parts.base(found) * np.where(layout.created[found] > since, np.float32(factor), np.float32(1))
+    relevance: dict[int, float] = {}  # where it is not what the parts say
+
+    def relevant(row: int) -> float:
+        return relevance[row] if row in relevance else parts.relevance(row)
+
+    replaced_rows = list(_replaced_rows(index, layout, replaced))
+    for old, new in replaced_rows:
         if may_be_found[new] and allowed[old]:
             allowed[new] = True
             scores[new] = max(scores[new], scores[old])
-            relevance[new] = max(relevance[new], relevance[old])
+            relevance[new] = max(relevant(new), relevant(old))
         scores[old] *= SUPERSEDED
+    if replaced_rows:
+        found = np.flatnonzero(allowed)
     candidates = max(limit + (EXTRA if weigh else FEWER), renewal.LOOKED_AT)
-    best = _best_rows(index, layout, np.flatnonzero(allowed), scores, candidates, required, excluded)
+    best = _best_rows(index, layout, found, scores, candidates, required, excluded)
     freshness = weigh([memory for _, memory in best]) if weigh else {}
     unconfirmed = {row for row, memory in best if memory.unconfirmed}
     for row, memory in best:
@@ -159,7 +168,7 @@ def _search(
         may_renew = new not in unconfirmed or old in unconfirmed
         if may_renew and scores[old] > scores[new] >= renewal.LEAST_SCORE * scores[old]:
             scores[new] = np.nextafter(scores[old], np.float32(1))
-            relevance[new] = max(relevance[new], relevance[old])
+            relevance[new] = max(relevant(new), relevant(old))
     best.sort(key=lambda entry: -scores[entry[0]])
     hits = []
     for row, memory in best[:limit]:
@@ -167,10 +176,10 @@ def _search(
         header, text = _best_piece(index, pieces, parts.of_chunks(pieces), query.phrases)
         why = {
             **parts.explained(row),
-            "recency": float(factor) if recent[row] else 1.0,
+            "recency": float(factor) if layout.created[row] > since else 1.0,
             "freshness": freshness.get(memory.id, 1.0),
             **({"confirmed": weight(memory, now)} if memory.unconfirmed else {}),
-            "relevance": float(relevance[row]),
+            "relevance": relevant(row),
         }
         why = {name: round(value, 4) for name, value in why.items()}
         hits.append(Hit(memory, round(float(scores[row]), 6), text.strip(), header, why))
@@ -186,30 +195,46 @@ class _ScoreParts:
     chunk_cosines: Array
     vectors_share: float
     cosine: Array
-    closer: Array  # what a closer look adds
-    neighbours: Array
-    dated: Array  # whether it is from a time that the query mentions
-    base: Array
+    closer: dict[int, float]  # what a closer look adds, to those that got one
+    own: Array  # words, cosine and a closer look
+    fused: Array  # the same with the neighbours' share
+    dated: Array | None  # whether it is from a time that the query mentions; None where it mentions none
 
     def of_chunks(self, pieces: slice) -> Array:
         """How well each of these chunks fits the query."""
-        share = self.vectors_share
-        scores: Array = (1 - share) * self.words.chunks[pieces] + share * self.chunk_cosines[pieces]
+        return _of_chunks(self.words.chunks[pieces], self.chunk_cosines[pieces], self.vectors_share)
+
+    def base(self, rows: Array) -> Array:
+        """The scores of these memories."""
+        x = self.fused[rows]
+        if self.dated is not None:
+            x = x * np.where(self.dated[rows], np.float32(DATED), np.float32(1))
+        scores: Array = -np.expm1(-STEEPNESS * x)
         return scores
+
+    def relevance(self, row: int) -> float:
+        """The probability that the query is about this memory at all."""
+        one = slice(row, row + 1)
+        return float(probabilities(self.encoder.name, self.cosine[one], self.words.evidence(row))[0])
 
     def explained(self, row: int) -> dict[str, float]:
         return {
             "words": float(self.words.memories[row]),
             "words_rank": _rank(self.words.memories, row),
-            "covered": float(self.words.covered[row]),
-            "evidence": float(self.words.evidence[row]),
+            "covered": float(self.words.covered(row)),
+            "evidence": float(self.words.evidence(row)[0]),
             "cosine": float(self.cosine[row]),
             "cosine_rank": _rank(self.cosine, row),
-            "closer": float(self.closer[row]),
-            "neighbours": float(self.neighbours[row]),
-            "date": DATED if self.dated[row] else 1.0,
-            "base": float(self.base[row]),
+            "closer": self.closer.get(row, 0.0),
+            "neighbours": float(self.fused[row] - self.own[row]),
+            "date": DATED if self.dated is not None and self.dated[row] else 1.0,
+            "base": float(self.base(np.array([row]))[0]),
         }
+
+
+def _of_chunks(words: Array, cosines: Array, share: float) -> Array:
+    scores: Array = (1 - share) * words + share * cosines
+    return scores
 
 
 def _score_parts(
@@ -224,35 +249,38 @@ def _score_parts(
     if encoder.dim:
         share = VECTORS if encoder.name in ("static", "hash") else MODEL_VECTORS
     own = (1 - share) * words.memories + share * cosine
-    dated = np.zeros(len(own), np.bool_)
+    dated: Array | None = None
     for start, end in spans(query.text, now):
-        dated |= (layout.created >= start) & (layout.created < end)
-    date = np.where(dated, np.float32(DATED), np.float32(1))
-    closer = np.zeros(len(own), np.float32)
-    so_far = np.where(allowed, layout.with_neighbours(own) * date, -1)
+        within = (layout.created >= start) & (layout.created < end)
+        dated = within if dated is None else dated | within
+    so_far = layout.with_neighbours(own) * allowed
+    if dated is not None:
+        so_far *= np.where(dated, np.float32(DATED), np.float32(1))
+    closer: dict[int, float] = {}
     best = _best_of(so_far, CLOSER)
     if encoder.dim and encoder.name != "hash" and len(best):
-        of_chunks = (1 - share) * words.chunks + share * chunk_cosines
-        closer[best] = _looked_at_closely(index, layout, query, vector, best, of_chunks)
-    own += closer
-    fused = layout.with_neighbours(own)
-    neighbours = fused - own
-    base = -np.expm1(-STEEPNESS * fused * date)
-    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, neighbours, dated, base)
+        chunks = layout.start[best]
+        if not layout.single:
+            ends = layout.end[best]
+            chunks = chunks + [
+                np.argmax(_of_chunks(words.chunks[start:end], chunk_cosines[start:end], share))
+                for start, end in zip(chunks, ends, strict=True)
+            ]
+        added = _looked_at_closely(index, layout, query, vector, chunks.tolist())
+        own[best] += added
+        closer = dict(zip(best.tolist(), added.tolist(), strict=True))
+    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, layout.with_neighbours(own), dated)
 
 
 def _best_of(scores: Array, count: int) -> Array:
     """The rows with the best scores above 0; all that are equal to the last of them, or none where these are many."""
-    least = np.partition(scores, -count)[-count] if len(scores) > count else 0.0
-    rows = np.flatnonzero((scores >= least) & (scores > 0))
-    return rows if len(rows) <= TIES else np.flatnonzero(scores > max(least, 0.0))
+    least = least_of_best(scores, count)
+    rows = np.flatnonzero(scores >= least if least else scores > 0)
+    return rows if len(rows) <= TIES else np.flatnonzero(scores > least)
 
 
-def _looked_at_closely(
-    index: Index, layout: Layout, query: Query, vector: Array, rows: Array, of_chunks: Array
-) -> Array:
-    """What a closer look at the best chunk of these memories adds to each; by the built-in table, also for a model."""
-    chunks = [int(layout.start[row] + np.argmax(of_chunks[layout.start[row] : layout.end[row]])) for row in rows]
+def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array, chunks: Sequence[int]) -> Array:
+    """What a closer look at these chunks adds to each; by the built-in table, also for a model."""
     texts = index.embedded_texts(chunks)
     encoder, mean, share = index.encoder, layout.columns.mean, NEAR_WORDS
     if not isinstance(encoder, StaticEncoder):
@@ -270,11 +298,8 @@ def _looked_at_closely(
 
 def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any]) -> Array:
     """Which memories may be found at all."""
-    allowed = layout.alive[layout.start]
-    matching = index.matching(**filters) if filters else None
-    if matching is not None:
-        allowed &= np.isin(layout.memory, matching)
-    return allowed
+    passing = index.passing(**filters) if filters else None
+    return layout.living if passing is None else layout.living & passing[layout.start]
 
 
 def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) -> Iterator[tuple[int, int]]:
@@ -284,7 +309,8 @@ def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) 
     chunks = layout.total[0]
 
     def evidence(shared: set[str]) -> float:
-        return sum(_rarity(chunks, len(index.postings(term)[0])) for term in shared) / math.log(1 + max(chunks, 2))
+        postings = index.postings(sorted(shared))
+        return sum(_rarity(chunks, len(postings[term][0])) for term in shared) / math.log(1 + max(chunks, 2))
 
     vectors = renewal.as_floats(layout.columns.rows[layout.start[[row for row, _ in best]]])
     return renewal.renewals(best, layout.created, vectors, evidence)
@@ -342,17 +368,30 @@ class _Phrase:
 
 @dataclass(slots=True)
 class _WordScores:
-    """How much of the query each chunk and each memory has, 0 … 1.
-
-    `covered` is the weighted part of the query's words that the memory's best chunk has. Words that no memory has
-    count, too: they mean that the query is about something else. `evidence` is not relative to the query: about how
-    many words that hardly any other memory has the two have in common.
-    """
+    """How much of the query each chunk and each memory has, 0 … 1."""
 
     chunks: Array
     memories: Array
-    covered: Array
-    evidence: Array
+    sums: Array  # of each chunk, what the words count that it has, by how often it has them
+    has: Array  # of each chunk, what the words count that it has
+    total: float  # what all words of the query count
+    most: float  # what the rarest possible word counts
+    layout: Layout
+
+    def covered(self, row: int) -> float:
+        """The weighted part of the query's words that the memory's best chunk has.
+
+        Words that no memory has count, too: they mean that the query is about something else.
+        """
+        return float(self.has[self._pieces(row)].max() / np.float32(self.total or 1.0))
+
+    def evidence(self, row: int) -> Array:
+        """Not relative to the query: about how many words that hardly any other memory has the two have in common."""
+        evidence: Array = self.sums[self._pieces(row)].max(keepdims=True) / np.float32(self.most)
+        return evidence
+
+    def _pieces(self, row: int) -> slice:
+        return slice(int(self.layout.start[row]), int(self.layout.end[row]))
 
 
 def counted(index: Index, query: str) -> Counts:
@@ -362,15 +401,17 @@ def counted(index: Index, query: str) -> Counts:
         return ALONE
     layout = layout_of(index, columns)
     having = {}
-    for term in parse(query).terms:
-        numbers, _ = _alive_postings(index, layout, term)
+    for term, postings in index.postings(parse(query).terms).items():
+        numbers, _ = _alive(layout, *postings)
         rows = layout.row[numbers]  # in order, as the numbers are
         having[term] = len(numbers), int(np.count_nonzero(rows[1:] != rows[:-1])) + bool(len(rows))
     return Counts(*layout.total, having)
 
 
-def _alive_postings(index: Index, layout: Layout, term: str) -> tuple[Array, Array]:
-    numbers, weights = index.postings(term)
+def _alive(layout: Layout, numbers: Array, weights: Array) -> tuple[Array, Array]:
+    """The postings of chunks that exist."""
+    if layout.total[0] == len(layout.row) and (not len(numbers) or numbers[-1] < len(layout.row)):
+        return numbers, weights
     kept = numbers < len(layout.row)
     kept[kept] = layout.alive[numbers[kept]]
     return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])
@@ -380,15 +421,16 @@ def _word_scores(index: Index, layout: Layout, query: Query, beside: Counts) -> 
     chunks, memories = layout.total[0] + beside.chunks, layout.total[1] + beside.memories
     scores = np.zeros(len(layout.row), np.float32)
     has = np.zeros(len(layout.row), np.float32)
-    single = len(layout.start) == len(layout.row)
+    single = layout.single
     whole = scores if single else np.zeros(len(layout.start), np.float32)
     most = 0.0  # the most that a chunk could score, apart from K1 + 1
     total = 0.0  # the same including words that no chunk has
+    postings = index.postings(query.terms)
     for term in query.terms:
-        numbers, weights = _alive_postings(index, layout, term)
+        numbers, weights = _alive(layout, *postings[term])
         other_chunks, other_memories = beside.having.get(term, (0, 0))
         if not len(numbers) and not other_chunks and (meant := nearest(index, query.text, term)):
-            numbers, weights = _alive_postings(index, layout, meant)
+            numbers, weights = _alive(layout, *index.postings([meant])[meant])
         counts = np.float32(importance(term) * _rarity(chunks, len(numbers) + other_chunks))
         total += float(counts)
         if len(numbers) or other_chunks:
@@ -403,13 +445,14 @@ def _word_scores(index: Index, layout: Layout, query: Query, beside: Counts) -> 
             rows, weights = rows[at], np.add.reduceat(weights, at)
             counts = np.float32(importance(term) * _rarity(memories, len(rows) + other_memories))
             whole[rows] += counts * weights / (weights + layout.whole_norm[rows])
-    covered = layout.best(has) / np.float32(total or 1.0)
-    evidence = layout.best(scores) / np.float32(math.log(1 + max(chunks, 2)))
+    rarest = math.log(1 + max(chunks, 2))
     if not most:
-        return _WordScores(scores, whole, covered, evidence)
-    best = scores * has / np.float32(total * total)
-    memory = (1 - WHOLE) * layout.best(best) + whole * np.float32(WHOLE * most / (total * total))
-    return _WordScores(best, memory, covered, evidence)
+        return _WordScores(scores, whole, scores, has, total, rarest, layout)
+    best = scores * has
+    best /= np.float32(total * total)
+    memory = (1 - WHOLE) * layout.best(best)
+    memory += whole * np.float32(WHOLE * most / (total * total))
+    return _WordScores(best, memory, scores, has, total, rarest, layout)
 
 
 def _rarity(total: int, having: int) -> float:
@@ -439,16 +482,16 @@ def _cosines(columns: Columns, query: Array, words: Array) -> Array:
     if not len(columns.signs):
         exact: Array = columns.rows[:used] @ query
         return exact
-    differing = np.bitwise_count(columns.signs[:used] ^ np.packbits(query > 0).view(np.uint64))
+    signs = np.packbits(query > 0).view(np.uint64)
     distance = np.zeros(used, np.uint16)
-    for column in range(differing.shape[1]):  # numpy's sum over rows this short takes ten times as long
-        distance += differing[:, column]
+    for column, sign in zip(columns.signs, signs, strict=True):
+        distance += np.bitwise_count(column[:used] ^ sign)
     most = min(RESCORED, used)
     by_sign = np.argpartition(distance, most - 1)[:most]
-    by_words = np.flatnonzero(words)
-    if len(by_words) > most:
-        by_words = by_words[np.argpartition(-words[by_words], most - 1)[:most]]
-    chosen = np.union1d(by_sign, by_words)
+    least = least_of_best(words, most)
+    by_words = np.flatnonzero(words > least)
+    as_good = np.flatnonzero(words == least)[: most - len(by_words)] if least else by_words
+    chosen = np.unique(np.concatenate((by_sign, by_words, as_good)))
     cosines[chosen] = columns.rows[chosen].astype(np.float32) @ query / 127
     return cosines
 
@@ -466,16 +509,16 @@ def _best_rows(
     excluded: Sequence[_Phrase],
 ) -> list[tuple[int, Memory]]:
     """The best of these rows that pass the phrases; with equal scores the newest first, then by id."""
-    scores = scores.astype(np.float64).round(6)
     left = SCANNED if required and all(phrase.candidates is None for phrase in required) else len(rows)
     best: list[tuple[int, Memory]] = []
-    for batch in _in_order(rows, scores, layout.created, min(limit, BATCH)):
+    for batch, rounded in _in_order(rows, scores, layout.created, min(limit, BATCH)):
         batch = batch[:left]
         left -= len(batch)
-        memories = index.memories(int(number) for number in layout.memory[batch])
-        entries = [(int(row), memories[number]) for row in batch if (number := int(layout.memory[row])) in memories]
-        entries.sort(key=lambda entry: (-scores[entry[0]], -layout.created[entry[0]], entry[1].id))
-        for row, memory in entries:
+        numbers = layout.memory[batch].tolist()
+        memories = index.memories(numbers)
+        order = zip(-rounded, -layout.created[batch], batch.tolist(), numbers, strict=False)
+        entries = [(score, when, memories[n].id, row, memories[n]) for score, when, row, n in order if n in memories]
+        for *_, row, memory in sorted(entries, key=itemgetter(0, 1, 2)):
             text = _content(memory) if required else ""
             if all(phrase.occurs_in(text) for phrase in required) and not any(
                 phrase.excludes(row, memory) for phrase in excluded
@@ -486,21 +529,27 @@ def _best_rows(
     return best[:limit]
 
 
-def _in_order(rows: Array, scores: Array, created: Array, size: int) -> Iterator[Array]:
-    """The rows by score, then the newest first, in batches of growing size that keep ties (up to TIES) together."""
-    rest = rows[:0]
-    if len(rows) > size:
-        own = scores[rows]
-        least = np.partition(own, -size)[-size]
-        rows, rest = rows[own >= least], rows[own < least]
-    for part in (rows, rest):
-        left = part if len(part) < 2 else part[np.lexsort((-created[part], -scores[part]))]
+def _in_order(rows: Array, scores: Array, created: Array, size: int) -> Iterator[tuple[Array, Array]]:
+    """The rows by score, then the newest first, in batches of growing size that keep ties (up to TIES) together.
+
+    Each with its scores, rounded as they are shown.
+    """
+    own = scores[rows]
+    least = round(least_of_best(own, size), 6) if len(rows) > size else 0.0
+    first = own >= least - 1e-6
+    first[first] = own[first].astype(np.float64).round(6) >= least
+    for part in (first, ~first):
+        left = rows[part]
+        rounded = own[part].astype(np.float64).round(6)
+        if len(left) > 1:
+            order = np.lexsort((-created[left], -rounded))
+            left, rounded = left[order], rounded[order]
         while len(left):
-            last, more = left[:size][-1], left[size : size + TIES]
-            tied = (scores[more] == scores[last]) & (created[more] == created[last])
+            more = slice(size, size + TIES)
+            tied = (rounded[more] == rounded[:size][-1]) & (created[left[more]] == created[left[:size][-1]])
             end = size + int(np.count_nonzero(tied))
-            yield left[:end]
-            left = left[end:]
+            yield left[:end], rounded[:end]
+            left, rounded = left[end:], rounded[end:]
             size = min(max(2 * size, 50), BATCH)
 
 

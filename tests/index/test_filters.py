@@ -1,0 +1,59 @@
+"""The filters of a search are columns that an open bank keeps in memory; they follow what is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memlane import Bank
+from memlane.index import store
+from memlane.recall.layout import least_of_best
+
+FILTERS: list[dict[str, Any]] = [
+    {"type": "plan"}, {"lane": "notes"}, {"lane": "topics"}, {"tags": ["ops"]}, {"tags": ["ops", "pets"]},
+    {"scope": "user:ann"}, {"since": "2024-02-01"}, {"until": "2024-02-01"}, {"status": "archived"}, {"archived": True},
+    {"type": "plan", "tags": ["ops"], "since": "2024-01-01"},
+]  # fmt: skip
+
+
+def found(bank: Bank) -> list[set[str]]:
+    return [{hit.memory.id for hit in bank.search("deploy", 20, **filters)} for filters in FILTERS]
+
+
+@pytest.mark.parametrize("small", [0, store.SMALL])
+def test_filters_follow_what_is_added_changed_and_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    """An open bank answers as one that is opened anew does, whether it extends its columns or reads them again."""
+    monkeypatch.setattr(store, "SMALL", small)
+    bank = Bank.init(tmp_path)
+    bank.add("We deploy on Tuesdays.", title="a", type="plan", tags=["ops"], created_at="2024-01-10")
+    bank.add("Ann may deploy.", title="b", scope="user:ann", tags=["pets"], created_at="2024-03-10")
+    before = found(bank)
+    bank.add("Deploy by hand.", title="c", type="plan", tags=["ops"], scope="user:ann", created_at="2024-02-10")
+    bank.add("Who may deploy", lane="topics", topic="deploying", problem="who may deploy", solution="ann")
+    bank.update("notes:b", tags=["ops"])
+    bank.delete("notes:a")
+    now = found(bank)
+    with Bank.open(tmp_path) as anew:
+        assert (now, now != before) == (found(anew), True)
+
+
+def test_a_memory_without_a_date_is_neither_before_nor_after_one(tmp_path: Path) -> None:
+    (tmp_path / ".memories").mkdir()
+    (tmp_path / ".memories" / "n.md").write_text("We deploy on Tuesdays.")
+    bank = Bank.init(tmp_path)
+    dated = [hit.memory.id for hit in bank.search("deploy") if hit.memory.created_at or hit.memory.updated_at]
+    assert [hit.memory.id for hit in bank.search("deploy", until="2100-01-01")] == dated
+
+
+@pytest.mark.parametrize("count", [1, 10, 200])
+def test_the_last_of_the_best_scores_is_that_of_sorting_them_all(count: int) -> None:
+    of = np.random.default_rng(3)
+    for scores in (of.random(5000), of.random(100), np.repeat(of.random(50), 100), np.zeros(5000), of.random(5000) - 1):
+        scores = scores.astype(np.float32)
+        expected = max(float(np.sort(scores)[-count]), 0.0) if len(scores) > count else 0.0
+        assert least_of_best(scores, count) == expected
