@@ -8,6 +8,7 @@ texts of a bank, so that only the best are looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,53 +20,66 @@ from memlane.index.encoders import StaticEncoder
 from memlane.index.encoders import words as encoded_words
 from memlane.index.words import importance, terms
 
-KEPT = 4_000  # texts whose passages are kept
+KEPT = 20_000  # texts whose passages are kept: some 10 MB
+AT_ONCE = 64  # texts that are taken apart together
 _SENTENCE = lazily(r"(?<=[.!?;:])\s+|\n+")
 
 
 class _Passage(NamedTuple):
-    """A text: its distinct tokens, and the vectors of its sentences."""
+    """A text: its tokens, where each of its sentences begins, and the length of each one's vector."""
 
     tokens: Array
-    sentences: Array
+    starts: Array
+    lengths: Array
 
 
 _kept: WeakKeyDictionary[StaticEncoder, dict[str, _Passage]] = WeakKeyDictionary()
 
 
-def sentences(encoder: StaticEncoder, query: Array, mean: Array, texts: Sequence[str]) -> Array:
-    """The cosine of the query and the nearest sentence of each text, without the `mean` of the bank's vectors."""
-    parts = [_passage(encoder, text).sentences for text in texts]
-    rows = np.concatenate(parts)
-    near = (rows @ query - mean @ query) / np.sqrt(np.maximum(1 - 2 * rows @ mean + mean @ mean, 1e-9))
-    result: Array = np.maximum.reduceat(near, _starts(parts))
-    return result
+def look(
+    encoder: StaticEncoder, query: str, vector: Array, mean: Array, chunks: int, texts: Sequence[str]
+) -> tuple[Array, Array]:
+    """How near each text is to the query, by its sentences and by its words.
 
-
-def words(encoder: StaticEncoder, query: str, chunks: int, texts: Sequence[str]) -> Array:
-    """How much of the query's words each text has, 0 … 1: of each, as much as the text's nearest word is like it.
-
-    Words that are rare in the bank count more (`chunks` is its size), and words that ask count less.
+    By sentences: the cosine of the query's `vector` and the nearest one, without the `mean` of the bank's vectors.
+    By words: how much of the query's words it has, 0 … 1; of each, as much as its nearest word is like it. Words that
+    are rare in the bank count more (`chunks` is its size), and words that ask count less.
     """
+    parts = _passages(encoder, texts)
+    begins = _starts([part.tokens for part in parts])
+    distinct, places = _distinct(np.concatenate([part.tokens for part in parts]))
     factors = {word: max(map(importance, terms(word)), default=1.0) for word in encoded_words(query)}
     asked, weights = encoder.query_tokens(factors, chunks)
-    if not len(asked):
-        return np.zeros(len(texts), np.float32)
-    tokens = [_passage(encoder, text).tokens for text in texts]
-    distinct, places = np.unique(np.concatenate(tokens), return_inverse=True)
-    near = encoder.likeness(distinct, asked)
-    nearest = np.maximum.reduceat(near[places], _starts(tokens), axis=0)
-    result: Array = nearest @ weights
-    return result
+    near, products = encoder.compared(distinct, asked, (vector, mean))
+
+    starts = np.concatenate([part.starts + begin for part, begin in zip(parts, begins, strict=True)])
+    sums = np.add.reduceat(products[places], starts)
+    sums /= np.maximum(np.concatenate([part.lengths for part in parts]), 1e-9)[:, None]
+    cosines = (sums[:, 0] - mean @ vector) / np.sqrt(np.maximum(1 - 2 * sums[:, 1] + mean @ mean, 1e-9))
+    by_sentences = np.maximum.reduceat(cosines, _starts([part.starts for part in parts]))
+    by_words = np.maximum.reduceat(near[places], begins) @ weights
+    return by_sentences, by_words
 
 
-def _passage(encoder: StaticEncoder, text: str) -> _Passage:
+def _passages(encoder: StaticEncoder, texts: Sequence[str]) -> list[_Passage]:
     kept = _kept.setdefault(encoder, {})
-    if (known := kept.get(text)) is None:
-        if len(kept) >= KEPT:
-            kept.clear()
-        known = kept[text] = _Passage(*encoder.take_apart(_SENTENCE.split(text)))
-    return known
+    if len(kept) >= KEPT:
+        kept.clear()
+    new = [text for text in dict.fromkeys(texts) if text not in kept]
+    for start in range(0, len(new), AT_ONCE):
+        batch = new[start : start + AT_ONCE]
+        apart = encoder.take_apart([_SENTENCE.split(text) for text in batch])
+        kept.update(zip(batch, starmap(_Passage, apart), strict=True))
+    return [kept[text] for text in texts]
+
+
+def _distinct(tokens: Array) -> tuple[Array, Array]:
+    """These tokens once each, and which of those each of them is."""
+    places = np.zeros(int(tokens.max()) + 1, np.intp)  # quicker than sorting them
+    places[tokens] = 1
+    distinct = np.flatnonzero(places)
+    places[distinct] = np.arange(len(distinct))
+    return distinct, places[tokens]
 
 
 def _starts(parts: Sequence[Array]) -> Array:

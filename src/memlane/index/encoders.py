@@ -180,17 +180,29 @@ class StaticEncoder(_Scaled):
         row: Vectors = self._encode([text], self._query_weights)[0]
         return row
 
-    def take_apart(self, parts: Sequence[str]) -> tuple[NDArray[np.intp], Vectors]:
-        """The tokens of these parts of a text, once each, and a vector for each part that has any.
+    def take_apart(self, texts: Sequence[Sequence[str]]) -> list[tuple[NDArray[np.uint16], NDArray[np.intp], Vectors]]:
+        """Of each text, given in parts: its tokens, the place of the first one of every part that has any, and the
+        length of each of these parts' sums.
 
-        Where none has, one of each that is like no other.
+        Where no part has a token, there is one that is like no other.
         """
-        ids = [found for part in parts if (found := self._tokens.ids(part))] or [[len(self._table) - 1]]
-        flat = np.array([id for found in ids for id in found], np.intp)
-        distinct, places = np.unique(flat, return_inverse=True)
-        rows = self._table[distinct].astype(np.float32) * self._weights[distinct, None]
-        starts = np.cumsum([0, *map(len, ids[:-1])])
-        return distinct, unit(np.add.reduceat(rows[places], starts, axis=0))
+        none = [[len(self._table) - 1]]
+        ids = [[found for part in parts if (found := self._tokens.ids(part))] or none for parts in texts]
+        flat = np.array([id for found in ids for part in found for id in part], np.uint16)
+        rows = self._table[flat].astype(np.float32)
+        rows *= self._weights[flat, None]
+        apart = []
+        at = 0
+        for found in ids:
+            sizes = [len(part) for part in found]
+            starts = np.cumsum([0, *sizes])
+            end = at + int(starts[-1])
+            adds = np.zeros((len(found), end - at), np.float32)
+            adds[np.repeat(np.arange(len(found)), sizes), np.arange(end - at)] = 1
+            sums = adds @ rows[at:end]
+            apart.append((flat[at:end].copy(), starts[:-1], np.sqrt(np.einsum("ij,ij->i", sums, sums))))
+            at = end
+        return apart
 
     def query_tokens(self, factors: Mapping[str, float], texts: int) -> tuple[NDArray[np.intp], Vectors]:
         """The tokens of a query's words, once each, and how much each counts, 1 in total.
@@ -206,12 +218,17 @@ class StaticEncoder(_Scaled):
         weights = self._query_weights[ids] * np.log(1 + (texts - having + 0.5) / (having + 0.5)) * list(counts.values())
         return ids, (weights / max(float(weights.sum()), 1e-9)).astype(np.float32)
 
-    def likeness(self, some: NDArray[np.intp], others: NDArray[np.intp]) -> Vectors:
-        """How like each of some tokens each of the others is, 0 … 1."""
-        left, right = self._table[some].astype(np.float32), self._table[others].astype(np.float32)
-        lengths = np.sqrt(np.einsum("ij,ij->i", left, left))[:, None] * np.sqrt(np.einsum("ij,ij->i", right, right))
-        near: Vectors = np.clip(left @ right.T / np.maximum(lengths, 1e-9), 0, 1)
-        return near
+    def compared(
+        self, tokens: NDArray[np.intp], others: NDArray[np.intp], vectors: Sequence[Vectors]
+    ) -> tuple[Vectors, Vectors]:
+        """How like each token each of the others is, 0 … 1; and what it adds to the product of its text's sum with
+        each of these vectors.
+        """
+        rows, right = self._table[tokens].astype(np.float32), self._table[others].astype(np.float32)
+        products = rows @ np.concatenate((right, vectors)).T
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None] * np.sqrt(np.einsum("ij,ij->i", right, right))
+        near: Vectors = np.clip(products[:, : len(others)] / np.maximum(lengths, 1e-9), 0, 1)
+        return near, products[:, len(others) :] * self._weights[tokens, None]
 
     def _token_weights(self, probability: NDArray[np.floating[Any]]) -> Vectors:
         weights: Vectors = (self._scale * (SIF_A / (SIF_A + probability))).astype(np.float32)

@@ -286,8 +286,7 @@ def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array
     if not isinstance(encoder, StaticEncoder):
         encoder, share = built_in(), MODEL_NEAR_WORDS
         vector, mean = encoder.encode_query(query.text), np.zeros(encoder.dim, np.float32)
-    sentences = closeness.sentences(encoder, vector, mean, texts)
-    words = closeness.words(encoder, query.text, layout.total[0], texts)
+    sentences, words = closeness.look(encoder, query.text, vector, mean, layout.total[0], texts)
     usual = 0.0 if mean.any() else float(np.median(sentences))  # what texts have in common is not subtracted
     added: Array = SENTENCE * np.maximum(sentences - usual, 0) + share * np.maximum(words - np.median(words), 0)
     return added
