@@ -6,19 +6,20 @@ A write goes straight to the lane, whose gate may refuse it; when the call retur
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from memlane import config, gate
+from memlane import config
 from memlane.bank.expected import expecting
 from memlane.bank.keyed import Keyed
 from memlane.bank.opened import verb
 from memlane.core.choosing import date_given, fitting, scope_given, tags_of
-from memlane.core.errors import InvalidInput, MemlaneError, NotFound
+from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
+from memlane.core.where import where_given
 from memlane.lanes import NAMES
 from memlane.recall import address, under
 from memlane.recall.arguments import check_query
@@ -27,7 +28,6 @@ from memlane.recall.leaving import without_secrets
 if TYPE_CHECKING:
     from memlane.care.forget import Forgotten
     from memlane.care.fresh.verdicts import Verdict
-    from memlane.history.past import Change
     from memlane.recall.blocks import Block
     from memlane.recall.clusters import Cluster
 
@@ -58,40 +58,6 @@ class Bank(Keyed):
         Raises NotEnabled when there is none, ConfigError when the configuration is wrong. Writes nothing.
         """
         return cls(config.load(folder, {key.replace("__", "."): value for key, value in settings.items()}))
-
-    def as_of(self, when: datetime | str) -> Bank:
-        """The bank as it was at a commit, or at the last commit of this branch up to a date: to be read, not changed.
-
-        Its files are a private copy, which `close` removes. Raises MemlaneError outside of git, InvalidInput for
-        what is no date and no commit, NotFound when no commit is that old.
-        """
-        from memlane.history import past
-
-        copy = past.copy(self.config, when)
-        bank = Bank(copy.settings)
-        bank._copy, bank.left_out = copy, copy.problems
-        bank.tombstones.private = self.tombstones.private
-        return bank
-
-    def log(self, id: str | None = None, limit: int | None = None) -> builtins.list[Change]:
-        """The commits that changed memories, or this one, the newest first. Raises MemlaneError outside of git, and
-        NotFound when no commit knows the id.
-        """
-        from memlane.history import past
-
-        if id is not None:
-            with suppress(NotFound):
-                id = address.find_any(self, id).id
-
-        def memories(settings: config.Config) -> Iterator[Memory]:
-            bank = Bank(settings)
-            bank.tombstones.private = self.tombstones.private  # a title tells, too
-            return bank.memories()
-
-        found = past.log(self.config, memories, id, limit)
-        if id is not None and not found:
-            raise NotFound(f"No commit has a memory {gate.shown(id)}.", hint="`memlane history` shows what they have.")
-        return found
 
     # -- the verbs over all lanes
 
@@ -148,13 +114,14 @@ class Bank(Keyed):
         thread: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
         archived: bool = False,
         brief: bool = False,
     ) -> builtins.list[Memory]:
         """Memories, the newest first; those without a date come last. `tags` means any of them.
 
-        Archived ones are left out, unless they are asked for by `archived` or `status="archived"`. With `brief`, which
-        is quicker, a text is its first line.
+        `where` asks about fields, as `memlane.core.where` says. Archived ones are left out, unless they are asked for
+        by `archived` or `status="archived"`. With `brief`, which is quicker, a text is its first line.
         """
         from memlane.recall import scopes
         from memlane.recall.listing import in_both
@@ -162,8 +129,9 @@ class Bank(Keyed):
         chosen = {"type": type, "status": status, "project": project, "thread": thread}
         at, chosen["scope"] = scopes.one(self, scope)
         archived = archived or status is not None
-        fits = fitting(tags=tags, since=since, until=until, archived=archived, **chosen)
-        found = in_both(at, limit, lane, fits, brief=brief)
+        conditions = where_given(where)
+        fits = fitting(tags=tags, since=since, until=until, archived=archived, where=conditions, **chosen)
+        found = in_both(at, limit, lane, fits, conditions, brief=brief)
         return found if at is self else builtins.list(map(under.as_users, found))
 
     def search(
@@ -179,12 +147,14 @@ class Bank(Keyed):
         project: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
         archived: bool = False,
         order: str = "best",
         wait: float | None = None,
     ) -> builtins.list[Hit]:
         """The best five memories for a query, best first; filters apply before the cut, `tags` means any of them.
 
+        `where` asks about fields: see `memlane.core.where`.
         With order "time", everything that is about it, the newest first; with a limit, the best so many of these.
         "Quoted phrases" must occur and -words must not. `scope`, one or several, leaves out the memories of others:
         see `memlane.recall.scopes`. Archived memories are left out unless asked for. A bank that is not indexed yet is
@@ -201,7 +171,7 @@ class Bank(Keyed):
         filters = {
             "tags": tags_of(tags), "type": type, "lane": lane, "status": status, "project": project,
             "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
-            "archived": archived,
+            "where": where_given(where), "archived": archived,
         }  # fmt: skip
         return without_secrets(self, finding.ordered(finding.found(self, query, limit, filters, scope, wait), order))
 
@@ -236,6 +206,7 @@ class Bank(Keyed):
         budget: int = 1000,
         *,
         scopes: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
         without: Collection[str] = (),
         least: float = 0.0,
         order: str = "best",
@@ -246,11 +217,11 @@ class Bank(Keyed):
 
         `scopes` (default: the profile's) leave out what is in others. `without` names ids that the prompt has already.
         Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody asked for
-        memories. "" when nothing is relevant. `order` and `wait` are those of `search`.
+        memories. "" when nothing is relevant. `where`, `order` and `wait` are those of `search`.
         """
         from memlane.recall.prompts import context
 
-        return context(self, query, budget, scopes, without, least, count, wait, order)
+        return context(self, query, budget, scopes, without, least, count, wait, order, where_given(where))
 
     def for_prompt(
         self, prompt: str, *, without: Collection[str] = (), budget: int | None = None, wait: float | None = None

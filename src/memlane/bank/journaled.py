@@ -1,24 +1,30 @@
-"""The verbs of a bank that its journal makes possible: taking back what was changed."""
+"""The verbs of a bank over time: taking back what was changed, and reading what was."""
 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
+from memlane import config, gate
 from memlane.bank.opened import Opened, verb
+from memlane.core.errors import NotFound
 from memlane.core.model import Memory
-from memlane.recall import under
+from memlane.recall import address, under
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
     from memlane.disk.journal import Change
+    from memlane.history.past import Change as Commit
     from memlane.history.recover import Lost
     from memlane.history.undo import Undone
     from memlane.lanes.answers import Version
 
 
 class Journaled(Opened):
-    """A bank whose changes can be listed and taken back."""
+    """A bank whose changes can be listed and taken back, and that git can show as it was."""
 
     def undo(self, id: str | None = None) -> Undone:
         """Take back the last change, or the one of this id; what has changed since is left alone and named."""
@@ -73,3 +79,37 @@ class Journaled(Opened):
         Empty without a journal.
         """
         return self.journal.changes(since=since, limit=limit) if self.journal else []
+
+    def as_of(self, when: datetime | str) -> Bank:
+        """The bank as it was at a commit, or at the last commit of this branch up to a date: to be read, not changed.
+
+        Its files are a private copy, which `close` removes. Raises MemlaneError outside of git, InvalidInput for
+        what is no date and no commit, NotFound when no commit is that old.
+        """
+        from memlane.history import past
+
+        copy = past.copy(self.config, when)
+        bank = cast("Bank", type(self)(copy.settings))
+        bank._copy, bank.left_out = copy, copy.problems
+        bank.tombstones.private = self.tombstones.private
+        return bank
+
+    def log(self, id: str | None = None, limit: int | None = None) -> builtins.list[Commit]:
+        """The commits that changed memories, or this one, the newest first. Raises MemlaneError outside of git, and
+        NotFound when no commit knows the id.
+        """
+        from memlane.history import past
+
+        if id is not None:
+            with suppress(NotFound):
+                id = address.find_any(cast("Bank", self), id).id
+
+        def memories(settings: config.Config) -> Iterator[Memory]:
+            bank = type(self)(settings)
+            bank.tombstones.private = self.tombstones.private  # a title tells, too
+            return bank.memories()
+
+        found = past.log(self.config, memories, id, limit)
+        if id is not None and not found:
+            raise NotFound(f"No commit has a memory {gate.shown(id)}.", hint="`memlane history` shows what they have.")
+        return found

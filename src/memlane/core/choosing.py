@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from memlane.core.dates import moment
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
+from memlane.core.where import Where, fits_where, where_given
 
 Fits = Callable[[Memory], bool]
 _SCOPE = lazily(r"[^\s,](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029,]{0,198}[^\s,])?")
@@ -22,10 +23,12 @@ def fitting(
     since: datetime | str | None = None,
     until: datetime | str | None = None,
     archived: bool = False,
+    where: Mapping[str, Any] | Where | None = None,
     **equal: str | None,
 ) -> Fits:
     """Whether a memory has any of the tags, these values (`type`, `status`, `scope`, `project`, `thread`; None is no
-    filter) and a date in between. Archived ones only when they are asked for. Raises InvalidInput.
+    filter), a date in between, and fields that are as `where` says (see `memlane.core.where`). Archived ones only when
+    they are asked for. Raises InvalidInput.
     """
     any_of, wanted = set(tags_of(tags)), {name: value for name, value in equal.items() if value is not None}
     first, last = date_given(since, "since"), date_given(until, "until", end_of_day=True)
@@ -33,6 +36,7 @@ def fitting(
         if not isinstance(value, str):
             raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
     archived = archived or "status" in wanted
+    conditions = where if isinstance(where, tuple) else where_given(where)
 
     def fits(memory: Memory) -> bool:
         return (
@@ -41,6 +45,7 @@ def fitting(
             and all(getattr(memory, name) == value for name, value in wanted.items())
             and (first is None or date_of(memory) >= first)
             and (last is None or _BEGINNING < date_of(memory) <= last)
+            and (not conditions or fits_where(conditions, memory.fields))
         )
 
     return fits

@@ -67,7 +67,7 @@ class Memory:
         from hashlib import sha256
 
         said = (self.text, self.title, self.tags, self.type, self.status, self.scope, self.project, self.thread)
-        whole = json.dumps((*said, iso(self.created_at), _plain(self.fields)), sort_keys=True)
+        whole = json.dumps((*said, iso(self.created_at), plain(self.fields)), sort_keys=True)
         return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
@@ -123,16 +123,16 @@ class Memory:
             "created_at": iso(self.created_at),
             "updated_at": iso(self.updated_at),
             "path": self.file,
-            "fields": _plain(self.fields),
+            "fields": plain(self.fields),
         }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value of a file's as JSON can hold it: a date becomes text, and so does what JSON has no word for."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
         return value
     return iso(value) if isinstance(value, datetime) else value.isoformat() if isinstance(value, date) else str(value)

@@ -3,6 +3,8 @@
 files      what has been indexed, to compare with the disk: path, size, mtime
 memories   one row per memory: what filters and sorting need, and a digest of its content
 shapes     the memory itself as JSON
+tags       one row per tag of a memory
+fields     one row per value in a memory's fields, under its dotted key
 chunks     the pieces of each memory
 postings   for every term the chunks that contain it, in blocks of BLOCK chunk numbers
 vectors    one int8 row per chunk, in blocks of ROWS

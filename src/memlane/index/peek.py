@@ -18,7 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 from memlane.core.choosing import Fits, list_order
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
+from memlane.core.where import Where
 from memlane.disk import rooted
+from memlane.index import fields
 from memlane.index.rows import loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
@@ -179,17 +181,22 @@ class Peek:
         found = self._answer(lambda: [*self._indexed(query), *(memory for memory in self._read() if memory.fields)])
         return [memory for memory in found if "when" in memory.fields]
 
-    def first(self, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
+    def first(
+        self, fits: Fits, words: Collection[str] = (), limit: int | None = None, where: Where = ()
+    ) -> list[Memory]:
         """The memories that fit; with a limit the newest, then by id, those without a date last.
 
-        `words` are in small letters: what has none of them anywhere may be left out.
+        `words` are in small letters: what has none of them anywhere may be left out, and so may what `where` rules out.
         """
-        where, values = [f"m.lane IN ({marks(self._lanes)})"], list(self._lanes)
+        clauses, values = [f"m.lane IN ({marks(self._lanes)})"], list[Any](self._lanes)
         if words and len(words) <= _MANY and all(word.isascii() for word in words):
             having = ["instr(lower(s.data), ?)"] * len(words) + ["instr(s.data, ?)"] * len(_ODD)
-            where.append(f"({' OR '.join(having)})")
+            clauses.append(f"({' OR '.join(having)})")
             values += (*words, *_ODD)
-        query = f"{_ROWS} WHERE {' AND '.join(where)}"
+        for clause, wanted in fields.clauses(where, "m.n"):
+            clauses.append(clause)
+            values += wanted
+        query = f"{_ROWS} WHERE {' AND '.join(clauses)}"
 
         def question() -> list[Memory]:
             if limit is None:

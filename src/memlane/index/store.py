@@ -22,8 +22,9 @@ import numpy as np
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.core.where import Where
 from memlane.disk import locks
-from memlane.index import database, seal, writing
+from memlane.index import database, fields, seal, writing
 from memlane.index.columns import (
     POSTING,
     Array,
@@ -292,7 +293,7 @@ class Index:
             rows = db.execute(
                 "SELECT s.data, m.position FROM shapes s JOIN memories m ON m.n = s.n ORDER BY m.n"
             ).fetchall()
-            for table in ("memories", "shapes", "chunks", "postings", "vectors", "links", "tags", "graves"):
+            for table in ("memories", "shapes", "chunks", "postings", "vectors", "links", "tags", "fields", "graves"):
                 db.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
             writer = Writer(db, encoder)
             for data, position in rows:
@@ -429,6 +430,7 @@ class Index:
         until: float | None = None,
         archived: bool = False,
         visible: tuple[Sequence[str], Sequence[str]] | None = None,
+        where: Where = (),
         **equal: str | None,
     ) -> Array | None:
         """Whether the memory of each chunk passes these filters; None when all do.
@@ -450,6 +452,9 @@ class Index:
         if visible:
             scopes, lanes = visible
             passed.append(self._among("scope", (None, *scopes)) | self._among("lane", lanes))
+        for clause, values in fields.clauses(where):
+            having = self._db.execute(f"SELECT n FROM memories WHERE {clause}", values)  # noqa: S608 - fixed names and marks
+            passed.append(np.isin(columns.memory, np.array([n for (n,) in having], np.int64)))
         return np.logical_and.reduce(passed)[: columns.used] if passed else None
 
     def _among(self, name: str, values: Sequence[str | None]) -> Array:

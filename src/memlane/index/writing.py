@@ -19,6 +19,7 @@ from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.core.values import dataclass, field
+from memlane.index import fields
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
 from memlane.index.database import BLOCK, ROWS
@@ -142,6 +143,7 @@ class Writer:
         n = self._db.execute(f"INSERT INTO memories VALUES (NULL, {marks(row)})", row).lastrowid  # noqa: S608 - marks
         self._db.execute("INSERT INTO shapes VALUES (?, ?)", (n, entry.data))
         self._db.executemany("INSERT INTO tags VALUES (?, ?)", [(n, tag) for tag in memory.tags])
+        fields.add(self._db, n, memory)
         for vector, (header, text, weights) in zip(entry.embed(self._encoder), entry.pieces, strict=True):
             number = self._next
             self._next += 1
@@ -204,6 +206,7 @@ def write_vectors(db: sqlite3.Connection, dim: int, vectors: Sequence[tuple[int,
 def forget(db: sqlite3.Connection, memory: int) -> None:
     """Delete a memory and bury the numbers of its chunks."""
     db.execute("INSERT INTO graves (chunk) SELECT n FROM chunks WHERE memory = ?", (memory,))
+    fields.forget(db, memory)
     for table in ("chunks", "links", "tags"):
         db.execute(f"DELETE FROM {table} WHERE memory = ?", (memory,))  # noqa: S608 - fixed names
     for table in ("memories", "shapes"):

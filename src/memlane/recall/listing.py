@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memlane.core.choosing import Fits, list_order
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.core.where import Where
 from memlane.lanes import NAMES
 from memlane.recall import under
 from memlane.recall.leaving import shown
@@ -20,35 +21,38 @@ _IN_INDEX = ("notes", "records")  # lanes whose memories stay as the index has t
 _FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
 
 
-def in_both(bank: Bank, limit: int | None, lane: str | None, fits: Fits, *, brief: bool) -> list[Memory]:
+def in_both(
+    bank: Bank, limit: int | None, lane: str | None, fits: Fits, where: Where = (), *, brief: bool
+) -> list[Memory]:
     """The newest memories that fit, of the bank and of the user's own below it."""
-    found = listed(bank, limit, lane, fits)
+    found = listed(bank, limit, lane, fits, where)
     own = shown(bank, found, brief=brief)
     below = bank.under
     if below is None:
         return own
     stays_out = under.hidden(bank, found)
-    theirs = listed(below, limit, lane, lambda memory: fits(memory) and not stays_out(memory))
+    theirs = listed(below, limit, lane, lambda memory: fits(memory) and not stays_out(memory), where)
     theirs = shown(below, theirs, brief=brief)
     found = sorted([*own, *map(under.as_users, theirs)], key=list_order)
     return found if limit is None else found[: max(limit, 0)]
 
 
-def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits) -> list[Memory]:
-    """The newest memories that fit and are not held back."""
+def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits, where: Where = ()) -> list[Memory]:
+    """The newest memories that fit and are not held back. `where` is in `fits`, too: the index narrows by it."""
     held = bank.tombstones.held if bank.tombstones.any() else lambda _: None
 
     def may_show(memory: Memory) -> bool:
         return fits(memory) and not held(memory)
 
     names = (lane,) if lane else NAMES
-    indexed = [name for name in names if name in _IN_INDEX] if limit is not None else []
+    few = limit is not None or bool(where)
+    indexed = [name for name in names if name in _IN_INDEX] if few else []
     found = [memory for name in names if name not in indexed for memory in bank.memories(name) if fits(memory)]
-    if limit is not None and indexed:
+    if indexed:
         from memlane.index.peek import Peek
 
         with Peek(bank.index_file, [one for one in bank.present() if one.name in indexed]) as peek:
-            newest = peek.first(may_show, limit=limit)
+            newest = peek.first(may_show, limit=limit, where=where)
         found += (
             item
             for memory in newest

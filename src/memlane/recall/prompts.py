@@ -12,6 +12,7 @@ from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput
 from memlane.core.model import USERS, Hit, Memory
 from memlane.core.text import estimate
+from memlane.core.where import Where
 from memlane.disk.names import is_private
 from memlane.index.peek import Peek
 from memlane.recall import asking, starting, under
@@ -134,6 +135,7 @@ def context(
     count: Count | None,
     wait: float | None,
     order: str = "best",
+    where: Where = (),
 ) -> Block:
     """As `Bank.context`."""
     if not isinstance(budget, int) or budget < 0:
@@ -143,7 +145,8 @@ def context(
     check_query(query, CANDIDATES)
     limit_of(None, order)
     fetched = CANDIDATES + len(without)  # what must not be shown leaves its place to others
-    hits = found(bank, query, fetched, {}, scopes_.seen(bank, None, wait) if scopes is None else scopes, wait)
+    seen = scopes_.seen(bank, None, wait) if scopes is None else scopes
+    hits = found(bank, query, fetched, {"where": where}, seen, wait)
     shown = [hit for hit in hits if hit.memory.id not in without]
     from memlane.recall.graph import about_files  # NumPy, which a snapshot does without
 

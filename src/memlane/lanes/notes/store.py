@@ -15,7 +15,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -513,6 +513,8 @@ def _front_value(value: Any) -> Any:
     """A value that front matter can hold. Raises InvalidInput for anything else."""
     if isinstance(value, datetime):
         return iso(value)
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, tuple):
         return list(value)
     if value is None or isinstance(value, str | int | float | bool | list | dict):

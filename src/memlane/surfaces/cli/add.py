@@ -10,7 +10,15 @@ from memlane.bank import Bank
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
 from memlane.lanes import NAMES
-from memlane.surfaces.cli.options import Command, id_argument, tag_option, text_argument, user_option, with_bank
+from memlane.surfaces.cli.options import (
+    Command,
+    id_argument,
+    plain_value,
+    tag_option,
+    text_argument,
+    user_option,
+    with_bank,
+)
 from memlane.surfaces.cli.output import line_ended, print_written, take_text
 
 _OPTIONS = frozenset(
@@ -32,6 +40,11 @@ def fields_of(pairs: tuple[str, ...]) -> dict[str, str]:
             raise InvalidInput(f"{name} is not a lane's own field.", hint=f"Use the option or argument for the {name}.")
         fields[name] = value
     return fields
+
+
+def own_fields(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """The fields that `--extra NAME=VALUE` gives; a number stays one, so that it can be compared."""
+    return {name: plain_value(value) for name, value in fields_of(pairs).items()}
 
 
 @click.command()
@@ -81,7 +94,7 @@ def add(
     given = line_ended(take_text(text), lane)
     place: dict[str, Any] = {"private": True} if private else {}
     place |= {"when": list(when) if len(when) > 1 else when[0]} if when else {}
-    memory = bank.add(given, **options, extra=fields_of(own), **place, **fields_of(pairs))
+    memory = bank.add(given, **options, extra=own_fields(own), **place, **fields_of(pairs))
     print_written(memory, as_json, "already in" if memory.duplicate else "stored in")
 
 

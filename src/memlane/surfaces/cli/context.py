@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memlane.bank import Bank
-from memlane.surfaces.cli.options import order_option, with_bank
+from memlane.surfaces.cli.options import order_option, where_option, with_bank
 from memlane.surfaces.cli.output import one_line, print_json, say
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ explain_option = click.option("--explain", is_flag=True, help="List what was lef
 )
 @click.option("--scope", "scopes", multiple=True, help="Leave out what is in others; may be repeated.")
 @click.option("--relevant", is_flag=True, help="Only what the prompt is clearly about: exactly what hooks give it.")
+@where_option
 @order_option
 @explain_option
 @with_bank
@@ -33,6 +34,7 @@ def context(
     budget: int | None,
     scopes: tuple[str, ...],
     relevant: bool,
+    where: dict[str, Any] | None,
     order: str,
     explain: bool,
     as_json: bool,
@@ -47,6 +49,8 @@ def context(
     """
     if order != "best" and (prompt is None or relevant):
         raise click.UsageError("--order needs a PROMPT, and stands without --relevant.")
+    if where and (prompt is None or relevant):
+        raise click.UsageError("--where needs a PROMPT, and stands without --relevant.")
     if prompt is None:
         if relevant:
             raise click.UsageError("--relevant needs a PROMPT.")
@@ -56,7 +60,8 @@ def context(
             raise click.UsageError("--relevant shows what hooks would: the scopes are those of the profile.")
         block = bank.for_prompt(prompt, budget=budget)
     else:
-        block = bank.context(prompt, BUDGET if budget is None else budget, scopes=scopes or None, order=order)
+        budget = BUDGET if budget is None else budget
+        block = bank.context(prompt, budget, scopes=scopes or None, where=where, order=order)
     print_block(block, explain, as_json)
 
 

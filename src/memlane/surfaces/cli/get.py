@@ -93,6 +93,7 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
 
     \b
     $ memlane list --tag release --since 2025-01-01 -n 10
+    $ memlane list --where team=shop
     """
     memories = [bank.original(memory) for memory in bank.list(**chosen, brief=not as_json)]
     rows = (

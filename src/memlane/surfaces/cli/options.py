@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -73,9 +75,50 @@ order_option = click.option(
 )
 
 
+_SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt", "=": "$eq"}
+_CONDITION = re.compile(rf"\s*([^<>=!]+?)\s*(?:({'|'.join(_SIGNS)})(?![<>=!])(.*))?", re.DOTALL)
+
+
+def plain_value(text: str) -> Any:
+    """A number, true, false or null that a text is written as, or the text; one in quotes is text in any case."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if not isinstance(value, list | dict) and json.dumps(value, ensure_ascii=False) == text else text
+
+
+def _where(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, dict[str, Any]] | None:
+    """What `--where` asks, as `memlane.core.where` has it."""
+    where: dict[str, dict[str, Any]] = {}
+    for text in given:
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise click.BadParameter("write it like topic=deploys, level>=3 or topic", ctx, param)
+        key, sign, value = match[1], match[2], (match[3] or "").strip()
+        read = plain_value(value)
+        asked = {_SIGNS[sign]: read} if sign else {"$exists": True}
+        if sign == "=" and not isinstance(read, str):
+            asked = {"$in": [read, value]}  # a file may have it as text
+        if asked.keys() & where.get(key, {}).keys():
+            raise click.BadParameter("it asks one thing of one field twice", ctx, param)
+        where.setdefault(key, {}).update(asked)
+    return where or None
+
+
+where_option = click.option(
+    "--where",
+    metavar="CONDITION",
+    multiple=True,
+    callback=_where,
+    help="A field's value: topic=deploys, user.level>=3, team!=web; NAME alone: it has the field. May be repeated.",
+)
+
+
 def filters(command: Command) -> Command:
     """The options by which `list`, `search` and `export` choose among memories."""
     for option in (
+        where_option,
         *_DATES,
         click.option("--project"),
         scope_option,

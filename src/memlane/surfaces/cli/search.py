@@ -33,6 +33,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     $ memlane search "when do we deploy" --tag release
     $ memlane search '"exact phrase" -without' --explain
     $ memlane search "payment gateway" --order time
+    $ memlane search "what does she like" --where user=alice --where 'level>=3'
     $ memlane search -- '-without something'
     """
     hits = [replace(hit, memory=bank.original(hit.memory)) for hit in bank.search(query, **options)]

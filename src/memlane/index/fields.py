@@ -1,0 +1,56 @@
+"""The fields of memories in the index, a row for each value: so `where` reads no file and no memory. Light: no NumPy.
+
+What a condition means is said in `memlane.core.where`; here it is asked in SQL.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+
+from memlane.core.model import Memory
+from memlane.core.where import NULL, Condition, Value, Where, is_text, values_of
+from memlane.index.rows import marks
+
+_SIGNS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+
+
+def add(db: sqlite3.Connection, n: int | None, memory: Memory) -> None:
+    """Write the fields of the memory with this number."""
+    rows = [(key, value, n) for key, value in values_of(memory.fields)] if memory.fields else []
+    db.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?)", rows)
+
+
+def forget(db: sqlite3.Connection, n: int) -> None:
+    """Delete the fields of the memory with this number, which is still there: its own JSON says which they are."""
+    for (data,) in db.execute("SELECT data FROM shapes WHERE n = ?", (n,)).fetchall():
+        rows = [(key, value, n) for key, value in values_of(json.loads(data)["fields"])]
+        db.executemany("DELETE FROM fields WHERE key = ? AND value = ? AND memory = ?", rows)
+
+
+def clauses(where: Where, number: str = "n") -> Iterator[tuple[str, tuple[Value, ...]]]:
+    """Conditions on the column with a memory's number, each with its values."""
+    for condition in where:
+        key, operator = condition.key, condition.operator
+        rows, values = _rows(condition)
+        having, wanted = f"{number} IN (SELECT memory FROM fields WHERE key = ?{rows})", (key, *values)  # noqa: S608 - marks
+        if operator != "$exists" and NULL in values:  # what is not there is equal to null
+            having += f" OR {number} NOT IN (SELECT memory FROM fields WHERE key = ?)"  # noqa: S608 - fixed
+            wanted += (key,)
+        absent = operator == "$ne" or (operator == "$exists" and not condition.values)
+        yield f"{'NOT ' if absent else ''}({having})", wanted
+
+
+def _rows(condition: Condition) -> tuple[str, tuple[Value, ...]]:
+    """Which rows of a key have a value that is asked for."""
+    if condition.operator == "$exists":
+        return "", ()
+    if sign := _SIGNS.get(condition.operator):
+        # SQLite has numbers before text, and text before anything else
+        [bound] = condition.values
+        return f" AND value {sign} ? AND {_KIND[is_text(bound)]}", condition.values
+    return f" AND value IN ({marks(condition.values)})", condition.values
+
+
+_KIND = {True: "value >= '' AND value < x''", False: "value < ''"}
