@@ -120,3 +120,32 @@ def test_a_scope_that_is_no_name_is_refused(bank: Bank, scope: str) -> None:
     memory = bank.add("Something to remember.")
     with pytest.raises(InvalidInput, match="A scope is a name"):
         bank.update(memory.id, scope=scope)
+
+
+def test_a_scope_that_ends_with_a_star_stands_for_all_that_begin_like_it(bank: Bank) -> None:
+    for scope in ("team/alice", "team/alice/work", "team/alice/home/garden", "team/alicea/x", "Team/alice/work", None):
+        bank.add(f"Herons, says {scope}.", title=f"{scope}", scope=scope)
+
+    def listed(scope: str | list[str]) -> list[str]:
+        return sorted(str(memory.scope) for memory in bank.list(scope=scope))
+
+    def found(scope: str | list[str]) -> list[str]:
+        return sorted(str(hit.memory.scope) for hit in bank.search("herons", 10, scope=scope))
+
+    below = ["team/alice/home/garden", "team/alice/work"]
+    assert listed("team/alice/*") == below
+    assert listed(["team/alice", "team/alice/*"]) == ["team/alice", *below]
+    assert listed("team/alice") == ["team/alice"]
+    assert listed("team/alice*") == ["team/alice", *below, "team/alicea/x"]
+    assert listed("team/bob/*") == []
+    assert found("team/alice/*") == ["None", *below]
+    assert found("team/bob/*") == ["None"]
+    block = bank.context("what of herons?", scopes="team/alice/*")
+    assert {memory.scope for memory in block.memories} <= {None, *below}
+
+
+def test_a_star_narrows_topics_as_a_name_does(bank: Bank) -> None:
+    ids = fill(bank)
+    assert [memory.id for memory in bank.list(scope="birds/he*")] == [ids["herons entry"]]
+    found = {hit.memory.id for hit in bank.search("herons", 20, scope="birds/he*")}
+    assert (ids["herons entry"] in found, ids["gulls entry"] in found) == (True, False)

@@ -109,7 +109,7 @@ class Bank(Keyed):
         tags: Sequence[str] = (),
         type: str | None = None,
         status: str | None = None,
-        scope: str | None = None,
+        scope: str | Sequence[str] | None = None,
         project: str | None = None,
         thread: str | None = None,
         since: datetime | str | None = None,
@@ -118,20 +118,22 @@ class Bank(Keyed):
         archived: bool = False,
         brief: bool = False,
     ) -> builtins.list[Memory]:
-        """Memories, the newest first; those without a date come last. `tags` means any of them.
+        """Memories, the newest first; those without a date come last. `tags` and `scope` mean any of them.
 
-        `where` asks about fields, as `memlane.core.where` says. Archived ones are left out, unless they are asked for
-        by `archived` or `status="archived"`. With `brief`, which is quicker, a text is its first line.
+        The scope `team/*` stands for all that begin like it, `where` asks about fields: see `memlane.core.where`.
+        Archived ones are left out, unless they are asked for by `archived` or `status="archived"`. With `brief`, which
+        is quicker, a text is its first line.
         """
         from memlane.recall import scopes
         from memlane.recall.listing import in_both
 
-        chosen = {"type": type, "status": status, "project": project, "thread": thread}
-        at, chosen["scope"] = scopes.one(self, scope)
-        archived = archived or status is not None
+        at, named = scopes.these(self, scope)
         conditions = where_given(where)
-        fits = fitting(tags=tags, since=since, until=until, archived=archived, where=conditions, **chosen)
-        found = in_both(at, limit, lane, fits, conditions, brief=brief)
+        filters: dict[str, Any] = {
+            "tags": tags, "scopes": named, "type": type, "status": status, "project": project, "thread": thread,
+            "since": since, "until": until, "where": conditions, "archived": archived,
+        }  # fmt: skip
+        found = in_both(at, limit, lane, fitting(**filters), conditions, brief=brief)
         return found if at is self else builtins.list(map(under.as_users, found))
 
     def search(

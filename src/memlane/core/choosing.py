@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,11 +24,12 @@ def fitting(
     until: datetime | str | None = None,
     archived: bool = False,
     where: Mapping[str, Any] | Where | None = None,
+    scopes: Collection[str] | None = None,
     **equal: str | None,
 ) -> Fits:
-    """Whether a memory has any of the tags, these values (`type`, `status`, `scope`, `project`, `thread`; None is no
-    filter), a date in between, and fields that are as `where` says (see `memlane.core.where`). Archived ones only when
-    they are asked for. Raises InvalidInput.
+    """Whether a memory has any of the tags, one of the scopes, these values (`type`, `status`, `scope`, `project`,
+    `thread`; None is no filter), a date in between, and fields that are as `where` says (see `memlane.core.where`).
+    Archived ones only when they are asked for. Raises InvalidInput.
     """
     any_of, wanted = set(tags_of(tags)), {name: value for name, value in equal.items() if value is not None}
     first, last = date_given(since, "since"), date_given(until, "until", end_of_day=True)
@@ -42,6 +43,7 @@ def fitting(
         return (
             (archived or memory.status != "archived")
             and (not any_of or not any_of.isdisjoint(memory.tags))
+            and (scopes is None or memory.scope in scopes)
             and all(getattr(memory, name) == value for name, value in wanted.items())
             and (first is None or date_of(memory) >= first)
             and (last is None or _BEGINNING < date_of(memory) <= last)

@@ -193,12 +193,12 @@ class StaticEncoder(_Scaled):
         rows *= self._weights[flat, None]
         apart = []
         at = 0
-        for found in ids:
-            sizes = [len(part) for part in found]
+        for each in ids:
+            sizes = [len(part) for part in each]
             starts = np.cumsum([0, *sizes])
             end = at + int(starts[-1])
-            adds = np.zeros((len(found), end - at), np.float32)
-            adds[np.repeat(np.arange(len(found)), sizes), np.arange(end - at)] = 1
+            adds = np.zeros((len(each), end - at), np.float32)
+            adds[np.repeat(np.arange(len(each)), sizes), np.arange(end - at)] = 1
             sums = adds @ rows[at:end]
             apart.append((flat[at:end].copy(), starts[:-1], np.sqrt(np.einsum("ij,ij->i", sums, sums))))
             at = end

@@ -3,11 +3,12 @@
 `user:alice`, `agent:reviewer`, `area:database`, `file:src/auth.py`: any name will do. A note, a vault record and a
 record (its `applies_to`) have a scope; a memory without one, and one that is `global`, is seen in all of them. The
 topic of an entry and the layer of a file are places rather than scopes: they count where somebody asks for one of them.
+A name that ends with `*` stands for all scopes that begin like it: `team/alice/*`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memlane.core.errors import InvalidInput
@@ -48,14 +49,14 @@ def seen(bank: Bank, scopes: str | Sequence[str] | None, wait: float | None = No
     if scopes is None and not bank.profile.scopes:
         return None
     known = _known(bank, wait)
-    names = bank.profile.scopes if scopes is None else tuple(_spelt(bank, name, known) for name in _names(scopes))
+    names = bank.profile.scopes if scopes is None else tuple(_meant(bank, scopes, known))
     return Seen(names, tuple(lane for lane in PLACES if any((lane, name) in known for name in names)))
 
 
-def one(bank: Bank, scope: str | None) -> tuple[Bank, str | None]:
-    """The bank that a scope asks about, and the scope as it is written there. Raises InvalidInput."""
-    at, rest = under.asked(bank, scope)
-    return at, spelt(at, scope) if rest == scope else None
+def these(bank: Bank, scopes: str | Sequence[str] | None) -> tuple[Bank, frozenset[str] | None]:
+    """The bank that scopes ask about, and the scopes as they are written there; None for any. Raises InvalidInput."""
+    at, rest = under.asked(bank, scopes)
+    return at, None if rest is None else frozenset(_meant(at, rest, _known(at)))
 
 
 def spelt(bank: Bank, scope: str | None, lane: str | None = None) -> str | None:
@@ -79,6 +80,15 @@ def _names(scopes: Any) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise InvalidInput("The scopes are not names.", hint='Give them as ["shared", "user:alice"].')
     return tuple(name.strip() for name in names)
+
+
+def _meant(bank: Bank, scopes: str | Sequence[str], known: set[tuple[str, str]]) -> Iterator[str]:
+    """The scopes that some names stand for, as they are written in memories. Raises InvalidInput."""
+    for name in _names(scopes):
+        if name.endswith("*"):
+            yield from sorted({scope for _, scope in known if scope.startswith(name[:-1])})
+        else:
+            yield _spelt(bank, name, known)
 
 
 def _known(bank: Bank, wait: float | None = None) -> set[tuple[str, str]]:
