@@ -16,10 +16,11 @@ from memlane import config
 from memlane.bank.expected import expecting
 from memlane.bank.keyed import Keyed
 from memlane.bank.opened import verb
-from memlane.core.choosing import date_given, fitting, scope_given, tags_of
+from memlane.core.choosing import date_given, fitting, last_of, scope_given, tags_of
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
 from memlane.core.where import where_given
+from memlane.index.fields import Asked
 from memlane.lanes import NAMES
 from memlane.recall import address, under
 from memlane.recall.arguments import check_query
@@ -105,6 +106,7 @@ class Bank(Keyed):
         self,
         *,
         limit: int | None = None,
+        offset: int = 0,
         lane: str | None = None,
         tags: Sequence[str] = (),
         type: str | None = None,
@@ -122,7 +124,7 @@ class Bank(Keyed):
 
         The scope `team/*` stands for all that begin like it, `where` asks about fields: see `memlane.core.where`.
         Archived ones are left out, unless they are asked for by `archived` or `status="archived"`. With `brief`, which
-        is quicker, a text is its first line.
+        is quicker, a text is its first line. `offset` leaves out so many of the first.
         """
         from memlane.recall import scopes
         from memlane.recall.listing import in_both
@@ -133,7 +135,8 @@ class Bank(Keyed):
             "tags": tags, "scopes": named, "type": type, "status": status, "project": project, "thread": thread,
             "since": since, "until": until, "where": conditions, "archived": archived,
         }  # fmt: skip
-        found = in_both(at, limit, lane, fitting(**filters), conditions, brief=brief)
+        last, first = None if limit is None else last_of(limit, offset), last_of(0, offset)
+        found = in_both(at, last, lane, fitting(**filters), conditions, brief=brief)[first:]
         return found if at is self else builtins.list(map(under.as_users, found))
 
     def search(
@@ -141,12 +144,14 @@ class Bank(Keyed):
         query: str,
         limit: int | None = None,
         *,
+        offset: int = 0,
         tags: Sequence[str] = (),
         type: str | None = None,
         lane: str | None = None,
         status: str | None = None,
         scope: str | Sequence[str] | None = None,
         project: str | None = None,
+        thread: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
@@ -156,7 +161,7 @@ class Bank(Keyed):
     ) -> builtins.list[Hit]:
         """The best five memories for a query, best first; filters apply before the cut, `tags` means any of them.
 
-        `where` asks about fields: see `memlane.core.where`.
+        `where` asks about fields: see `memlane.core.where`. `offset` leaves out so many of the first.
         With order "time", everything that is about it, the newest first; with a limit, the best so many of these.
         "Quoted phrases" must occur and -words must not. `scope`, one or several, leaves out the memories of others:
         see `memlane.recall.scopes`. Archived memories are left out unless asked for. A bank that is not indexed yet is
@@ -165,17 +170,19 @@ class Bank(Keyed):
         """
         from memlane.recall import finding
 
-        limit = finding.limit_of(limit, order)
-        check_query(query, limit, type=type, lane=lane, status=status, project=project)
+        limit = finding.limit_of(limit, order, offset)
+        check_query(query, limit, type=type, lane=lane, status=status, project=project, thread=thread)
         if lane is not None and lane not in NAMES:
             raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
         first, last = date_given(since, "since"), date_given(until, "until", end_of_day=True)
         filters = {
             "tags": tags_of(tags), "type": type, "lane": lane, "status": status, "project": project,
             "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
-            "where": where_given(where), "archived": archived,
+            "archived": archived, "asked": Asked(where_given(where), thread),
         }  # fmt: skip
-        return without_secrets(self, finding.ordered(finding.found(self, query, limit, filters, scope, wait), order))
+        found = finding.found(self, query, last_of(limit, offset), filters, scope, wait)
+        hits = finding.ordered(found, order)
+        return without_secrets(self, hits[offset:])
 
     def snapshot(
         self,

@@ -64,6 +64,13 @@ def list_order(memory: Memory) -> tuple[float, str]:
     return (-when.timestamp() if when else float("inf")), memory.id
 
 
+def last_of(limit: int, offset: int) -> int:
+    """Where a page of so many ends that begins after so many others. Raises InvalidInput."""
+    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+        raise InvalidInput("The offset is not a whole number from 0 on.", hint="0 is the default.")
+    return offset + max(limit, 0)
+
+
 def tags_of(value: Any) -> tuple[str, ...]:
     """Tags from a list, or from one string with commas. Raises InvalidInput."""
     items = value.split(",") if isinstance(value, str) else value

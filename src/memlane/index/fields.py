@@ -8,12 +8,31 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from memlane.core.model import Memory
 from memlane.core.where import NULL, Condition, Value, Where, is_text, values_of
-from memlane.index.rows import marks
+from memlane.index.rows import in_thread, marks
 
 _SIGNS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+
+
+class Asked(NamedTuple):
+    """What is asked of a memory beyond its labels: its fields, and the conversation that it belongs to."""
+
+    where: Where = ()
+    thread: str | None = None
+
+
+def numbers(db: sqlite3.Connection, asked: Asked) -> list[int] | None:
+    """The numbers of the memories that have what is asked; None for all."""
+    found = list(clauses(asked.where))
+    if asked.thread is not None:
+        found.append(("thread = ?", (in_thread(asked.thread),)))
+    if not found:
+        return None
+    query = f"SELECT n FROM memories WHERE {' AND '.join(clause for clause, _ in found)}"  # noqa: S608 - marks
+    return [n for (n,) in db.execute(query, [value for _, values in found for value in values])]
 
 
 def add(db: sqlite3.Connection, n: int | None, memory: Memory) -> None:

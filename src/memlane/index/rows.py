@@ -41,6 +41,11 @@ def loaded(data: str, known: bytes | None = None) -> Memory:
         raise ValueError("a row is not what was written") from error
 
 
+def in_thread(name: str) -> str:
+    """What the column `thread` has for a memory of this conversation."""
+    return f"thread {name}"
+
+
 def marks(values: Collection[object]) -> str:
     """The question marks of an SQL list: `?, ?, ?` for three values."""
     return ", ".join("?" * len(values))

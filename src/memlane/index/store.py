@@ -22,7 +22,6 @@ import numpy as np
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
-from memlane.core.where import Where
 from memlane.disk import locks
 from memlane.index import database, fields, seal, writing
 from memlane.index.columns import (
@@ -40,7 +39,7 @@ from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.links import placeless
 from memlane.index.peek import Changed, Seen, compared, folders_of
 from memlane.index.rows import loaded, marks
-from memlane.index.seal import Identity, IndexFile
+from memlane.index.seal import IndexFile
 from memlane.index.writing import Entry, ReadFile, Writer
 from memlane.lanes import NAMES, Lane
 
@@ -95,11 +94,8 @@ class Index:
         self._lock = RLock()
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
         self._swept = False  # whether memories without a file were looked for
-        self._db, self._identity = self._open()
+        self._db, self._identity = database.open_file(self.file)
         self._mark = seal.mark(self._db)
-
-    def _open(self) -> tuple[sqlite3.Connection, Identity | None]:
-        return database.open_file(self.file)
 
     def close(self) -> None:
         self._db.close()
@@ -108,7 +104,7 @@ class Index:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._db.close()
         self._columns, self._seen, self._swept, self._noted = None, None, False, 1
-        self._db, self._identity = self._open()
+        self._db, self._identity = database.open_file(self.file)
         self._mark = seal.mark(self._db)
 
     def _follow_file(self) -> None:
@@ -430,7 +426,6 @@ class Index:
         until: float | None = None,
         archived: bool = False,
         visible: tuple[Sequence[str], Sequence[str]] | None = None,
-        where: Where = (),
         **equal: str | None,
     ) -> Array | None:
         """Whether the memory of each chunk passes these filters; None when all do.
@@ -452,13 +447,14 @@ class Index:
         if visible:
             scopes, lanes = visible
             passed.append(self._among("scope", (None, *scopes)) | self._among("lane", lanes))
-        for clause, values in fields.clauses(where):
-            having = self._db.execute(f"SELECT n FROM memories WHERE {clause}", values)  # noqa: S608 - fixed names and marks
-            passed.append(np.isin(columns.memory, np.array([n for (n,) in having], np.int64)))
         return np.logical_and.reduce(passed)[: columns.used] if passed else None
 
     def _among(self, name: str, values: Sequence[str | None]) -> Array:
         return labels(self._db, self.columns(), name).among(values)
+
+    def having(self, asked: fields.Asked) -> list[int] | None:
+        """The numbers of the memories that have what is asked of them; None for all."""
+        return fields.numbers(self._db, asked)
 
     def ids(self) -> list[str]:
         """The ids of all memories."""

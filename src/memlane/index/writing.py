@@ -25,7 +25,7 @@ from memlane.index.columns import Array
 from memlane.index.database import BLOCK, ROWS
 from memlane.index.encoders import Encoder
 from memlane.index.links import links_of
-from memlane.index.rows import FILTERS, marks, shape
+from memlane.index.rows import FILTERS, in_thread, marks, shape
 from memlane.index.words import terms
 from memlane.lanes import Lane
 
@@ -167,7 +167,7 @@ class Writer:
 def _thread(memory: Memory) -> str | None:
     """The conversation or topic in which memories are neighbours."""
     if memory.thread is not None:
-        return f"thread {memory.thread}"
+        return in_thread(memory.thread)
     return f"topic {memory.scope}" if memory.lane == "topics" else None
 
 

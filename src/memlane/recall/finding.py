@@ -28,10 +28,12 @@ ALL_WORDS = 0.99  # of the query: a memory that has them is about it, whatever e
 ABOUT = 0.05  # least probability of what is listed as being about something
 
 
-def limit_of(limit: int | None, order: str) -> int:
+def limit_of(limit: int | None, order: str, offset: int = 0) -> int:
     """How many hits an order has. Raises InvalidInput for one that there is none of."""
     if order not in ORDERS:
         raise InvalidInput("There is no such order.", hint=f"Use one of: {', '.join(ORDERS)}.")
+    if offset and order == "time":
+        raise InvalidInput("By time, there are no pages.", hint="It is all that is about the query: leave offset out.")
     return (ALL if order == "time" else BEST) if limit is None else limit
 
 

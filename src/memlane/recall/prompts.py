@@ -14,6 +14,7 @@ from memlane.core.model import USERS, Hit, Memory
 from memlane.core.text import estimate
 from memlane.core.where import Where
 from memlane.disk.names import is_private
+from memlane.index.fields import Asked
 from memlane.index.peek import Peek
 from memlane.recall import asking, starting, under
 from memlane.recall import scopes as scopes_
@@ -146,7 +147,7 @@ def context(
     limit_of(None, order)
     fetched = CANDIDATES + len(without)  # what must not be shown leaves its place to others
     seen = scopes_.seen(bank, None, wait) if scopes is None else scopes
-    hits = found(bank, query, fetched, {"where": where}, seen, wait)
+    hits = found(bank, query, fetched, {"asked": Asked(where)}, seen, wait)
     shown = [hit for hit in hits if hit.memory.id not in without]
     from memlane.recall.graph import about_files  # NumPy, which a snapshot does without
 

@@ -297,8 +297,12 @@ def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array
 
 def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any]) -> Array:
     """Which memories may be found at all."""
-    passing = index.passing(**filters) if filters else None
-    return layout.living if passing is None else layout.living & passing[layout.start]
+    labels = {name: value for name, value in filters.items() if name != "asked"}
+    passing = index.passing(**labels) if labels else None
+    allowed = layout.living if passing is None else layout.living & passing[layout.start]
+    if (asked := filters.get("asked")) and (having := index.having(asked)) is not None:
+        allowed = allowed & np.isin(layout.memory, having)
+    return allowed
 
 
 def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) -> Iterator[tuple[int, int]]:

@@ -27,7 +27,6 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--remove", is_flag=True, help="With --to: take the block out again.")
 @filters
-@click.option("--thread")
 @limit_option(help="At most this many, the newest.")
 @with_bank
 def export(

@@ -12,7 +12,15 @@ from memlane.core.dates import iso
 from memlane.core.values import replace
 from memlane.disk import files
 from memlane.recall import under
-from memlane.surfaces.cli.options import as_of, filters, id_argument, limit_option, user_option, with_bank
+from memlane.surfaces.cli.options import (
+    as_of,
+    filters,
+    id_argument,
+    limit_option,
+    offset_option,
+    user_option,
+    with_bank,
+)
 from memlane.surfaces.cli.output import (
     one_line,
     print_bytes,
@@ -82,9 +90,9 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
 
 @click.command("list")
 @limit_option(help="At most this many.")
+@offset_option
 @filters
 @user_option
-@click.option("--thread")
 @click.option("--archived", is_flag=True, help="Archived memories, too.")
 @as_of
 @with_bank

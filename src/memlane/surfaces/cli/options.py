@@ -60,8 +60,9 @@ def limit_option(default: int | None = None, help: str | None = None) -> Decorat
     return click.option("--limit", "-n", type=click.IntRange(min=0), default=default, show_default=shown, help=help)
 
 
+offset_option = click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many of the first.")
 _DATES = (click.option("--until", metavar="DATE"), click.option("--since", metavar="DATE"))
-scope_option = click.option("--scope", help="For whom or what: user:alice, area:database; a topic, a layer.")
+scope_option = click.option("--scope", help="For whom or what: user:alice, area:database, 'team/*'; a topic, a layer.")
 user_option = click.option(
     "--user", "scope", flag_value="user", help="Your own memory, which is read in every project. As --scope user."
 )
@@ -119,6 +120,7 @@ def filters(command: Command) -> Command:
     """The options by which `list`, `search` and `export` choose among memories."""
     for option in (
         where_option,
+        click.option("--thread", help="Of this conversation or session."),
         *_DATES,
         click.option("--project"),
         scope_option,

@@ -9,13 +9,22 @@ import click
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.values import replace
-from memlane.surfaces.cli.options import as_of, filters, limit_option, order_option, user_option, with_bank
+from memlane.surfaces.cli.options import (
+    as_of,
+    filters,
+    limit_option,
+    offset_option,
+    order_option,
+    user_option,
+    with_bank,
+)
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
 
 
 @click.command()
 @click.argument("query")
 @limit_option(help="How many: 5, or with --order time all that are about it.")
+@offset_option
 @filters
 @user_option
 @order_option
