@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import RLock
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.core.progress import OnProgress, tell
 from memlane.disk import locks
 from memlane.index import database, fields, seal, writing
 from memlane.index.columns import (
@@ -55,14 +57,6 @@ _SHAPES = (
 )
 _LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
-
-
-def progress_line(done: int, total: int, said: str = "indexing {:,} of {:,} files", many: int = BATCH) -> None:
-    """How far it is, on a terminal; nothing elsewhere."""
-    if sys.stderr.isatty() and total >= many:
-        end = "\n" if done >= total else ""
-        stream = getattr(sys.stderr, "plain", sys.stderr)  # the command line escapes control characters in the other
-        print(f"\r{said.format(done, total)}", end=end, file=stream, flush=True)
 
 
 def _posted(blocks: Sequence[tuple[int, bytes]]) -> tuple[Array, Array]:
@@ -187,7 +181,7 @@ class Index:
         *,
         force: bool = False,
         wait: float | None = None,
-        progress: Callable[[int, int], None] = progress_line,
+        on_progress: OnProgress | None = None,
     ) -> None:
         """Compare the disk with the index and apply the difference; with `wait`, stop after so many seconds.
 
@@ -206,9 +200,9 @@ class Index:
             same = not force and self._seen is not None and self._seen.still(self._lanes())
             self._looked = (now, time.thread_time() - began)
             if not same:
-                self._apply_difference(now, wait, progress)
+                self._apply_difference(now, wait, on_progress or partial(tell, "indexing files"))
 
-    def _apply_difference(self, now: float, wait: float | None, progress: Callable[[int, int], None]) -> None:
+    def _apply_difference(self, now: float, wait: float | None, on_progress: OnProgress) -> None:
         lanes = list(self._lanes())
         folders = folders_of(lanes)
         changed, gone, stamps = compared(self._db, lanes, NAMES)
@@ -223,7 +217,7 @@ class Index:
                 for path in sorted(gone):
                     writing.forget_file(db, path)
         for start in range(0, len(changed), BATCH):
-            progress(start, len(changed))
+            on_progress(start, len(changed))
             if wait is not None and time.monotonic() - now > wait:
                 self.complete, self._seen = False, None
                 return
@@ -231,7 +225,7 @@ class Index:
         self.complete = True
         self._seen = Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, stamps)
         if changed:
-            progress(len(changed), len(changed))
+            on_progress(len(changed), len(changed))
         if changed or gone or self._noted:
             self._noted = 0
             self._tune_encoder()
@@ -338,10 +332,11 @@ class Index:
             packed, texts = get_meta(self._db, "packed"), self._chunk_texts()
             missing = [n for n in texts if n not in vectors]
             for start in range(0, len(missing), EMBEDDED):
-                progress_line(start, len(missing), "embedding {:,} of {:,} passages", EMBEDDED)
+                tell("embedding passages", start, len(missing))
                 batch = missing[start : start + EMBEDDED]
                 vectors.update(zip(batch, writing.stored_vectors(encoder, [texts[n] for n in batch]), strict=True))
-            progress_line(len(missing), len(missing), "embedding {:,} of {:,} passages", EMBEDDED)
+            if missing:
+                tell("embedding passages", len(missing), len(missing))
             with self._writing() as db:
                 if get_meta(db, "packed") != packed:
                     vectors.clear()  # the numbers mean other chunks now

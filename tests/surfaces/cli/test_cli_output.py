@@ -1,4 +1,4 @@
-"""How results are printed: colours, tables, progress, and nothing that steers a terminal."""
+"""How results are printed: colours, tables, and nothing that steers a terminal."""
 
 from __future__ import annotations
 
@@ -95,12 +95,3 @@ def test_wide_characters_stand_in_their_columns(bank: Bank, tmp_path: Path) -> N
 )
 def test_width_counts_columns(text: str, columns: int) -> None:
     assert width(text) == columns
-
-
-def test_long_work_shows_its_progress_on_a_terminal_only(bank: Bank, tmp_path: Path) -> None:
-    for number in range(250):
-        (bank.root / f"n{number}.md").write_text("text")
-    for command, label in (("secrets", "looking for secrets"), ("format", "validating")):
-        whole = ["doctor", "--only", command]
-        assert label in on_terminal(*whole, cwd=tmp_path)
-        assert label not in subprocess.run([MEMLANE, *whole], cwd=tmp_path, capture_output=True, text=True).stderr

@@ -18,6 +18,7 @@ from memlane import __version__
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.gate import redacted
 from memlane.surfaces.cli.output import complain, safe_streams, to_json
+from memlane.surfaces.cli.progress import listening
 
 GROUPS = {  # what `memlane --help` lists, without importing it
     "Remember and find": {
@@ -176,7 +177,7 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """Run the `memlane` command and end the process with its exit code."""
-    with safe_streams():
+    with safe_streams(), listening():
         _run()
 
 

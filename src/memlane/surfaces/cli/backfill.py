@@ -14,7 +14,8 @@ from memlane.capture.clients import Past
 from memlane.care import backfill
 from memlane.care.backfill import Learned
 from memlane.disk import journal
-from memlane.surfaces.cli.output import byte_progress, guarded_by, print_rows, say
+from memlane.surfaces.cli.output import guarded_by, print_rows, say
+from memlane.surfaces.cli.progress import added, megabytes
 
 _TITLES = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode"}
 _WIDE = 100  # characters of what was learned
@@ -58,13 +59,11 @@ def _size(count: int) -> str:
 
 
 def _learn(bank: Bank, past: Sequence[Past]) -> Learned:
-    """Learn from past sessions, with a progress bar on a terminal: one change, which `memlane undo` takes back."""
+    """Learn from past sessions, telling a terminal how far it is: one change, which `memlane undo` takes back."""
     try:
-        with journal.acting("cli"), journal.change("init --backfill"):
-            if not sys.stderr.isatty():
-                return backfill.learn(bank, past, lambda _: None)
-            with byte_progress(sum(one.size for one in past), "learning") as advance:
-                return backfill.learn(bank, past, advance)
+        size = sum(one.size for one in past)
+        with journal.acting("cli"), journal.change("init --backfill"), added("learning", size, megabytes) as advance:
+            return backfill.learn(bank, past, advance)
     except KeyboardInterrupt:
         say("stopped: what was learned is kept, and `memlane init --backfill` goes on from there")
         raise

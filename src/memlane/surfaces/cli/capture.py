@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -16,9 +14,8 @@ from memlane.capture.messages import capture as capture_one
 from memlane.capture.transcripts import KINDS
 from memlane.core.errors import MemlaneError
 from memlane.surfaces.cli.options import with_bank
-from memlane.surfaces.cli.output import byte_progress, print_result, say
-
-_LONG = 20_000_000  # bytes; a transcript of this size gets a progress bar
+from memlane.surfaces.cli.output import print_result, say
+from memlane.surfaces.cli.progress import added, megabytes
 
 
 @click.command()
@@ -39,7 +36,8 @@ def capture(bank: Bank, transcripts: tuple[str, ...], kind: str | None, dry_run:
     total = Captured()
     first_error: MemlaneError | None = None
     for transcript, alone in each(transcripts):
-        with _progress(transcript) as advance:
+        size = os.path.getsize(transcript) if os.path.isfile(transcript) else 0
+        with added(os.path.basename(transcript), size, megabytes) as advance:
             try:
                 total += capture_one(bank, transcript, kind=kind, dry_run=dry_run, advance=advance)
             except MemlaneError as error:
@@ -75,13 +73,3 @@ def _summary(total: Captured, dry_run: bool) -> str:
         *([f"skipped: {reasons}"] if reasons else []),
     ]
     return "; ".join(parts)
-
-
-@contextmanager
-def _progress(transcript: str) -> Iterator[Callable[[int], object] | None]:
-    size = os.path.getsize(transcript) if os.path.isfile(transcript) else 0
-    if size < _LONG or not sys.stderr.isatty():
-        yield None
-        return
-    with byte_progress(size, os.path.basename(transcript)) as advance:
-        yield advance

@@ -23,10 +23,10 @@ from memlane.surfaces.cli.output import (
     print_line,
     print_problems,
     print_result,
-    progress,
     say,
     say_under,
 )
+from memlane.surfaces.cli.progress import each
 
 if TYPE_CHECKING:
     from memlane.care.audit import Leak
@@ -104,9 +104,9 @@ def _examine(ctx: click.Context, only: str | None, fix: bool, deep: bool, as_jso
     from memlane.surfaces.clients.health import CHECK
 
     folder, flags = ctx.find_root().obj
-    report = examine(folder, flags, only=only, deep=deep, progress=progress, more=[CHECK])
+    report = examine(folder, flags, only=only, deep=deep, progress=each, more=[CHECK])
     if fix:
-        report = treat(report, flags, only=only, deep=deep, progress=progress, more=[CHECK])
+        report = treat(report, flags, only=only, deep=deep, progress=each, more=[CHECK])
     if as_json:
         print_json(report)
     else:
@@ -134,7 +134,7 @@ def _damage(bank: Bank, as_json: bool) -> None:
 def _format(bank: Bank, ids: tuple[str, ...], lane: str | None, as_json: bool) -> None:
     from memlane.care.validate import validate
 
-    print_problems(validate(bank, ids, lane=lane, progress=partial(progress, label="validating")), as_json)
+    print_problems(validate(bank, ids, lane=lane, progress=partial(each, label="validating")), as_json)
     if not as_json:
         say("everything is as it should be")
 
@@ -164,7 +164,7 @@ def _secrets(ctx: click.Context, places: list[Path], history: bool, as_json: boo
                     say(f"looked through {number} versions")
     else:
         names = [name for place in places for name in audit.files_of(place)]
-        for name in progress(names, "looking for secrets"):
+        for name in each(names, "looking for secrets"):
             try:
                 leaks += audit.scan_file(name, guard)
             except StorageError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,8 @@ import click
 from memlane.bank import Bank
 from memlane.exchange.importers import KINDS
 from memlane.surfaces.cli.options import with_bank
-from memlane.surfaces.cli.output import overwrite, print_result, say
+from memlane.surfaces.cli.output import print_result, say
+from memlane.surfaces.cli.progress import progress
 
 T = TypeVar("T")
 
@@ -58,13 +58,7 @@ def import_(bank: Bank, path: Path, kind: str | None, dry_run: bool, as_json: bo
 
 def _with_progress(outcomes: Iterator[T]) -> Iterator[T]:
     """Yield the outcomes, with a running count on a terminal."""
-    on_terminal = sys.stderr.isatty()
-    number = 0
-    try:
+    with progress("importing") as report:
         for number, outcome in enumerate(outcomes, 1):
-            if on_terminal and number % 20 == 0:
-                overwrite(f"{number} items")
+            report(number)
             yield outcome
-    finally:
-        if on_terminal and number >= 20:
-            overwrite("")

@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import zip_longest
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _guard: ContextVar[Guard] = ContextVar("guard", default=DEFAULT)  # of the bank that a command opened
-MANY = 200  # items that are worth a progress bar
 
 
 # -- what reaches a terminal
@@ -192,22 +191,6 @@ def complain(error: MemlaneError) -> None:
     hint = error.to_dict()["hint"]
     if hint:
         echo(Styled("next:", "cyan", bold=True), f" {_line(hint)}", err=True)
-
-
-def progress(items: Sequence[T], label: str) -> Iterator[T]:
-    """Yield the items, with a progress bar where there are many and stderr is a terminal."""
-    if not sys.stderr.isatty() or len(items) < MANY:
-        yield from items
-    else:
-        with click.progressbar(items, label=escaped(label), file=_plain(sys.stderr)) as bar:
-            yield from bar
-
-
-@contextmanager
-def byte_progress(size: int, label: str) -> Iterator[Callable[[int], object]]:
-    """A progress bar on stderr, which is a terminal; yields what to call with the bytes that are done."""
-    with click.progressbar(length=size, label=one_line(label), file=_plain(sys.stderr)) as bar:
-        yield bar.update
 
 
 def width(text: str) -> int:

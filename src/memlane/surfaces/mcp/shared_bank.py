@@ -134,7 +134,7 @@ class SharedBank:
         try:
             for one in filter(None, (bank, bank.under)):
                 one.index.refresh(
-                    force=outdated, wait=wait, progress=lambda done, total: progress.append((done, total))
+                    force=outdated, wait=wait, on_progress=lambda done, total: progress.append((done, total or 0))
                 )
                 if progress[-1][0] != progress[-1][1]:
                     break
