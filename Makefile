@@ -42,8 +42,8 @@ $(ADAPTERS)/.ready: pyproject.toml requirements-adapters.txt
 	@touch $@
 
 test-adapters: $(ADAPTERS)/.ready  ## the adapters with the frameworks that they are for
-	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(ADAPTERS)/bin/python -m pytest -p xdist -p pytest_asyncio -p hypothesis.extra.pytestplugin \
-		-o asyncio_default_fixture_loop_scope=function -W default -n 2 tests/adapters
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(ADAPTERS)/bin/python -m pytest -p xdist -p pytest_asyncio.plugin -p hypothesis.extra.pytestplugin \
+		-o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function -W default -n 2 tests/adapters
 
 # Clients of the MCP server that others wrote come from npm. Without it their tests are skipped, and say so.
 # Versions are exact, and no package's scripts are run. A lock file is not kept: npm writes the address of the registry

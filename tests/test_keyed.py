@@ -93,6 +93,7 @@ def test_a_text_is_taken_as_it_is(bank: Bank) -> None:
     text = "---\ntitle: Not ours\n---\nBody."
     for _ in range(2):
         assert bank.put("page", text, extra={"n": 1}).text == text
+        assert bank.put("plain", text).text == text
 
 
 def test_two_notes_may_say_the_same(bank: Bank) -> None:

@@ -216,9 +216,10 @@ class NoteLane:
         return self._just_written(path, draft.remarks)
 
     def revise(self, native: str, changes: Mapping[str, Any]) -> Memory:
+        as_it_is = "extra" in changes  # a program keeps fields apart from the text
         changes, own = _own_keys(changes)
         known(changes, _FIELDS, self.name, "Put a field of your own under extra.")
-        changes = changes if own else _merged(changes)
+        changes = changes if as_it_is else _merged(changes)
         _refuse_unknown(changes.get("type"), changes.get("status"), changes.get("scope"))
         path = self._located(native)
         draft = self._admit(Draft(changes.get("text", ""), fields={**changes, **own, "text": ""}, over=readable(path)))
