@@ -21,6 +21,7 @@ def test_a_missing_framework_is_answered_with_the_extra_that_brings_it() -> None
     ("adapter", "extra", "package", "module"),
     [
         ("anthropic", "anthropic", "anthropic", "anthropic"),
+        ("openai_agents", "openai-agents", "openai-agents", "agents"),
     ],
 )
 def test_an_adapter_without_its_framework_says_so(adapter: str, extra: str, package: str, module: str) -> None:
