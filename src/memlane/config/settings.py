@@ -57,7 +57,12 @@ SETTINGS = (
     Setting("gate.email", bool, False, what="whether e-mail addresses count as personal data"),
     Setting("gate.phone", bool, False, what="whether telephone numbers count as personal data"),
     Setting("search.encoder", str, "static", what="static, none, onnx:FOLDER, fastembed or fastembed:MODEL"),
-    Setting("mcp.toolsets", list, [], what="further tools of the MCP server: vault, topics, layers, records"),
+    Setting(
+        "mcp.toolsets",
+        list,
+        [],
+        what="further tools of the MCP server: vault, topics, layers, records, knowledge-graph",
+    ),
     Setting("mcp.rules", bool, False, what="whether rules that agents store by tools count as your own words"),
     Setting("capture.keep_days", int, 0, least=0, what="archive records older than this; 0 keeps them all"),
     Setting("capture.keep_count", int, 0, least=0, what="archive all but the newest so many records; 0 keeps them all"),

@@ -3,26 +3,27 @@
     {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Speaks Spanish"]}
     {"type": "relation", "from": "Ada", "to": "Acme", "relationType": "works_at"}
 
-Each entity becomes a note: its observations as a list, its relations as links that carry their wording. The graph has
-no dates, so all notes get the file's own. An entity that is there twice becomes one note with the observations of both.
+Each entity becomes a note, as `exchange.entities` writes it, so that the toolset `knowledge-graph` goes on with the
+graph. It has no dates: all notes get the file's own. An entity that is there twice becomes one note with the
+observations of both.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
-from memlane.core.model import Draft, Problem
+from memlane.core.model import Problem
 from memlane.disk.names import folded
+from memlane.exchange.entities import Entity, Relation, draft, file_for
 from memlane.exchange.importers import json_lines
-from memlane.exchange.importers.folder import changed, safe_name
+from memlane.exchange.importers.folder import changed
 from memlane.exchange.importers.item import Found, Item
 
-FOLDER = "entities"
 _KEYS = {"entity": ("name", "entityType"), "relation": ("from", "to", "relationType")}
-_NOT_IN_A_LINK = re.compile(r"[\[\]|]+")
 
 
 def find(path: Path) -> Path | None:
@@ -41,16 +42,12 @@ def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
             observations += [text for text in part.get("observations", []) if text not in observations]
         elif part.get("type") == "relation":
             relations.setdefault(part["from"], {})[part["relationType"], part["to"]] = None
-    names = _names([*entities, *(other for pairs in relations.values() for _, other in pairs)])
+    files = _files([*entities, *(other for pairs in relations.values() for _, other in pairs)])
     for name in relations.keys() - entities.keys():
         yield Problem(path, f"has {len(relations[name])} relations of an entity that it does not have")
     for name, (kind, observations) in entities.items():
-        links = [_link(wording, names[other]) for wording, other in relations.get(name, ())]
-        title, tag = " ".join(name.split()), " ".join(kind.split())
-        parts = [f"# {title}", "\n".join(map(_bullet, observations)), "\n".join(links)]
-        body = "\n\n".join(filter(None, parts)) + "\n"
-        draft = Draft(body, title, (tag,) if tag else (), "fact", created_at=changed(str(path)))
-        yield Item(name, draft, names[name])
+        entity = Entity(name, kind, tuple(observations), tuple(starmap(Relation, relations.get(name, ()))))
+        yield Item(name, replace(draft(entity, files), created_at=changed(str(path))), files[name])
 
 
 def _checked(part: dict[str, Any]) -> dict[str, Any]:
@@ -68,25 +65,11 @@ def _checked(part: dict[str, Any]) -> dict[str, Any]:
     return part
 
 
-def _names(entities: list[str]) -> dict[str, str]:
+def _files(names: list[str]) -> dict[str, str]:
     """A note for each entity; no two differ only in case, which not every file system can tell."""
-    names: dict[str, str] = {}
+    files: dict[str, str] = {}
     taken: set[str] = set()
-    for entity in dict.fromkeys(entities):
-        base = name = f"{FOLDER}/{safe_name(_NOT_IN_A_LINK.sub('-', entity.replace('/', '-')))}"
-        number = 1
-        while folded(name) in taken:
-            number += 1
-            name = f"{base}-{number}"
-        taken.add(folded(name))
-        names[entity] = name
-    return names
-
-
-def _bullet(text: str) -> str:
-    return "- " + "\n  ".join(text.strip().splitlines())
-
-
-def _link(wording: str, name: str) -> str:
-    words = " ".join(_NOT_IN_A_LINK.sub(" ", wording).split()) or "related_to"
-    return f"- {words} [[{name}|type:{words}]]"
+    for name in dict.fromkeys(names):
+        files[name] = file_for(name, taken)
+        taken.add(folded(files[name]))
+    return files

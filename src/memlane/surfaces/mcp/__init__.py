@@ -7,7 +7,7 @@
     toolsets         which tools a server has: the default ones, and opt-in sets for the other lanes
     remember_recall  default tools: remember and recall, over all lanes
     notes            default tools: seed 003's ten
-    vault, topics, layers, records  one opt-in toolset each
+    vault, topics, layers, records, knowledge_graph  one opt-in toolset each
     resources        memory://index and memory://memory/{id}
     prompts          recall, remember, wrap-up; completion of their arguments
 

@@ -1,7 +1,8 @@
 """Which tools a server has: remember and recall, seed 003's ten, three more over all lanes, and `[mcp] toolsets`.
 
-A toolset is another lane's verbs, by its seed's own names after the lane's: `vault_add_memory`, `topics_store`. It
-consists of everything in its module that is made by `@tool`.
+A toolset is another lane's verbs, by its seed's own names after the lane's: `vault_add_memory`, `topics_store`; or the
+tools of the MCP reference memory server, under their own names. It consists of everything in its module that is made by
+`@tool`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from memlane.core.errors import ConfigError
 from memlane.surfaces.mcp import all_lanes, notes, remember_recall
 from memlane.surfaces.mcp.tools import Tool
 
-NAMES = ("vault", "topics", "layers", "records")
+NAMES = ("vault", "topics", "layers", "records", "knowledge-graph")
 
 
 def _defined_in(module: ModuleType) -> list[Tool]:
@@ -36,5 +37,5 @@ def check(settings: Config) -> None:
 def tools(names: Iterable[str] = ()) -> tuple[Tool, ...]:
     """The default tools and those of the named sets, always in the order of NAMES; unknown names are passed over."""
     chosen = set(names)
-    modules = [import_module(f"memlane.surfaces.mcp.{name}") for name in NAMES if name in chosen]
+    modules = [import_module(f"memlane.surfaces.mcp.{name.replace('-', '_')}") for name in NAMES if name in chosen]
     return (*DEFAULT, *(tool for module in modules for tool in _defined_in(module)))
