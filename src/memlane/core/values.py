@@ -40,6 +40,10 @@ if not TYPE_CHECKING:
         return hasattr(of if isinstance(of, type) else type(of), "_fields_")
 
     def replace(value, /, **changes):
+        if not hasattr(value, "_fields_"):  # one of the standard library's
+            from dataclasses import replace
+
+            return replace(value, **changes)
         for name in value._fields_:
             if name not in changes:
                 changes[name] = getattr(value, name)
