@@ -152,7 +152,7 @@ def context(
     from memlane.recall.graph import about_files  # NumPy, which a snapshot does without
 
     at, _ = under.asked(bank, scopes)
-    named = bank.index.ask(lambda: about_files(bank.index, query), wait=wait) if least and at is bank else set()
+    named = bank.index.ask(lambda: about_files(bank.index, query), look=False) if least and at is bank else set()
     shown = [hit for hit in shown[:CANDIDATES] if hit.why["relevance"] >= least or hit.memory.id in named]
     known = {*without, *(hit.memory.id for hit in shown)}
     replaced = [hit.memory for hit in shown if hit.memory.superseded_by in known]
@@ -189,7 +189,7 @@ def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | N
     only_users = bool(bank.config.distrust and bank.under)
     seen = under.SCOPE if only_users else scopes_.seen(bank, None, wait)
     hits = found(bank, query, MOST + EXTRA + len(without), {}, seen, wait)
-    named = set() if only_users else bank.index.ask(lambda: about_files(bank.index, query), wait=wait)
+    named = set() if only_users else bank.index.ask(lambda: about_files(bank.index, query), look=False)
     named |= {hit.memory.id for hit in hits if _names_its_files(hit.memory, query)}
     likely = {hit.memory.id: 1.0 if hit.memory.id in named else hit.relevance for hit in hits}
     best = max(likely.values(), default=0.0)
