@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from memlane.core.values import asdict, astuple, dataclass, field, fields, replace
+from memlane.core.values import asdict, astuple, dataclass, field, fields, is_dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +101,22 @@ def test_the_standard_library_takes_it_for_a_dataclass():
         pool: bool = True
 
     assert Villa("Oslo").pool
+    assert [known.name for known in fields(Villa)] == ["name", "tags", "seen", "secret", "rooms", "pool"]
+    assert replace(Villa("Oslo"), name="Rome", pool=False) == Villa("Rome", pool=False)
+
+
+def test_a_dataclass_of_the_standard_library_is_taken_as_well():
+    @dataclasses.dataclass(frozen=True)
+    class Other:
+        n: int
+        text: str = ""
+
+    class Below(House):
+        pass
+
+    assert replace(Other(1), text="a") == Other(1, "a")
+    assert [known.name for known in fields(Other(1))] == ["n", "text"]
+    assert [is_dataclass(one) for one in (Other, Other(1), House, Below("Oslo"), str, ("a",))] == [True] * 4 + [
+        False
+    ] * 2
+    assert replace(Below("Oslo"), rooms=2).rooms == 2

@@ -2,7 +2,8 @@
 
 `dataclasses` imports `inspect`, and compiles half a dozen functions for every class. That was a fifth of what a hook
 took before it had read a file. Here only `__init__` is compiled; the other methods are shared by all classes. What
-asks `dataclasses` itself about such a class (`asdict`, a user's `replace`) gets the answer: see `_Told`.
+asks `dataclasses` itself about such a class (`asdict`, a user's `replace`) gets the answer: see `_Told`. And what is
+asked here about a class of `dataclasses` is answered by it.
 """
 
 from __future__ import annotations
@@ -33,18 +34,31 @@ if not TYPE_CHECKING:
 
         return made if cls is None else made(cls)
 
+    def _known(of):
+        """The fields of a class that was made here; None for any other, were it but a dataclass below one of ours."""
+        for base in (of if isinstance(of, type) else type(of)).__mro__:
+            if "_fields_" in base.__dict__:
+                return base._fields_
+            if "__dataclass_fields__" in base.__dict__:
+                break
+        return None
+
     def fields(of):
-        return tuple(of._fields_.values())
+        if (known := _known(of)) is not None:
+            return tuple(known.values())
+        from dataclasses import fields
+
+        return fields(of)
 
     def is_dataclass(of):
-        return hasattr(of if isinstance(of, type) else type(of), "_fields_")
+        return hasattr(of, "_fields_") or hasattr(of, "__dataclass_fields__")
 
     def replace(value, /, **changes):
-        if not hasattr(value, "_fields_"):  # one of the standard library's
+        if (known := _known(value)) is None:
             from dataclasses import replace
 
             return replace(value, **changes)
-        for name in value._fields_:
+        for name in known:
             if name not in changes:
                 changes[name] = getattr(value, name)
         return type(value)(**changes)

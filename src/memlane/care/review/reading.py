@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from memlane.care.inventory import Progress, command_line, read_lane
 from memlane.core.model import Memory, Step
+from memlane.core.values import asdict, dataclass, replace
 from memlane.gate import redacted, shown
 from memlane.gate.likeness import tokens
 from memlane.index.links import Targets, links_in
