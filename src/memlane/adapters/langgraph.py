@@ -158,13 +158,11 @@ class MemlaneStore(BaseStore):
     def _read(self, op: Any, embed: _Embed | None) -> Any:
         if isinstance(op, GetOp):
             found = self._live(self._get(op.namespace, op.key))
-            return self._handed(found, op.refresh_ttl)[0] if found else None
+            return next((Item(**item) for item in self._handed(found, op.refresh_ttl)), None)
         if isinstance(op, SearchOp):
-            scored = self._search(op, embed)
-            items = self._handed([item for item, _ in scored], op.refresh_ttl, SearchItem)
-            for item, (_, score) in zip(items, scored, strict=True):
-                item.score = score
-            return items
+            items, scores = self._search(op, embed)
+            handed = zip(items, self._handed(items, op.refresh_ttl), strict=True)
+            return [SearchItem(**item, score=scores.get(kept.memory.id)) for kept, item in handed]
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
         if isinstance(op, PutOp):
@@ -247,29 +245,28 @@ class MemlaneStore(BaseStore):
         items = [item for memory in found if (item := _kept(memory)) and item.namespace[: len(prefix)] == prefix]
         return sorted(filter(fits, items), key=lambda item: item.updated, reverse=True)
 
-    def _search(self, op: Any, embed: _Embed | None) -> list[tuple[_Kept, float | None]]:
-        """The items that fit, with their scores. A query does not leave any out: it says which come first."""
-        fits = _filter(op.filter or {})
-        items = self._live(self._all(tuple(op.namespace_prefix), fits))
+    def _search(self, op: Any, embed: _Embed | None) -> tuple[list[_Kept], dict[str, float]]:
+        """A page of the items that fit, and the scores by id. A query leaves none out: it says which come first."""
+        items = self._live(self._all(tuple(op.namespace_prefix), _filter(op.filter or {})))
         scores: dict[str, float] = {}
         if op.query and items:
-            scores = (
-                self._cosines(op.query, items, embed) if embed else self._ranking(op.query, items, op.offset + op.limit)
-            )
+            scores = self._cosines(op.query, items, embed) if embed else self._ranking(op, items)
         scored = [item for item in items if item.memory.id in scores]
         scored.sort(key=lambda item: -scores[item.memory.id])
         others = [item for item in items if item.memory.id not in scores]
-        page = [*scored, *others][op.offset : op.offset + op.limit]
-        return [(item, scores.get(item.memory.id)) for item in page]
+        return [*scored, *others][op.offset : op.offset + op.limit], scores
 
-    def _ranking(self, query: str, items: list[_Kept], enough: int) -> dict[str, float]:
-        """The scores of memlane's own search: of the best so many items, or of all that it finds."""
+    def _ranking(self, op: Any, items: list[_Kept]) -> dict[str, float]:
+        """The scores of memlane's own search: of as many items as are asked for, or of all that it finds."""
         wanted = {item.memory.id for item in items if item.paths is not False}
-        limit = 4 * enough + 20
-        while True:
-            hits = self.bank.search(query, limit=limit, lane="notes", archived=True)
+        enough = min(op.offset + op.limit, len(wanted))
+        label = op.namespace_prefix[-1] if op.namespace_prefix else {"$exists": True}
+        limit = 2 * enough + 20
+        while True:  # the rest of what is asked for is known of the hits alone
+            where = {f"{FOLDER}.namespace": label}
+            hits = self.bank.search(op.query, limit=limit, lane="notes", archived=True, where=where)
             found = {hit.memory.id: hit.score for hit in hits if hit.memory.id in wanted}
-            if len(hits) < limit or len(found) >= min(enough, len(wanted)):
+            if len(hits) < limit or len(found) >= enough:
                 return found
             limit *= 4
 
@@ -297,20 +294,23 @@ class MemlaneStore(BaseStore):
             found = {namespace[: op.max_depth] for namespace in found}
         return sorted(found)[op.offset : op.offset + op.limit]
 
-    def _handed(self, items: list[_Kept], refresh: bool, kind: type[Any] = Item) -> list[Any]:
-        """Items as the caller gets them, without secrets that somebody else has put there; they live on from now."""
-        refresh = refresh and bool((self.ttl_config or {}).get("refresh_on_read"))  # a read writes where it is told to
-        for item in items:
-            if refresh and item.ttl is not None:
-                self._refresh(item)
-        clean = [_kept(memory) for memory in without_secrets(self.bank, [item.memory for item in items])]
+    def _handed(self, items: list[_Kept], refresh: bool) -> list[dict[str, Any]]:
+        """What the caller is given of items, without secrets of other hands; they live on from now."""
+        if refresh and (self.ttl_config or {}).get("refresh_on_read"):  # a read writes where it is told to
+            for item in items:
+                if item.ttl is not None:
+                    self._refresh(item)
+        clean = without_secrets(self.bank, [item.memory for item in items])
         return [
-            kind(
-                value=item.value, key=old.key, namespace=old.namespace,
-                created_at=old.memory.created_at or old.updated, updated_at=old.updated,
-            )
-            for old, item in zip(items, clean, strict=True) if item
-        ]  # fmt: skip
+            {
+                "namespace": item.namespace,
+                "key": item.key,
+                "value": _value(memory),
+                "created_at": memory.created_at or item.updated,
+                "updated_at": item.updated,
+            }
+            for item, memory in zip(items, clean, strict=True)
+        ]
 
     def _refresh(self, item: _Kept) -> None:
         """Let an item live from now on again. It was read, not changed: there is nothing to undo."""
@@ -381,14 +381,19 @@ def _kept(memory: Memory) -> _Kept | None:
     own = memory.fields.get(FOLDER)
     if not isinstance(own, Mapping):
         return None
-    value = own["value"] if "value" in own else log.json_of(memory.text)
-    namespace, key = own.get("namespace"), own.get("key")
+    value, namespace, key = _value(memory), own.get("namespace"), own.get("key")
     if not isinstance(value, dict) or not isinstance(namespace, list) or not isinstance(key, str):
         return None
     created = memory.created_at or datetime.fromtimestamp(0, UTC)
     updated = max(created, moment(own.get("updated")) or created)  # it is made a moment after it was put together
     expires, ttl = moment(own.get("expires")), own.get("ttl")
     return _Kept(memory, tuple(map(str, namespace)), key, value, updated, own.get("index"), expires, ttl)
+
+
+def _value(memory: Memory) -> Any:
+    """The value of the item that a note is: in its front matter, or where that has no room for it, the whole text."""
+    own = memory.fields[FOLDER]
+    return own["value"] if "value" in own else log.json_of(memory.text)
 
 
 def _fits_front(own: dict[str, Any]) -> bool:
