@@ -45,8 +45,8 @@ def test_what_is_added_is_found_by_its_user_alone(memory: Memory) -> None:
 def test_a_memory_is_a_note_that_people_and_other_agents_read(bank: Bank, memory: Memory) -> None:
     [added] = memory.add("Likes green tea", user_id="alice", metadata={"topic": "drinks"})["results"]
     note = bank.get(f"notes:mem0/{added['id']}")
-    assert (note.text, note.tags) == ("Likes green tea", ("user:alice",))
-    assert note.fields["metadata"] == {"topic": "drinks"}
+    assert note.text == "Likes green tea"
+    assert (note.fields["user_id"], note.fields["metadata"]) == ("alice", {"topic": "drinks"})
     assert [hit.memory.id for hit in bank.search("green tea")] == [note.id]
 
 
@@ -99,7 +99,7 @@ def test_history_tells_what_became_of_a_memory(memory: Memory) -> None:
 
 
 def test_reset_leaves_the_banks_other_memories(bank: Bank, memory: Memory) -> None:
-    bank.add("Deploys go out on Tuesdays.", tags=["user:alice"])
+    bank.add("Deploys go out on Tuesdays.", extra={"user_id": "alice"})
     memory.add("Likes tea", user_id="alice")
     memory.delete_all(user_id="alice")
     memory.add("Likes tea", user_id="alice")

@@ -4,8 +4,8 @@
     memory.add("Likes green tea", user_id="alice")
     memory.search("what does she drink?", filters={"user_id": "alice"})
 
-A memory is a note in the folder `mem0`; the ids of its user, agent and run are in its front matter, and tags. There is
-no model here that rewrites what was said: what is added is stored as it is, as mem0 does with `infer=False`.
+A memory is a note in the folder `mem0`; the ids of its user, agent and run are in its front matter. There is no model
+here that rewrites what was said: what is added is stored as it is, as mem0 does with `infer=False`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from memlane.core.dates import iso, utc_now
 from memlane.core.errors import InvalidInput, NotFound
 from memlane.core.model import Hit
 from memlane.core.model import Memory as Note
+from memlane.disk import journal
 from memlane.history import versions
 from memlane.lanes.notes.front import values_of
 
@@ -71,12 +72,13 @@ class Memory:
             raise InvalidInput("There is no user_id, agent_id or run_id.", hint="Give one of them.")
         own = {**session, _METADATA: _freeform(metadata or {}), "expiration_date": _day(expiration_date)}
         results = []
-        for message in _messages(messages):
-            who = {"role": message["role"], "actor_id": message.get("name")}
-            id, text = str(uuid.uuid4()), _text(message["content"])
-            extra = {key: value for key, value in {**own, **who}.items() if value not in (None, {})}
-            self.bank.put(f"{self.folder}/{id}", text, tags=_tags(session), extra={**extra, _UPDATED: iso(utc_now())})
-            results.append({"id": id, "memory": text, "event": "ADD", **who})
+        with _change("add"):
+            for message in list(_messages(messages)):
+                who = {"role": message["role"], "actor_id": message.get("name")}
+                id, text = str(uuid.uuid4()), _text(message["content"])
+                extra = {key: value for key, value in {**own, **who}.items() if value not in (None, {})}
+                self.bank.put(f"{self.folder}/{id}", text, extra={**extra, _UPDATED: iso(utc_now())})
+                results.append({"id": id, "memory": text, "event": "ADD", **who})
         return {"results": results}
 
     def get(self, memory_id: str) -> Item | None:
@@ -90,8 +92,8 @@ class Memory:
         self, *, filters: Mapping[str, Any] | None = None, top_k: int = 20, show_expired: bool = False, **wrong: Any
     ) -> dict[str, list[Item]]:
         """The memories of a user, an agent or a run, the newest first."""
-        wanted, tags = _filters(filters, wrong)
-        notes = self.bank.list(lane="notes", tags=tags)
+        wanted, session = _filters(filters, wrong)
+        notes = self.bank.list(lane="notes", where=session)
         found = [_item(note) for note in notes if self._fits(note, wanted, show_expired)]
         return {"results": found[: _count(top_k)]}
 
@@ -111,14 +113,14 @@ class Memory:
 
         `explain` adds the parts of the score. `rerank` makes no difference: a closer look at the best is always taken.
         """
-        wanted, tags = _filters(filters, wrong)
+        wanted, session = _filters(filters, wrong)
         if not isinstance(query, str) or not query.strip():
             raise InvalidInput("There is no query.", hint="Give some words.")
         least = 0.1 if threshold is None else threshold
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.1 is the default.")
         count = _count(top_k)
-        fitting = (hit for hit in self._hits(query, tags, count) if self._fits(hit.memory, wanted, show_expired))
+        fitting = (hit for hit in self._hits(query, session, count) if self._fits(hit.memory, wanted, show_expired))
         results = []
         for hit, _ in zip(fitting, range(count), strict=False):
             score = min(max(hit.score, 0.0), 1.0)
@@ -145,12 +147,14 @@ class Memory:
             extra[_METADATA] = {**note.fields.get(_METADATA, {}), **_freeform(metadata)}
         if expiration_date is not _UNSET:
             extra["expiration_date"] = _day(expiration_date)
-        self.bank.update(note.id, text, extra=extra)
+        with _change("update"):
+            self.bank.update(note.id, text, extra=extra)
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
         """Delete a memory; `bank.restore` and `memlane undo` bring it back."""
-        self.bank.delete(self._note(memory_id).id)
+        with _change("delete"):
+            self.bank.delete(self._note(memory_id).id)
         return {"message": "Memory deleted successfully!"}
 
     def delete_all(self, user_id: Any = None, agent_id: Any = None, run_id: Any = None) -> dict[str, str]:
@@ -158,16 +162,18 @@ class Memory:
         session = _session(user_id=user_id, agent_id=agent_id, run_id=run_id)
         if not session:
             raise InvalidInput("There is no user_id, agent_id or run_id.", hint="`reset` deletes everything.")
-        for note in self.bank.list(lane="notes", tags=_tags(session)[:1]):
-            if self._fits(note, session, True):
-                self.bank.delete(note.id)
+        with _change("delete all"):
+            for note in self.bank.list(lane="notes", where=session):
+                if self._fits(note, session, True):
+                    self.bank.delete(note.id)
         return {"message": "Memories deleted successfully!"}
 
     def reset(self) -> None:
         """Delete everything that was added here; the bank's other memories stay."""
-        for note in self.bank.list(lane="notes"):
-            if self._is_ours(note):
-                self.bank.delete(note.id)
+        with _change("reset"):
+            for note in self.bank.list(lane="notes"):
+                if self._is_ours(note):
+                    self.bank.delete(note.id)
 
     def history(self, memory_id: str) -> list[Item]:
         """What became of a memory, the oldest first; [] when nothing is known of it. Needs the bank's journal."""
@@ -222,15 +228,22 @@ class Memory:
             _payload(note), wanted
         )
 
-    def _hits(self, query: str, tags: Sequence[str], count: int) -> Iterator[Hit]:
+    def _hits(self, query: str, session: Mapping[str, str], count: int) -> Iterator[Hit]:
         """Hits, best first, as many as are asked for: further filters apply before the cut."""
         limit, seen = max(4 * count, 60), 0
         while True:
-            hits = self.bank.search(query, limit, lane="notes", tags=tags)
+            hits = self.bank.search(query, limit, lane="notes", where=session)
             yield from hits[seen:]
             if len(hits) < limit:
                 return
             limit, seen = 4 * limit, len(hits)
+
+
+@contextmanager
+def _change(verb: str) -> Iterator[None]:
+    """One change for `undo`. What comes in through mem0's verbs is what somebody said, and not the user's own word."""
+    with journal.acting("python", "mem0"), journal.change(verb):
+        yield
 
 
 # -- what mem0 takes and gives
@@ -245,8 +258,8 @@ def _session(**ids: Any) -> dict[str, str]:
     return given
 
 
-def _filters(filters: Mapping[str, Any] | None, wrong: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The filters, and a tag that all memories have which fit them."""
+def _filters(filters: Mapping[str, Any] | None, wrong: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The filters, and of them the ids that are given as they are."""
     if wrong:
         raise InvalidInput(
             f"{', '.join(wrong)} cannot be given here.", hint='An id belongs into filters: {"user_id": …}.'
@@ -257,11 +270,7 @@ def _filters(filters: Mapping[str, Any] | None, wrong: Mapping[str, Any]) -> tup
     wanted |= (session := _session(**{name: value for name, value in plain.items() if value != "*"}))
     if not any(name in wanted for name in _SESSION):
         raise InvalidInput("filters has no user_id, agent_id or run_id.", hint='Give {"user_id": …}.')
-    return {**wanted, **dict.fromkeys(any_value, "*")}, _tags(session)[:1]
-
-
-def _tags(session: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name.removesuffix('_id')}:{value.replace(',', ' ')}" for name, value in session.items())
+    return {**wanted, **dict.fromkeys(any_value, "*")}, session
 
 
 def _freeform(metadata: Mapping[str, Any]) -> dict[str, Any]:
