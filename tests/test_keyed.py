@@ -230,3 +230,8 @@ def test_a_memory_is_json_whatever_its_fields_hold(bank: Bank) -> None:
     memory = bank.get(made.id)
     assert json.loads(json.dumps(memory.to_dict(), allow_nan=False)) == memory.to_dict()
     assert (memory.to_dict()["fields"], memory.to_dict()["version"]) == (fields, memory.version)
+
+
+def test_a_note_that_says_when_it_applies_is_overwritten_too(bank: Bank) -> None:
+    bank.add("Run the linter.", when="committing", filename="lint.md")
+    assert bank.put("lint", "Run the linter twice.").fields == {}

@@ -112,7 +112,8 @@ def test_a_field_that_the_lane_does_not_know_is_refused_with_the_nearest(bank: B
     with pytest.raises(InvalidInput) as error:
         bank.add("text", projekt="memlane")
     assert error.value.hint == (
-        "Did you mean project? It has: filename, private, project, status, when. Put a field of your own under extra."
+        "Did you mean project? It has: expires, filename, private, project, status, when. "
+        "Put a field of your own under extra."
     )
 
 

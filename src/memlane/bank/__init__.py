@@ -16,7 +16,7 @@ from memlane import config
 from memlane.bank.expected import expecting
 from memlane.bank.keyed import Keyed
 from memlane.bank.opened import verb
-from memlane.core.choosing import date_given, fitting, last_of, scope_given, tags_of
+from memlane.core.choosing import Expiry, date_given, expiry_given, fitting, last_of, scope_given, tags_of
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
 from memlane.core.where import where_given
@@ -77,6 +77,7 @@ class Bank(Keyed):
         thread: str | None = None,
         created_at: datetime | str | None = None,
         replaces: str | None = None,
+        expires: Expiry = None,
         extra: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> Memory:
@@ -84,7 +85,8 @@ class Bank(Keyed):
 
         A text that is there already is not written again (`duplicate`); what is much like it is named (`similar`).
         The scope `user` stores it in the user's own bank, which is read in every project: see `memlane.recall.under`.
-        `replaces` is the id of a memory whose place this takes. `fields` are the lane's own (a vault record's `tier`,
+        `replaces` is the id of a memory whose place this takes. From `expires` on, a time or a span such as "30d", a
+        note is in no answer, and a review removes it. `fields` are the lane's own (a vault record's `tier`,
         a topic's `problem`), `extra` any others. Raises Refused by the gate, NotFound, InvalidInput, AlreadyExists,
         StorageError; then nothing is written.
         """
@@ -93,14 +95,17 @@ class Bank(Keyed):
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
         when = date_given(created_at, "created_at")
+        fields |= {"expires": expiry_given(expires)} if expires is not None else {}
         labels = (title or None, tags_of(tags), type, scope_given(scope), thread, when, fields)
         draft = Draft(text, *labels, replaces=replaces or "")
         memory = add(self, draft, lane, extra or {})
         return memory if memory.duplicate else self._anchored(self._indexed(memory))
 
-    def get(self, id: str) -> Memory:
-        """One memory by its id, path, file name or title, the user's as well; secrets are blanked. Raises NotFound."""
-        return under.get(self, id)
+    def get(self, id: str, *, expired: bool = False) -> Memory:
+        """One memory by its id, path, file name or title, the user's as well; secrets are blanked. Raises NotFound,
+        also for one that has expired, unless that is asked for.
+        """
+        return under.get(self, id, expired=expired)
 
     def list(
         self,
@@ -118,25 +123,27 @@ class Bank(Keyed):
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
         archived: bool = False,
+        expired: bool = False,
         brief: bool = False,
     ) -> builtins.list[Memory]:
         """Memories, the newest first; those without a date come last. `tags` and `scope` mean any of them.
 
         The scope `team/*` stands for all that begin like it, `where` asks about fields: see `memlane.core.where`.
-        Archived ones are left out, unless they are asked for by `archived` or `status="archived"`. With `brief`, which
+        Archived ones are left out, unless they are asked for by `archived` or `status="archived"`, and so are those
+        that have `expired`. With `brief`, which
         is quicker, a text is its first line. `offset` leaves out so many of the first.
         """
         from memlane.recall import scopes
         from memlane.recall.listing import in_both
 
         at, named = scopes.these(self, scope)
-        conditions = where_given(where)
+        asked = Asked(where_given(where), thread, expired)
         filters: dict[str, Any] = {
             "tags": tags, "scopes": named, "type": type, "status": status, "project": project, "thread": thread,
-            "since": since, "until": until, "where": conditions, "archived": archived,
+            "since": since, "until": until, "where": asked.where, "archived": archived,
         }  # fmt: skip
         last, first = None if limit is None else last_of(limit, offset), last_of(0, offset)
-        found = in_both(at, last, lane, fitting(**filters), conditions, brief=brief)[first:]
+        found = in_both(at, last, lane, fitting(**filters), asked, brief=brief)[first:]
         return found if at is self else builtins.list(map(under.as_users, found))
 
     def search(
@@ -156,6 +163,7 @@ class Bank(Keyed):
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
         archived: bool = False,
+        expired: bool = False,
         order: str = "best",
         wait: float | None = None,
     ) -> builtins.list[Hit]:
@@ -164,9 +172,9 @@ class Bank(Keyed):
         `where` asks about fields: see `memlane.core.where`. `offset` leaves out so many of the first.
         With order "time", everything that is about it, the newest first; with a limit, the best so many of these.
         "Quoted phrases" must occur and -words must not. `scope`, one or several, leaves out the memories of others:
-        see `memlane.recall.scopes`. Archived memories are left out unless asked for. A bank that is not indexed yet is
-        indexed first; with `wait`, for so many seconds at most: then the answer comes from what is there, and
-        `bank.index.complete` is False.
+        see `memlane.recall.scopes`. Archived and expired memories are left out unless asked for. A bank that is not
+        indexed yet is indexed first; with `wait`, for so many seconds at most: then the answer comes from what is
+        there, and `bank.index.complete` is False.
         """
         from memlane.recall import finding
 
@@ -178,7 +186,7 @@ class Bank(Keyed):
         filters = {
             "tags": tags_of(tags), "type": type, "lane": lane, "status": status, "project": project,
             "since": first.timestamp() if first else None, "until": last.timestamp() if last else None,
-            "archived": archived, "asked": Asked(where_given(where), thread),
+            "archived": archived, "asked": Asked(where_given(where), thread, expired),
         }  # fmt: skip
         found = finding.found(self, query, last_of(limit, offset), filters, scope, wait)
         hits = finding.ordered(found, order)
@@ -294,7 +302,7 @@ class Bank(Keyed):
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
         from memlane.recall.graph import graph
 
-        return self.index.ask(lambda: graph(self.index, self.tombstones.held, self.replaced.links(), self.guard))
+        return self.index.ask(lambda: graph(self.index, self.unseen(), self.replaced.links(), self.guard))
 
     def suggest_merges(
         self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
@@ -306,7 +314,7 @@ class Bank(Keyed):
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
         check_query("", limit, type=type)
         found = self.index.ask(
-            lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, held=self.tombstones.held)
+            lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, unseen=self.unseen())
         )
         return without_secrets(self, found)
 
@@ -339,7 +347,7 @@ class Bank(Keyed):
     @under.by_id
     @verb
     def update(self, /, id: str, text: str | None = None, *, expected: str | None = None, **changes: Any) -> Memory:
-        """Change a memory's text, or its title, tags, type, scope …; what is not named stays as it is.
+        """Change a memory's text, or its title, tags, type, scope, expires …; what is not named stays as it is.
 
         `extra` sets keys of your own in a note, and None removes one. With `expected`, a `Memory.version`, raises
         Conflict where it is another by now; then nothing is written.
@@ -352,6 +360,8 @@ class Bank(Keyed):
         if "tags" in changes:
             changes["tags"] = tags_of(changes["tags"])
         scope_given(changes.get("scope"))
+        if "expires" in changes:
+            changes["expires"] = expiry_given(changes["expires"])
         if "created_at" in changes:
             changes["created_at"] = date_given(changes["created_at"], "created_at")
         with expecting(self, lane, native, expected):

@@ -10,13 +10,15 @@ from memlane import gate
 from memlane.bank.expected import expecting
 from memlane.bank.journaled import Journaled
 from memlane.bank.opened import verb
-from memlane.core.choosing import scope_given, tags_of
+from memlane.core.choosing import Expiry, expiry_given, scope_given, tags_of
+from memlane.core.dates import utc_now
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from memlane.core.model import Draft, Memory
 from memlane.disk.names import PRIVATE, of_key
 from memlane.lanes import NAMES
-from memlane.lanes.notes.front import KEYS
+from memlane.lanes.notes.front import KEYS, MEANT
 from memlane.recall import under
+from memlane.recall.leaving import shown
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -39,19 +41,22 @@ class Keyed(Journaled):
         tags: Sequence[str] = (),
         type: str | None = None,
         scope: str | None = None,
+        expires: Expiry = None,
         extra: Mapping[str, Any] | None = None,
         expected: str | None = None,
     ) -> Memory:
         """Make the note of this name say this, whether it is there or not; the text is taken as it is.
 
         Any string is a name, and upper and lower case differ; one that can be a file's is. Everything that the note
-        said before is replaced, but when it was made. With `expected`, a `Memory.version`, or "" for a note that is
-        not there: raises Conflict where it is another by now. Raises Refused, InvalidInput, StorageError.
+        said before is replaced, but when it was made. `expires` is that of `add`. With `expected`, a `Memory.version`,
+        or "" for a note that is not there: raises Conflict where it is another by now. Raises Refused, InvalidInput,
+        StorageError.
         """
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
         native = of_key(key, _FOLDERS)
         own = {**(extra or {}), **({} if native == key else {_KEY: key})}
+        own |= {"expires": expiry_given(expires)} if expires is not None else {}
         if taken := sorted(KEYS & own.keys()):
             raise InvalidInput(f"{', '.join(taken)} cannot be under extra.", hint="It is an argument of its own.")
         said: dict[str, Any] = {
@@ -86,10 +91,18 @@ class Keyed(Journaled):
         there = self.notes.fetch(native)
         if there.fields.get(_KEY, native) != key:
             raise InvalidInput("Another name means that note.", hint="Choose another name.")
-        if expected == "":
+        anew: dict[str, Any] = {}
+        if there.expired(utc_now()):  # as if there were none
+            if expected:
+                raise NotFound("It has expired.")
+            anew["created_at"] = utc_now()
+            expected = expected if expected is None else shown(cast("Bank", self), [there])[0].version
+        elif expected == "":
             raise Conflict(f"{gate.shown(key)} is there already.", hint="Read it, and expect its version.")
         gone: dict[str, Any] = dict.fromkeys(there.fields)
-        changes = {**said, "type": said["type"] or "journal", "text": text, "extra": {**gone, **own}}
+        fields = {**gone, **own}
+        meant = {name: fields.pop(name) for name in MEANT & fields.keys()}
+        changes = {**said, "type": said["type"] or "journal", "text": text, "extra": fields, **meant, **anew}
         with expecting(cast("Bank", self), self.notes, native, expected):
             return self.notes.revise(native, changes)
 

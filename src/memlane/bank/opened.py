@@ -202,7 +202,7 @@ class Opened:
         return {"guard": self.guard, "tombstones": self.tombstones, **own}
 
     def memories(self, lane: str | None = None) -> Iterator[Memory]:
-        """Every memory, lane by lane, in the order of the files; not those that are held back."""
+        """Every memory, lane by lane, in the order of the files, expired or not; not those that are held back."""
         looked = self.tombstones.any()  # once: most banks have none
         for name in (lane,) if lane else NAMES:
             if not os.path.lexists(self.config.lane_root(name)):  # it is not even imported
@@ -210,6 +210,11 @@ class Opened:
             for item in lanes.scan(self.lane(name)):
                 if isinstance(item, Memory) and not (looked and self.tombstones.held(item)):
                     yield item
+
+    def unseen(self, *, expired: bool = False) -> Callable[[Memory], bool]:
+        """Whether a memory is in no answer now: it is held back, or it has expired and that is not asked for."""
+        now, held = utc_now(), self.tombstones.held if self.tombstones.any() else None  # most banks have none
+        return lambda memory: (not expired and memory.expired(now)) or (held is not None and bool(held(memory)))
 
     def held(self, memory: Memory) -> str | None:
         """Why a memory is held back: it was deleted or forgotten, and came back by git or by hand. None nearly always.

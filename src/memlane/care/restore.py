@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, NotFound
 from memlane.core.model import Memory
 from memlane.history import versions
@@ -26,10 +27,19 @@ def restore(bank: Bank, id: str, version: str | None = None) -> Memory:
         memory = address.get(bank, id)
         if bank.tombstones.held(memory):
             return replace(memory, remarks=bank.tombstones.keep(memory))
+        if memory.expired(utc_now()):
+            return _kept(bank, memory)
         if memory.status == "archived":
             return _recovered(bank, memory.lane, memory.native_id, memory.file)
     place = address.in_trash(bank, id)
     return _recovered(bank, place.lane.name, place.native)
+
+
+def _kept(bank: Bank, memory: Memory) -> Memory:
+    """A memory that has expired, without the time that it did."""
+    kept = bank.lane(memory.lane).revise(memory.native_id, {"expires": None})
+    bank.wrote(memory.lane, kept.file)
+    return replace(kept, remarks=(*kept.remarks, "it had expired, and does not any more"))
 
 
 def _recovered(bank: Bank, lane: str, native: str, *left: str) -> Memory:
@@ -37,5 +47,7 @@ def _recovered(bank: Bank, lane: str, native: str, *left: str) -> Memory:
     memory = bank.lane(lane).recover(native)
     for file in (*left, memory.file):
         bank.wrote(lane, file)
+    if memory.expired(utc_now()):
+        memory = _kept(bank, memory)
     why = bank.held(memory)  # it says what was forgotten since
     return replace(memory, remarks=(*memory.remarks, why)) if why else memory

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from memlane.core.dates import moment
+from memlane.core.dates import iso, moment, span, utc_now
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
 from memlane.core.where import Where, fits_where, where_given
 
 Fits = Callable[[Memory], bool]
+Expiry = datetime | date | timedelta | str | None
 _SCOPE = lazily(r"[^\s,](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029,]{0,198}[^\s,])?")
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
@@ -87,6 +88,21 @@ def scope_given(value: str | None) -> str | None:
             hint="Name it like user:alice, agent:reviewer, area:database or file:src/auth.py.",
         )
     return value
+
+
+def expiry_given(value: Expiry) -> str | None:
+    """When something ends to count, as a file has it: a moment, or so long from now on. Raises InvalidInput."""
+    given: Any = value
+    if value is None:
+        return None
+    length = span(value) if isinstance(value, str) else value
+    try:
+        found = utc_now() + length if isinstance(length, timedelta) else moment(value)
+    except OverflowError:
+        found = None
+    if found is None or isinstance(given, int | float):
+        raise InvalidInput("expires is not a time.", hint="Write it like 30d, 12h, 2025-01-15 or 2025-01-15T10:30:00Z.")
+    return iso(found)
 
 
 def date_given(value: datetime | str | None, name: str, *, end_of_day: bool = False) -> datetime | None:

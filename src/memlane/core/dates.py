@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import re
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from memlane.core.patterns import lazily
+
 _MILLISECONDS = 10**11  # an epoch from here on counts milliseconds; in seconds it would be the year 5138
+_SPAN = lazily(r"\s*(\d{1,6}(?:\.\d+)?)\s*([smhdw])\s*", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def utc_now() -> datetime:
@@ -37,6 +42,12 @@ def moment(value: Any) -> datetime | None:
         return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def span(text: str) -> timedelta | None:
+    """A length of time that is written like 30d, 12h, 90m, 45s or 2w; else None."""
+    match = _SPAN.fullmatch(text)
+    return timedelta(**{_UNITS[match[2].lower()]: float(match[1])}) if match else None
 
 
 def _in_utc(when: datetime) -> datetime:

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlane.core.dates import iso
+from memlane.core.dates import iso, moment
 from memlane.core.values import asdict, dataclass, field
 
 USERS = "user/"  # what the id of a memory begins with that is the user's own, read below a project's
@@ -69,6 +69,14 @@ class Memory:
         said = (self.text, self.title, self.tags, self.type, self.status, self.scope, self.project, self.thread)
         whole = json.dumps((*said, iso(self.created_at), plain(self.fields)), sort_keys=True)
         return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def expires(self) -> datetime | None:
+        """When it ends to count, by its field `expires`: from then on it is in no answer."""
+        return moment(self.fields["expires"]) if "expires" in self.fields else None
+
+    def expired(self, now: datetime) -> bool:
+        return (end := self.expires) is not None and end <= now
 
     @property
     def owner(self) -> str:

@@ -5,6 +5,7 @@ memories   one row per memory: what filters and sorting need, and a digest of it
 shapes     the memory itself as JSON
 tags       one row per tag of a memory
 fields     one row per value in a memory's fields, under its dotted key
+expiring   when those memories end to count that say so
 chunks     the pieces of each memory
 postings   for every term the chunks that contain it, in blocks of BLOCK chunk numbers
 vectors    one int8 row per chunk, in blocks of ROWS

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 from memlane.core.model import Memory
@@ -18,10 +19,18 @@ _SIGNS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
 class Asked(NamedTuple):
-    """What is asked of a memory beyond its labels: its fields, and the conversation that it belongs to."""
+    """What is asked of a memory beyond its labels: its fields, and the conversation that it belongs to. With `expired`,
+    what has expired counts, too.
+    """
 
     where: Where = ()
     thread: str | None = None
+    expired: bool = False
+
+
+def over(db: sqlite3.Connection, now: datetime) -> list[int]:
+    """The numbers of the memories that have expired by now."""
+    return [n for (n,) in db.execute("SELECT memory FROM expiring WHERE at <= ?", (now.timestamp(),))]
 
 
 def numbers(db: sqlite3.Connection, asked: Asked) -> list[int] | None:
@@ -39,6 +48,8 @@ def add(db: sqlite3.Connection, n: int | None, memory: Memory) -> None:
     """Write the fields of the memory with this number."""
     rows = [(key, value, n) for key, value in values_of(memory.fields)] if memory.fields else []
     db.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?)", rows)
+    if end := memory.expires:
+        db.execute("INSERT INTO expiring VALUES (?, ?)", (end.timestamp(), n))
 
 
 def forget(db: sqlite3.Connection, n: int) -> None:
@@ -46,6 +57,8 @@ def forget(db: sqlite3.Connection, n: int) -> None:
     for (data,) in db.execute("SELECT data FROM shapes WHERE n = ?", (n,)).fetchall():
         rows = [(key, value, n) for key, value in values_of(json.loads(data)["fields"])]
         db.executemany("DELETE FROM fields WHERE key = ? AND value = ? AND memory = ?", rows)
+        if any(key == "expires" for key, _, _ in rows):
+            db.execute("DELETE FROM expiring WHERE memory = ?", (n,))
 
 
 def clauses(where: Where, number: str = "n") -> Iterator[tuple[str, tuple[Value, ...]]]:

@@ -42,6 +42,7 @@ TABLES = """
     CREATE INDEX tags_by_tag ON tags (tag);
     CREATE INDEX tags_by_memory ON tags (memory);
     CREATE TABLE fields (key TEXT, value, memory INT, PRIMARY KEY (key, value, memory)) WITHOUT ROWID;
+    CREATE TABLE expiring (at REAL, memory INT, PRIMARY KEY (at, memory)) WITHOUT ROWID;
     CREATE TABLE chunks (n INTEGER PRIMARY KEY, memory INT, header TEXT, text TEXT, length REAL);
     CREATE INDEX chunks_by_memory ON chunks (memory);
     CREATE TABLE postings (term TEXT, block INT, data BLOB, PRIMARY KEY (term, block)) WITHOUT ROWID;

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from threading import RLock
 from typing import TypeVar
@@ -55,6 +56,9 @@ _SHAPES = (
     "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
+_OF_MEMORIES = (
+    "memories", "shapes", "chunks", "postings", "vectors", "links", "tags", "fields", "expiring", "graves",
+)  # fmt: skip
 _LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
 
@@ -283,7 +287,7 @@ class Index:
             rows = db.execute(
                 "SELECT s.data, m.position FROM shapes s JOIN memories m ON m.n = s.n ORDER BY m.n"
             ).fetchall()
-            for table in ("memories", "shapes", "chunks", "postings", "vectors", "links", "tags", "fields", "graves"):
+            for table in _OF_MEMORIES:
                 db.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
             writer = Writer(db, encoder)
             for data, position in rows:
@@ -447,9 +451,9 @@ class Index:
     def _among(self, name: str, values: Sequence[str | None]) -> Array:
         return labels(self._db, self.columns(), name).among(values)
 
-    def having(self, asked: fields.Asked) -> list[int] | None:
-        """The numbers of the memories that have what is asked of them; None for all."""
-        return fields.numbers(self._db, asked)
+    def having(self, asked: fields.Asked, now: datetime) -> tuple[list[int] | None, list[int]]:
+        """The numbers of the memories that have what is asked of them (None: all), and of those that have expired."""
+        return fields.numbers(self._db, asked), [] if asked.expired else fields.over(self._db, now)
 
     def ids(self) -> list[str]:
         """The ids of all memories."""

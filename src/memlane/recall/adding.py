@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 MOST = 3  # memories that are named as similar
 # What says where in its lane a memory is: one that takes the place of another stays there.
 _PLACE = ("private", "topic", "subtopic", "layer", "skill", "agent", "project", "tier", "topic_id")
-_NOT_A_PLACE = frozenset({"source", "status", "labels", "context", "problem", "solution", "code", "category"})
+_NOT_A_PLACE = frozenset(
+    {"expires", "source", "status", "labels", "context", "problem", "solution", "code", "category"}
+)
 _RELATIVE = lazily(
     r"\b(?:today|tonight|tomorrow|yesterday|(?:next|last|this|coming)\s+(?:week|month|year|quarter|sprint|(?:mon|tues"
     r"|wednes|thurs|fri|satur|sun)day)|in\s+(?:a|an|one|two|three|four|five|six|\d+)\s+(?:days?|weeks?|months?))\b",
@@ -148,6 +150,7 @@ def _there_already(memory: Memory, draft: Draft) -> Memory:
     tags = [tag for tag in draft.tags if tag not in memory.tags]
     labels = [f"the tags {', '.join(tags)}"] if tags else []
     labels += [f"the type {draft.type}"] if draft.type not in (None, memory.type) else []
+    labels += ["the time when it expires"] if draft.fields.get("expires") != memory.fields.get("expires") else []
     if labels:
         remarks.append(f"{' and '.join(labels)} were not taken over: update {memory.id} to change that")
     return replace(memory, duplicate=True, remarks=tuple(remarks))

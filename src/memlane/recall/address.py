@@ -381,6 +381,7 @@ def _folded(name: str) -> str:
 
 
 def _showable(bank: Bank, ids: Iterable[str]) -> tuple[str, ...]:
-    """Those ids whose memories are not held back: a name can give away what was forgotten."""
+    """Those ids whose memories are to be seen: a name can give away what was forgotten."""
     found = ((id, _fetched_id(bank, id)) for id in ids)
-    return tuple(id for id, memory in found if memory and not bank.tombstones.held(memory))
+    unseen = bank.unseen()
+    return tuple(id for id, memory in found if memory and not unseen(memory))

@@ -39,17 +39,17 @@ class Cluster:
 
 
 def suggest_merges(
-    index: Index, *, threshold: float, limit: int, type: str | None, held: Callable[[Memory], object]
+    index: Index, *, threshold: float, limit: int, type: str | None, unseen: Callable[[Memory], bool]
 ) -> list[Cluster]:
     """Clusters of memories of one type (None: any), the most alike first, at most `limit`.
 
     Two memories are linked when their similarity is over the threshold, and a cluster is a connected component. The
-    vector of a memory is the mean of its chunks'. Archived memories and those that `held` names are left out.
+    vector of a memory is the mean of its chunks'. Archived memories and those that are `unseen` are left out.
     """
     memories = {
         n: memory
         for n, memory in index.every_memory()
-        if memory.status != "archived" and (type is None or memory.type == type) and not held(memory)
+        if memory.status != "archived" and (type is None or memory.type == type) and not unseen(memory)
     }
     numbers, vectors = _vectors(index, memories)
     groups: dict[int, list[int]] = {}

@@ -94,7 +94,7 @@ def _found(
     """
     watch = bank.watching()
     more: dict[str, Any] = {"weigh": watch.weights if watch else None, "replaced": bank.replaced.all_successors()}
-    held = bank.tombstones.held if bank.tombstones.any() else lambda _: None
+    unseen = bank.unseen(expired=True)  # the index knows what has expired
     fetched = limit
     while True:  # what is held back leaves its place to others
 
@@ -103,7 +103,7 @@ def _found(
             return search(bank.index, query, limit=fetched, **options, **more), counts  # noqa: B023
 
         hits, counts = bank.index.ask(asked, wait=wait, look=stays_out is None)
-        shown = [hit for hit in hits if not held(hit.memory) and not (stays_out and stays_out(hit.memory))]
+        shown = [hit for hit in hits if not unseen(hit.memory) and not (stays_out and stays_out(hit.memory))]
         if len(shown) >= limit or len(hits) < fetched:
             return marked_hits(bank, shown[: max(limit, 0)]), counts
         fetched *= 2

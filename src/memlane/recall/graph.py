@@ -49,9 +49,9 @@ def _links(bank: Bank, names: Sequence[str], query: str, limit: int) -> list[Lin
     contexts: dict[int, list[tuple[str, str, str]]] = {}
     for number, *link in dict.fromkeys(rows):
         contexts.setdefault(number, []).append((link[0], link[1], link[2]))
-    links = []
+    links, unseen = [], bank.unseen()
     for number, memory in index.memories(contexts).items():
-        if memory.status == "archived" or bank.tombstones.held(memory):
+        if memory.status == "archived" or unseen(memory):
             continue
         own = [
             link
@@ -101,9 +101,9 @@ def _shared(query: str, text: str) -> float:
 
 
 def graph(
-    index: Index, held: Callable[[Memory], object], replaced: Mapping[str, Sequence[str]], guard: Guard = DEFAULT
+    index: Index, unseen: Callable[[Memory], bool], replaced: Mapping[str, Sequence[str]], guard: Guard = DEFAULT
 ) -> dict[str, Any]:
-    """Nodes and edges of the whole bank; tags are nodes, too. Memories that `held` names are left out.
+    """Nodes and edges of the whole bank; tags are nodes, too. Memories that are `unseen` are left out.
 
     `replaced` is what took the place of which.
     """
@@ -112,7 +112,7 @@ def graph(
     secret: dict[int, str] = {}  # the texts that hold something that must not be shown
     edges = []
     for number, memory in index.every_memory():
-        if held(memory):
+        if unseen(memory):
             continue
         ids[number] = memory.id
         if (clean := cleaned(memory, guard)) is not memory:

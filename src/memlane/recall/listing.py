@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memlane.core.choosing import Fits, list_order
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
-from memlane.core.where import Where
+from memlane.index.fields import Asked
 from memlane.lanes import NAMES
 from memlane.recall import under
 from memlane.recall.leaving import shown
@@ -18,41 +18,42 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 _IN_INDEX = ("notes", "records")  # lanes whose memories stay as the index has them until their file changes
+NOTHING = Asked()
 _FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
 
 
 def in_both(
-    bank: Bank, limit: int | None, lane: str | None, fits: Fits, where: Where = (), *, brief: bool
+    bank: Bank, limit: int | None, lane: str | None, fits: Fits, asked: Asked = NOTHING, *, brief: bool
 ) -> list[Memory]:
     """The newest memories that fit, of the bank and of the user's own below it."""
-    found = listed(bank, limit, lane, fits, where)
+    found = listed(bank, limit, lane, fits, asked)
     own = shown(bank, found, brief=brief)
     below = bank.under
     if below is None:
         return own
     stays_out = under.hidden(bank, found)
-    theirs = listed(below, limit, lane, lambda memory: fits(memory) and not stays_out(memory), where)
+    theirs = listed(below, limit, lane, lambda memory: fits(memory) and not stays_out(memory), asked)
     theirs = shown(below, theirs, brief=brief)
     found = sorted([*own, *map(under.as_users, theirs)], key=list_order)
     return found if limit is None else found[: max(limit, 0)]
 
 
-def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits, where: Where = ()) -> list[Memory]:
-    """The newest memories that fit and are not held back. `where` is in `fits`, too: the index narrows by it."""
-    held = bank.tombstones.held if bank.tombstones.any() else lambda _: None
+def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits, asked: Asked = NOTHING) -> list[Memory]:
+    """The newest memories that fit and are to be seen. What is asked is in `fits`, too: the index narrows by it."""
+    unseen = bank.unseen(expired=asked.expired)
 
     def may_show(memory: Memory) -> bool:
-        return fits(memory) and not held(memory)
+        return fits(memory) and not unseen(memory)
 
     names = (lane,) if lane else NAMES
-    few = limit is not None or bool(where)
+    few = limit is not None or bool(asked.where)
     indexed = [name for name in names if name in _IN_INDEX] if few else []
-    found = [memory for name in names if name not in indexed for memory in bank.memories(name) if fits(memory)]
+    found = [memory for name in names if name not in indexed for memory in bank.memories(name) if may_show(memory)]
     if indexed:
         from memlane.index.peek import Peek
 
         with Peek(bank.index_file, [one for one in bank.present() if one.name in indexed]) as peek:
-            newest = peek.first(may_show, limit=limit, where=where)
+            newest = peek.first(may_show, limit=limit, where=asked.where)
         found += (
             item
             for memory in newest

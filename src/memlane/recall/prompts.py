@@ -108,10 +108,10 @@ def _groups(
     canon = [memory for memory in vault if memory.fields["tier"] == "canon"]
     registers = [memory for memory in vault if memory.fields["tier"] == "register" and memory.fields["topic_id"]]
     names = _LASTING if recent is None else lanes
-    held = bank.tombstones.held
+    unseen = bank.unseen()
 
     def fits(memory: Memory) -> bool:
-        return memory.status != "archived" and seen(memory) and not held(memory)
+        return memory.status != "archived" and seen(memory) and not unseen(memory)
 
     with Peek(bank.index_file, [lane for name, lane in present.items() if name in names], wait) as peek:
         pinned = [memory for memory in peek.tagged(PINNED) if memory.lane == "notes" and fits(memory)]

@@ -36,6 +36,7 @@ from memlane.core.values import dataclass, replace
 from memlane.index import closeness
 from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder, StaticEncoder, built_in
+from memlane.index.fields import Asked
 from memlane.index.query_dates import spans
 from memlane.index.store import Index
 from memlane.index.words import fold, importance, plain_parts
@@ -127,7 +128,7 @@ def _search(
     if not columns.used:
         return []
     layout = layout_of(index, columns)
-    allowed = _allowed(index, layout, filters)
+    allowed = _allowed(index, layout, filters, now)
     required = [_Phrase.of(index, layout, phrase) for phrase in query.phrases]
     excluded = [_Phrase.of(index, layout, words) for words in query.without]
     for phrase in required:
@@ -295,13 +296,16 @@ def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array
 # -- which memories may be found
 
 
-def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any]) -> Array:
+def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any], now: datetime) -> Array:
     """Which memories may be found at all."""
     labels = {name: value for name, value in filters.items() if name != "asked"}
     passing = index.passing(**labels) if labels else None
     allowed = layout.living if passing is None else layout.living & passing[layout.start]
-    if (asked := filters.get("asked")) and (having := index.having(asked)) is not None:
+    having, over = index.having(filters.get("asked", Asked()), now)
+    if having is not None:
         allowed = allowed & np.isin(layout.memory, having)
+    if over:
+        allowed = allowed & ~np.isin(layout.memory, over)
     return allowed
 
 

@@ -42,13 +42,13 @@ def current(bank: Bank, id: str) -> str | None:
 
 
 def there(bank: Bank, id: str) -> Memory | None:
-    """The memory of an id, unless it is gone or held back."""
+    """The memory of an id, unless it is gone, held back or expired."""
     try:
         name, _, native = id.partition(":")
         memory = bank.lane(name).fetch(native)
     except (MemlaneError, OSError):
         return None
-    return None if bank.tombstones.held(memory) else memory
+    return None if bank.unseen()(memory) else memory
 
 
 def in_place(bank: Bank, groups: Sequence[Sequence[Memory]], may_show: Callable[[Memory], bool]) -> list[list[Memory]]:

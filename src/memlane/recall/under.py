@@ -25,7 +25,8 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from memlane import config
+from memlane import config, gate
+from memlane.core.dates import iso, utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotEnabled, NotFound
 from memlane.core.model import USERS, Hit, Memory, Removed
 from memlane.core.patterns import lazily
@@ -116,9 +117,12 @@ def telling() -> Iterator[None]:
 # -- the verbs of a bank
 
 
-def get(bank: Bank, text: str) -> Memory:
+def get(bank: Bank, text: str, *, expired: bool = False) -> Memory:
     """As `Bank.get`: what the project does not have may be the user's. Raises as `address.get`."""
     at, memory = found_in(bank, text)
+    if not expired and memory.expired(utc_now()):
+        named = gate.shown(f"{USERS if at is not bank else ''}{memory.id}")
+        raise NotFound(f"{named} expired on {iso(memory.expires)}.", hint=f"`memlane restore {named}` keeps it.")
     [memory] = shown(at, [memory])
     return memory if at is bank else as_users(memory)
 

@@ -1,5 +1,6 @@
 """What a bank as a whole needs: one Plan over all lanes, and carrying out the steps that need no decision.
 
+    expired      memories whose time is over
     prune        what the lanes' own rules would archive or delete (memlane.care.prune)
     retention    records beyond capture.keep_days and capture.keep_count, where these are switched on
     duplicate    memories that say the same, or nearly, in whatever lanes
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Item", "apply", "plan", "sides", "summary"]
 KINDS: Mapping[str, Callable[[Reading], Iterator[Item]]] = {
+    "expired": single.expired,
     "prune": single.pruned,
     "retention": single.retention,
     "duplicate": duplicates,
@@ -58,11 +60,19 @@ _REMARKS: Mapping[str, Callable[[Reading], Iterator[str]]] = {
     "empty": single.stubs,
 }
 _APPLY: Mapping[str, Callable[[Bank, str], object]] = {
+    "expired": lambda bank, which: _set_aside(bank, which),
     "retention": lambda bank, which: bank.records.archive(which.removeprefix("records:")),
     "duplicate": lambda bank, which: bank.delete(which),
     "superseded": lambda bank, which: bank.update(which, status="archived"),
     "empty": lambda bank, which: bank.delete(which),
 }
+
+
+def _set_aside(bank: Bank, id: str) -> None:
+    """Move what has expired into the trash: its text does not count as deleted."""
+    memory = address.get(bank, id)
+    bank.notes.set_aside(memory.native_id)
+    bank.wrote(memory.lane, memory.file)
 
 
 def plan(

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from memlane.care.inventory import Progress, command_line, read_lane
+from memlane.core.dates import utc_now
 from memlane.core.model import Memory, Step
 from memlane.core.values import asdict, dataclass, replace
 from memlane.gate import redacted, shown
@@ -70,8 +71,14 @@ class Reading:
 
     @cached_property
     def memories(self) -> list[Memory]:
-        """Everything but what is archived."""
-        return [memory for memory in self._present if memory.status != "archived"]
+        """Everything but what is archived or has expired."""
+        return [memory for memory in self._present if memory.status != "archived" and memory not in self.expired]
+
+    @cached_property
+    def expired(self) -> list[Memory]:
+        """Notes whose time is over; no other lane has such a time."""
+        now = utc_now()
+        return [memory for memory in self._present if memory.lane == "notes" and memory.expired(now)]
 
     @cached_property
     def by_id(self) -> dict[str, Memory]:

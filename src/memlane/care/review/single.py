@@ -11,7 +11,7 @@ from memlane.care import ages
 from memlane.care.inventory import places, walk
 from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
-from memlane.core.dates import utc_now
+from memlane.core.dates import iso, utc_now
 from memlane.core.model import Memory
 from memlane.history.working import all_branches
 from memlane.lanes import NAMES
@@ -21,6 +21,11 @@ from memlane.recall.unconfirmed import FADED, days_untouched
 
 LONG = 50_000  # characters of a note or record
 SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
+
+
+def expired(reading: Reading) -> Iterator[Item]:
+    for memory in reading.expired:
+        yield reading.item(memory, f"expired on {iso(memory.expires)}", action=DELETE)
 
 
 def pruned(reading: Reading) -> Iterator[Item]:

@@ -20,7 +20,7 @@ def _is_text(value: Any) -> bool:
 
 
 class NoteAnswers(Answers):
-    fields = frozenset({"filename", "status", "project", "private", "when"})
+    fields = frozenset({"filename", "status", "project", "private", "when", "expires"})
     merges = (("note", "*.md"),)
     ignores = (*Answers.ignores, "indices/")
 
@@ -39,6 +39,8 @@ class NoteAnswers(Answers):
         when = values.get("when")
         if when is not None and not (isinstance(when, str) or (isinstance(when, list) and all(map(_is_text, when)))):
             yield "has a when that is not text: write it like [committing, src/api/**]"
+        if values.get("expires") is not None and moment(values["expires"]) is None:
+            yield "has an expires that is not a date: write it like 2025-01-15T10:30:00Z"
         tags = values.get("tags")
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"

@@ -11,6 +11,7 @@ from memlane.core.model import Draft
 from memlane.core.values import replace
 
 KEYS = frozenset({"type", "status", "tags", "created_at", "title", "scope", "project", "thread"})  # a note's own
+MEANT = frozenset({"when", "expires"})  # shown as fields, and yet they mean something
 
 
 def brought(content: Any) -> tuple[dict[str, Any], str]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TYPES = ("journal", "plan", "fact", "observation", "reflection")
 STATUSES = ("active", "archived")
 _WORDS = ("scope", "project", "thread")
-_FIELDS = frozenset({"text", "when", *front.KEYS})
+_FIELDS = frozenset({"text", *front.MEANT, *front.KEYS})
 
 P = ParamSpec("P")
 

@@ -12,6 +12,7 @@ from memlane.core.model import Memory
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import (
     Command,
+    expires_option,
     id_argument,
     plain_value,
     tag_option,
@@ -22,7 +23,21 @@ from memlane.surfaces.cli.options import (
 from memlane.surfaces.cli.output import line_ended, print_written, take_text
 
 _OPTIONS = frozenset(
-    {"id", "text", "lane", "title", "tags", "type", "scope", "thread", "created_at", "replaces", "extra", "when"}
+    {
+        "id",
+        "text",
+        "lane",
+        "title",
+        "tags",
+        "type",
+        "scope",
+        "thread",
+        "created_at",
+        "replaces",
+        "extra",
+        "when",
+        "expires",
+    }
 )
 field_option = click.option(
     "--field", "pairs", metavar="NAME=VALUE", multiple=True, help="One of the lane's own fields."
@@ -65,6 +80,7 @@ def own_fields(pairs: tuple[str, ...]) -> dict[str, Any]:
     multiple=True,
     help="When it applies: words, a path pattern, or a command, such as committing, src/api/**, git push.",
 )
+@expires_option
 @click.option("--extra", "own", metavar="NAME=VALUE", multiple=True, help="A field of your own.")
 @field_option
 @with_bank
@@ -87,6 +103,7 @@ def add(
     $ memlane add "Deploys go out on Tuesdays" --tag release
     $ memlane add --user "I prefer short answers"
     $ memlane add "Run make lint first" --type rule --when committing
+    $ memlane add "The staging server is down" --expires 3d
     $ memlane add "Deploys go out on Wednesdays" --replaces notes:deploys-go-out-on-tuesdays
     $ git log -1 --format=%B | memlane add - --type journal
     """
@@ -103,6 +120,7 @@ def change_options(command: Command) -> Command:
     for option in (
         field_option,
         click.option("--when", metavar="MOMENT", multiple=True, help="When it applies, instead of what it says now."),
+        expires_option,
         click.option("--thread"),
         click.option("--scope"),
         click.option("--status"),

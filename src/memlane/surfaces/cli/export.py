@@ -75,7 +75,8 @@ def export(
 def _chosen(bank: Bank, filters: dict[str, Any]) -> list[Memory]:
     """The memories that the filters let pass, in the order of the lanes and their files."""
     if not any(value is not None and value != () for value in filters.values()):
-        return _without_secrets(bank, bank.memories())
+        unseen = bank.unseen()
+        return _without_secrets(bank, (memory for memory in bank.memories() if not unseen(memory)))
     with bank.alone() as alone:
         ids = {memory.id for memory in alone.list(**filters, archived=True, brief=True)}
     return _without_secrets(bank, (memory for memory in bank.memories(filters["lane"]) if memory.id in ids))

@@ -13,7 +13,9 @@ from memlane.core.values import replace
 from memlane.disk import files
 from memlane.recall import under
 from memlane.surfaces.cli.options import (
+    archived_option,
     as_of,
+    expired_option,
     filters,
     id_argument,
     limit_option,
@@ -37,9 +39,10 @@ from memlane.surfaces.cli.output import (
 @click.command()
 @id_argument
 @click.option("--raw", is_flag=True, help="Print the whole file, front matter included.")
+@expired_option
 @as_of
 @with_bank
-def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
+def get(bank: Bank, id: str, raw: bool, expired: bool, as_json: bool) -> None:
     """Print one memory.
 
     On a terminal it is shown as it is in its file. In a pipe, and as JSON, it is for programs: there a secret that got
@@ -49,7 +52,7 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     $ memlane get notes:deploy-day
     """
     for_person = sys.stdout.isatty() and not as_json
-    memory = bank.get(id)
+    memory = bank.get(id, expired=expired)
     if raw and not as_json:
         print_bytes(files.read_bytes(memory.file, files.MAX_LOG_BYTES), as_it_is=for_person)
         return
@@ -65,7 +68,8 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
     archived = "archived" if memory.status == "archived" else ""
     whose = "your own" if memory.owner else ""
     day = (iso(memory.created_at) or "")[:10]
-    facts = [memory.title, whose, day, archived, ", ".join(memory.tags), str(memory.path)]
+    ends = f"expires {iso(memory.expires)}" if memory.expires else ""
+    facts = [memory.title, whose, day, archived, ends, ", ".join(memory.tags), str(memory.path)]
     say(" · ".join(one_line(fact) for fact in facts if fact))
     if memory.distilled:
         from memlane.care.deciding import evidence
@@ -93,7 +97,8 @@ def get(bank: Bank, id: str, raw: bool, as_json: bool) -> None:
 @offset_option
 @filters
 @user_option
-@click.option("--archived", is_flag=True, help="Archived memories, too.")
+@archived_option
+@expired_option
 @as_of
 @with_bank
 def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:

@@ -10,7 +10,9 @@ from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.values import replace
 from memlane.surfaces.cli.options import (
+    archived_option,
     as_of,
+    expired_option,
     filters,
     limit_option,
     offset_option,
@@ -28,7 +30,8 @@ from memlane.surfaces.cli.output import print_json, print_result, print_rows, sa
 @filters
 @user_option
 @order_option
-@click.option("--archived", is_flag=True, help="Archived memories, too.")
+@archived_option
+@expired_option
 @click.option(
     "--wait", type=float, metavar="SECONDS", help="Index for so long at most, then answer from what is there."
 )
