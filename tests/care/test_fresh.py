@@ -664,5 +664,5 @@ def test_what_the_lanes_own_verbs_write_is_anchored_anew(run: Run, bank: Bank, p
     layers.append.run(bank, file_id, "So it is.")
     assert run("layers", "append", file_id, "Indeed.").code == 0
     assert verdicts(bank)[f"layers:{file_id}"] == "fresh"
-    merged = next(change.id for change in bank.changes() if "merge" in change.verb)
+    merged = next(change.id for change in bank.journal.changes() if "merge" in change.verb)
     assert set(bank.undo(merged).restored) == {"one.md", "two.md", "both.md"}

@@ -110,7 +110,7 @@ def test_a_change_says_who_made_it_and_what_it_was_about(run: Run, bank: Bank) -
         ("cli", "vault add", (vault.id,)),
         ("cli", "add", ("notes:deploys",)),
     ]
-    assert bank.changes(since=bank.changes()[1].number) == bank.changes(limit=1)
+    assert bank.journal.changes(since=bank.journal.changes()[1].number) == bank.journal.changes(limit=1)
 
 
 def test_a_change_that_fails_leaves_nothing_to_undo(bank: Bank) -> None:
@@ -125,7 +125,7 @@ def test_a_refused_secret_is_not_in_it(run: Run, bank: Bank) -> None:
     secret = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
     assert run("add", f"The token is {secret}").code == 4
     assert run("vault", "add", f"Token {secret}", "--scope", "shared", "--category", "other").code == 4
-    assert bank.changes() == []
+    assert bank.journal.changes() == []
 
 
 # -- where it is
@@ -145,7 +145,7 @@ def test_a_bank_that_was_moved_keeps_it(bank: Bank, tmp_path: Path) -> None:
         os.rename(tmp_path / name, tmp_path / "new" / name)
     trusted(tmp_path / "new/memlane.toml")
     with Bank.open(tmp_path / "new") as moved:
-        assert [one.verb for one in moved.changes()] == ["add"]
+        assert [one.verb for one in moved.journal.changes()] == ["add"]
         assert moved.undo().restored == ("deploys.md",)
         moved.redo()
     for name in (".memories", "memlane.toml"):
@@ -165,7 +165,7 @@ def test_a_folder_that_has_the_number_of_one_that_is_gone_is_another_bank(bank: 
     trusted(tmp_path / "new/memlane.toml")
     with Bank.open(tmp_path / "new") as other:
         other.add("Something else", title="Else")
-        assert [one.verb for one in other.changes()] == ["add"]
+        assert [one.verb for one in other.journal.changes()] == ["add"]
 
 
 def test_a_clone_and_a_linked_work_tree_share_it_and_undo_only_their_own(repo: Path, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_clone_and_a_linked_work_tree_share_it_and_undo_only_their_own(repo: P
             assert bank.undo().restored == (f"{place}.md",)
             assert (bank.root / "deploys.md").is_file()
     with Bank.open(repo) as bank:
-        assert sorted({Path(one.place).parent.name for one in bank.changes()}) == ["clone", "linked", "repo"]
+        assert sorted({Path(one.place).parent.name for one in bank.journal.changes()}) == ["clone", "linked", "repo"]
         assert [one.what for one in applied(bank)] == ["add", "write", "write"]  # of `init --git`
 
 
@@ -204,7 +204,7 @@ def test_a_damaged_journal_is_put_aside_and_a_new_one_begun(bank: Bank) -> None:
     (path,) = folder().glob("*.db")
     path.write_bytes(b"no database at all " * 1000)
     bank.add("Something else", title="Else")
-    assert [one.ids for one in bank.changes()] == [("notes:else",)]
+    assert [one.ids for one in bank.journal.changes()] == [("notes:else",)]
     assert len(list(folder().glob("*.damaged"))) == 1
 
 
@@ -224,7 +224,7 @@ def test_on_a_full_disk_nothing_is_changed(bank: Bank) -> None:
 def test_the_user_can_switch_it_off_and_a_project_cannot(bank: Bank, tmp_path: Path) -> None:
     with Bank.open(tmp_path, journal__enabled=False) as silent:
         silent.add("Deploys go out on Tuesdays.", title="Deploys")
-        assert silent.changes() == []
+        assert silent.journal.changes() == []
     assert not folder().exists()
     with (tmp_path / "memlane.toml").open("a") as file:
         file.write("[journal]\nenabled = false\n")
@@ -238,7 +238,7 @@ def test_forget_reaches_one_that_was_switched_off_since(bank: Bank, tmp_path: Pa
     bank.close()
     with Bank.open(tmp_path, journal__enabled=False) as silent:
         silent.forget("notes:deploys")
-        assert silent.changes() == []
+        assert silent.journal.changes() == []
 
 
 def test_every_captured_message_is_taken_back_on_its_own(bank: Bank, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_every_captured_message_is_taken_back_on_its_own(bank: Bank, tmp_path: P
     with journal.acting("hook", "claude-code", "s1"), journal.change("hook stop"):
         first, second = capture(bank, said).ids
     bank.update(first, text="Something else was meant.")
-    undone = bank.undo(bank.changes()[1].id)
+    undone = bank.undo(bank.journal.changes()[1].id)
     assert [path for path, _ in undone.conflicts] == [f"records/{first.partition(':')[2]}.md"]
     assert undone.restored == (f"records/{second.partition(':')[2]}.md",)
 
@@ -296,7 +296,7 @@ def test_many_processes_write_at_once(bank: Bank, tmp_path: Path) -> None:
     )
     writers = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "abcd"]
     assert [writer.wait() for writer in writers] == [0] * 4
-    assert len(bank.changes()) == 40
+    assert len(bank.journal.changes()) == 40
     for _ in range(40):
         assert bank.undo().conflicts == ()
     assert files_of(bank) == {}

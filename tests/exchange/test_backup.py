@@ -63,7 +63,7 @@ def test_a_restored_bank_is_the_bank_byte_for_byte(full: Bank, file: Path, tmp_p
         assert there.restore("notes:old").text.startswith("Not any more")
         assert there.tombstones.deleted("The canary sings at the bottom of the ninth mine shaft.")
         assert there.add("It can be written to.").id == "notes:it-can-be-written-to"
-        assert [one.verb for one in there.changes()][2:] == [one.verb for one in full.changes()]
+        assert [one.verb for one in there.journal.changes()][2:] == [one.verb for one in full.journal.changes()]
 
 
 def test_a_backup_is_for_its_owner_alone_and_replaces_nothing_unasked(full: Bank, file: Path) -> None:

@@ -94,11 +94,11 @@ def test_undoing_everything_in_reverse_gives_the_start(tmp_path: Path, seed: int
     with Bank.init(tmp_path) as bank:
         bank.add("There from the start.", title="Start")
         first = state(bank)
-        begun = len(bank.changes())
+        begun = len(bank.journal.changes())
         work = Work(seed)
         for _ in range(25):
             work.step(bank)
-        for _ in range(len(bank.changes()) - begun):
+        for _ in range(len(bank.journal.changes()) - begun):
             undone = bank.undo()
             assert undone.conflicts == ()
         assert state(bank) == first

@@ -419,7 +419,7 @@ def test_a_draft_without_a_name_is_named_after_its_title(notes: NoteLane) -> Non
 def test_a_draft_of_unknown_type_is_refused_with_the_known_ones(notes: NoteLane) -> None:
     with pytest.raises(InvalidInput) as caught:
         notes.put(Draft("text", type="poem"))
-    assert caught.value.hint == "Use one of: journal, plan, fact, observation, reflection."
+    assert caught.value.hint == "Use one of: journal, plan, fact, observation, reflection, rule, preference."
 
 
 @pytest.mark.parametrize("name", ["what?", "a: b", "con", " lead", "cafe\u0301", "q.md", "trailing."])

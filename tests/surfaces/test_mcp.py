@@ -1134,7 +1134,7 @@ def test_a_tool_call_is_one_change_that_can_be_undone(folder: Path) -> None:
         ("append_memory", {"filename": "deploys.md", "content": "Never on Fridays."}),
     )
     with Bank.open(folder) as bank:
-        assert [(one.by.surface, bool(one.by.client), one.verb) for one in bank.changes()] == [
+        assert [(one.by.surface, bool(one.by.client), one.verb) for one in bank.journal.changes()] == [
             ("mcp", True, "append_memory"), ("mcp", True, "create_memory"),
         ]  # fmt: skip
         bank.undo()

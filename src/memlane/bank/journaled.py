@@ -16,8 +16,8 @@ from memlane.recall import address, under
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
-    from memlane.disk.journal import Change
-    from memlane.history.past import Change as Commit
+    from memlane.history.feed import Changes
+    from memlane.history.past import Change
     from memlane.history.recover import Lost
     from memlane.history.undo import Undone
     from memlane.lanes.answers import Version
@@ -73,12 +73,16 @@ class Journaled(Opened):
         self._look_again()
         return done
 
-    def changes(self, since: int = 0, limit: int | None = None) -> builtins.list[Change]:
-        """What was changed after the change of this number, the newest first, wherever the bank lies on this machine.
+    def changes(self, since: str | None = None, limit: int | None = None) -> Changes:
+        """What was changed in this bank, memory by memory, the oldest first: after `since`, an earlier call's cursor.
 
-        Empty without a journal.
+        "now" gives the cursor alone, to begin with. `complete` is False where the journal does not reach back that far,
+        or there is none. A change is never cut in two, so there may be some more than `limit`. What was written without
+        memlane is in no journal.
         """
-        return self.journal.changes(since=since, limit=limit) if self.journal else []
+        from memlane.history import feed
+
+        return feed.changes(cast("Bank", self), since, limit)
 
     def as_of(self, when: datetime | str) -> Bank:
         """The bank as it was at a commit, or at the last commit of this branch up to a date: to be read, not changed.
@@ -94,7 +98,7 @@ class Journaled(Opened):
         bank.tombstones.private = self.tombstones.private
         return bank
 
-    def log(self, id: str | None = None, limit: int | None = None) -> builtins.list[Commit]:
+    def log(self, id: str | None = None, limit: int | None = None) -> builtins.list[Change]:
         """The commits that changed memories, or this one, the newest first. Raises MemlaneError outside of git, and
         NotFound when no commit knows the id.
         """

@@ -448,6 +448,10 @@ class Journal:
         """The changes that a file was changed by, the newest first: of all places of this bank, or made `here`."""
         return self._do(lambda file: file.changes(here=here, since=since, limit=limit), [])
 
+    def reaches(self, since: int) -> bool:
+        """Whether everything that was changed after the change of this number is still here."""
+        return self._do(lambda file: file.reaches(since), False)
+
     def get(self, number: int) -> Change | None:
         return self._do(lambda file: file.get(number), None)
 

@@ -189,10 +189,10 @@ class JournalFile:
         if not durable:
             db.execute("PRAGMA synchronous = NORMAL")
         try:
-            self._begin()
+            self._retried("BEGIN IMMEDIATE")
             try:
                 yield db
-                self._commit()
+                self._retried("COMMIT")
             except BaseException:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -200,12 +200,6 @@ class JournalFile:
         finally:
             if not durable:
                 db.execute("PRAGMA synchronous = FULL")
-
-    def _begin(self) -> None:
-        self._retried("BEGIN IMMEDIATE")
-
-    def _commit(self) -> None:
-        self._retried("COMMIT")
 
     def _retried(self, statement: str) -> None:
         """SQLite waits in steps that are long for transactions this short."""
@@ -309,6 +303,11 @@ class JournalFile:
             values.append(self._here(self._db))
         query = f"{_CHANGES}{where} ORDER BY number DESC LIMIT ?"
         return [_change(row) for row in self._db.execute(query, (*values, -1 if limit is None else limit))]
+
+    def reaches(self, since: int) -> bool:
+        query = "SELECT count(*), max(number), total(undone = ?) FROM changes WHERE number > ?"
+        count, last, dropped = self._db.execute(query, (journal.DROPPED, since)).fetchone()
+        return not dropped and count == (last or since) - since
 
     def get(self, number: int) -> Change | None:
         row = self._db.execute(f"{_CHANGES} AND number = ?", (number,)).fetchone()

@@ -42,3 +42,32 @@ def test_options_are_not_fields(run: Run, bank: Bank, field: str) -> None:
     run("add", "text", "--title", "a")
     for command in (["add", "x"], ["update", "a", "x"]):
         assert run(*command, "--field", field).code == 2
+
+
+def test_a_moment_without_words_is_an_error(run: Run, bank: Bank) -> None:
+    done = run("add", "Run the linter.", "--when=")
+    assert (done.code, done.out) == (2, "")
+    assert "--when is empty" in done.err
+    assert bank.list() == []
+
+
+def test_a_type_that_there_is_not_names_all_that_there_are(run: Run, bank: Bank) -> None:
+    done = run("add", "Run the linter.", "--type", "nonsense")
+    assert "Use one of: journal, plan, fact, observation, reflection, rule, preference." in done.err
+    assert run("add", "Run the linter.", "--type", "preference").code == 0
+
+
+def test_put_makes_and_replaces_the_note_of_a_name(run: Run, bank: Bank) -> None:
+    made = run("put", "on-call", "Maria.", "--extra", "month=3", "--expires", "30d", "--json").json
+    assert (made["id"], made["fields"]["month"]) == ("notes:on-call", 3)
+    assert run("put", "on-call", "Ben.", "--expected", "").code == 5
+    assert run("put", "on-call", "-", "--expected", made["version"], stdin="Ben.\n").code == 0
+    assert run("update", "on-call", "Ann.", "--expected", made["version"]).code == 5
+    assert (bank.get("on-call").text, bank.get("on-call").fields) == ("Ben.\n", {})
+
+
+def test_renaming_to_the_same_name_changes_nothing(run: Run, bank: Bank) -> None:
+    bank.put("heron", "A heron.")
+    same = run("rename", "heron", "heron").err
+    assert same == f"note: that is its name already\nnothing changed in {bank.root / 'heron.md'}\n"
+    assert run("rename", "heron", "birds/heron").err.startswith("moved to ")

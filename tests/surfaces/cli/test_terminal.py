@@ -57,6 +57,7 @@ CALLS = (  # in the order that leaves something to show for each
     ["check-config", "--json"], ["--set", f"{TEXT}={TEXT}", "list"], ["--bank", TEXT, "list"], ["--bank", TEXT, "init"],
     ["init"], ["init", "--git"], ["trust", "--show"], ["trust", "--yes"], ["add", f"giraffe {TEXT}", "--title", TEXT],
     ["add", TEXT, "--lane", "vault", "--field", f"{TEXT}={TEXT}"], ["update", "evil", "--tag", TEXT],
+    ["put", "evil", f"zebra {TEXT}"], ["put", TEXT, TEXT], ["changes"], ["changes", "--since", TEXT],
     ["append", "evil", f"more {TEXT}"], ["edit", "evil"], ["rename", "evil", TEXT],
     ["merge", "evil", "twin", "--into", "both"],
     ["undo", "--list"], ["undo"], ["redo"], ["recover"], ["undo", TEXT], ["rm", f"notes:z{IN_A_NAME}"],

@@ -205,7 +205,7 @@ class NoteLane:
         return next(item for item in self._parse(path, readable(path)) if isinstance(item, Memory))
 
     def put(self, draft: Draft) -> Memory:
-        _refuse_unknown(draft.type, draft.fields.get("status"))
+        _refuse_unknown(draft.type, draft.fields.get("status"), also=("rule", "preference"))  # the bank's `add` does
         folder, draft = _placed(self.root, self._admit(draft))
         head = self._front(draft)
         if "filename" in draft.fields:
@@ -485,14 +485,16 @@ def _placed(root: Path, draft: Draft) -> tuple[str, Draft]:
     return f"{PRIVATE}/", replace(draft, fields={key: value for key, value in draft.fields.items() if key != "private"})
 
 
-def _refuse_unknown(kind: Any, status: Any, scope: Any = None) -> None:
-    """Raise InvalidInput for a type or status that notes do not have, and for a scope that is a place."""
+def _refuse_unknown(kind: Any, status: Any, scope: Any = None, also: Sequence[str] = ()) -> None:
+    """Raise InvalidInput for a type or status that notes do not have, and for a scope that is a place. `also` are
+    types that a caller may give instead.
+    """
     if scope == PRIVATE:
         hint = "`memlane share --private ID` moves it."
         raise InvalidInput("A note is private by where it lies, and not by its scope.", hint=hint)
-    for value, allowed, what in ((kind, TYPES, "note type"), (status, STATUSES, "status")):
+    for value, allowed, what, more in ((kind, TYPES, "note type", also), (status, STATUSES, "status", ())):
         if value not in (None, *allowed):
-            raise InvalidInput(f"There is no such {what}.", hint=f"Use one of: {', '.join(allowed)}.")
+            raise InvalidInput(f"There is no such {what}.", hint=f"Use one of: {', '.join((*allowed, *more))}.")
 
 
 def human_size(size: int) -> str:

@@ -55,9 +55,9 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
 }
 MORE = (  # rarer, or for programs: named in one line below the others
-    "log", "redo", "recover", "share", "backup", "restore-backup", "move", "rename", "update", "append", "links",
-    "merge", "capture", "distil", "stats", "gate", "encoder", "check-config", "mcp", "hook", "completion",
-    "merge-driver", "help",
+    "log", "changes", "redo", "recover", "share", "backup", "restore-backup", "move", "rename", "put", "update",
+    "append", "links", "merge", "capture", "distil", "stats", "gate", "encoder", "check-config", "mcp", "hook",
+    "completion", "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called
@@ -81,6 +81,8 @@ _HOMES = {  # the module of a command, where it is not its own; it is imported o
     "stats": "get",
     "links": "search",
     "redo": "undo",
+    "changes": "history",
+    "put": "add",
     "rename": "edit",
     "update": "add",
     "append": "add",

@@ -1,4 +1,4 @@
-"""`memlane add`, `update` and `append`: writing memories of any lane."""
+"""`memlane add`, `put`, `update` and `append`: writing memories of any lane."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ _OPTIONS = frozenset(
         "extra",
         "when",
         "expires",
+        "expected",
     }
 )
 field_option = click.option(
@@ -109,15 +110,48 @@ def add(
     """
     lane = options["lane"] or (bank.get(options["replaces"]).lane if options["replaces"] else "notes")
     given = line_ended(take_text(text), lane)
+    if not all(map(str.strip, when)):
+        raise InvalidInput("--when is empty.", hint="Say when it applies: committing, src/api/**, git push.")
     place: dict[str, Any] = {"private": True} if private else {}
     place |= {"when": list(when) if len(when) > 1 else when[0]} if when else {}
     memory = bank.add(given, **options, extra=own_fields(own), **place, **fields_of(pairs))
     print_written(memory, as_json, "already in" if memory.duplicate else "stored in")
 
 
+expected_option = click.option(
+    "--expected", metavar="VERSION", help="Only if it has this version, as --json shows it; else exit code 5."
+)
+
+
+@click.command()
+@click.argument("key")
+@text_argument
+@click.option("--title", help="A title; else the first line.")
+@tag_option
+@click.option("--type", help="journal, plan, fact, observation or reflection.")
+@click.option("--scope", help="What it applies to: file:PATH, area:NAME.")
+@expires_option
+@click.option("--extra", "own", metavar="NAME=VALUE", multiple=True, help="A field of your own.")
+@expected_option
+@with_bank
+def put(bank: Bank, key: str, text: str | None, own: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Make the note of the name KEY say TEXT (or what is piped in), whether it is there or not.
+
+    Any KEY will do, and upper and lower case differ. Everything that the note said before is replaced. With
+    --expected "", only if there is none.
+
+    \b
+    $ memlane put on-call "Maria is on call in March." --expires 30d
+    $ memlane put alice@example.org "Prefers short answers." --extra level=3
+    """
+    memory = bank.put(key, line_ended(take_text(text), "notes"), extra=own_fields(own), **options)
+    print_written(memory, as_json, "stored in")
+
+
 def change_options(command: Command) -> Command:
     """What can be changed of a memory, beside its whole text."""
     for option in (
+        expected_option,
         field_option,
         click.option("--when", metavar="MOMENT", multiple=True, help="When it applies, instead of what it says now."),
         expires_option,

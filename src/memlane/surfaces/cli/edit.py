@@ -153,4 +153,6 @@ def rename(bank: Bank, id: str, new: str, as_json: bool) -> None:
     \b
     $ memlane rename deploy-day ops/release-day
     """
-    print_written(bank.move(id, new), as_json, "moved to")
+    before = bank.get(id, expired=True).id
+    moved = bank.move(id, new)
+    print_written(moved, as_json, "moved to" if moved.id != before else "nothing changed in")

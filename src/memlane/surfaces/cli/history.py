@@ -1,4 +1,4 @@
-"""`memlane history`: the versions of a memory, and the bank's commits in git."""
+"""`memlane history` and `changes`: the versions of a memory, the bank's commits in git, and what changed since."""
 
 from __future__ import annotations
 
@@ -105,3 +105,29 @@ def _print_commits(bank: Bank, limit: int, as_json: bool) -> None:
         print_rows(("!", path) for path in change.left_out)
     if not changes:
         say("no commit has memories yet")
+
+
+@click.command()
+@click.option(
+    "--since", metavar="CURSOR", help="After this, which an earlier call has printed; `now` prints one alone."
+)
+@click.option("--limit", "-n", type=click.IntRange(min=1), help="At most about so many; a change is not cut in two.")
+@with_bank
+def changes(bank: Bank, since: str | None, limit: int | None, as_json: bool) -> None:
+    """List what was changed, memory by memory, the oldest first, for programs that follow a bank.
+
+    Of each: when, the id, the version that it has now (`gone` where it is deleted), what was done and by whom. The last
+    line on stderr has the cursor to go on with. What an editor or git has written is not in the list.
+
+    \b
+    $ memlane changes --since now
+    $ memlane changes --since 17-3fa2c1 --json
+    """
+    found = bank.changes(since, limit)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    print_rows((iso(one.at) or "", one.id, one.version or "gone", one.verb, one.by) for one in found.changes)
+    if not found.complete:
+        say("note: the journal does not reach back that far; read everything anew")
+    say(f"{'more: ' if found.more else ''}go on with --since {found.cursor}")
