@@ -109,7 +109,8 @@ def _vectors(db: sqlite3.Connection, dim: int) -> dict[int, bytes]:
 class Rebuilt(Index):
     """A new index of the same files, to compare with. It is kept in memory and leaves nothing on disk."""
 
-    def _open(self) -> tuple[sqlite3.Connection, None]:
+    @staticmethod
+    def _open(_file: IndexFile) -> tuple[sqlite3.Connection, None]:
         return database.open_in_memory(), None
 
     def contents(self) -> dict[str, bytes]:

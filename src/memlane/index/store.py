@@ -79,6 +79,8 @@ class Index:
     `complete` is False after a refresh that ran out of time before everything was indexed.
     """
 
+    _open = staticmethod(database.open_file)
+
     def __init__(self, file: IndexFile, lanes: Callable[[], Iterable[Lane]], encoder: str = "static") -> None:
         self.file = file
         self.complete = True
@@ -92,7 +94,7 @@ class Index:
         self._lock = RLock()
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
         self._swept = False  # whether memories without a file were looked for
-        self._db, self._identity = database.open_file(self.file)
+        self._db, self._identity = self._open(self.file)
         self._mark = seal.mark(self._db)
 
     def close(self) -> None:
@@ -102,7 +104,7 @@ class Index:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._db.close()
         self._columns, self._seen, self._swept, self._noted = None, None, False, 1
-        self._db, self._identity = database.open_file(self.file)
+        self._db, self._identity = self._open(self.file)
         self._mark = seal.mark(self._db)
 
     def _follow_file(self) -> None:
@@ -180,13 +182,7 @@ class Index:
 
     # -- keeping up with the disk
 
-    def refresh(
-        self,
-        *,
-        force: bool = False,
-        wait: float | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> None:
+    def refresh(self, *, force: bool = False, wait: float | None = None, on_progress: OnProgress | None = None) -> None:
         """Compare the disk with the index and apply the difference; with `wait`, stop after so many seconds.
 
         What is done is kept, and the next call goes on from there; `complete` tells whether anything is missing.
