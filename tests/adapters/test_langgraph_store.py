@@ -285,11 +285,21 @@ def test_vectors_are_kept_and_made_once(bank: Bank) -> None:
     again = indexed(bank, counting, fields=["t"])
     assert again.search(("a",), query="rain")[0].score == pytest.approx(cosine("rain", "tea"))
     assert asked == ["tea", "rain"]
-    for path in bank.root.glob("indices/langgraph-*.jsonl"):
+    for path in bank.root.glob("indices/vectors-*.jsonl"):
         path.write_text("damaged\n")
     assert len(indexed(bank, counting, fields=["t"]).search(("a",), query="rain")) == 2
     assert asked == ["tea", "rain", "tea", "rain"]
     assert bank.problems() == []
+
+
+def test_vectors_go_when_something_is_forgotten(bank: Bank) -> None:
+    store = indexed(bank, fields=["t"])
+    for text in ("tea", "sun"):
+        store.put(("a",), text, {"t": text})
+    assert len(list(bank.root.glob("indices/vectors-*.jsonl"))) == 1
+    bank.forget(next(memory.id for memory in bank.memories("notes") if memory.title == "tea"))
+    assert list(bank.root.glob("indices/vectors-*.jsonl")) == []
+    assert [(item.key, pytest.approx(item.score)) for item in store.search(("a",), query="sun")] == [("sun", 1.0)]
 
 
 def test_an_embedder_that_is_awaited_is(bank: Bank) -> None:

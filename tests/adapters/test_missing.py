@@ -23,6 +23,7 @@ def test_a_missing_framework_is_answered_with_the_extra_that_brings_it() -> None
         ("anthropic", "anthropic", "anthropic", "anthropic"),
         ("openai_agents", "openai-agents", "openai-agents", "agents"),
         ("langgraph", "langgraph", "langgraph-checkpoint", "langgraph"),
+        ("langchain", "langchain", "langchain-core", "langchain_core"),
     ],
 )
 def test_an_adapter_without_its_framework_says_so(adapter: str, extra: str, package: str, module: str) -> None:

@@ -249,6 +249,17 @@ def test_what_the_assistant_said_is_captured_and_found(bank: Bank) -> None:
     assert [memory.id for memory in bank.list()] == [record.id]
 
 
+def test_forget_says_which_conversation_has_what_is_forgotten(bank: Bank) -> None:
+    do(MemlaneSession("incident-7", bank).add_items([answer(ADVICE)]))
+    do(MemlaneSession("other", bank).add_items([said(1)]))
+    [record] = bank.list(lane="records")
+    path = str(bank.root / "private/sessions/incident-7.jsonl")
+    told = [left for left in bank.forget(record.id).left if left.where.endswith(".jsonl")]
+    assert [(left.where, left.why, left.command) for left in told] == [
+        (path, f"has words of {record.id}", f"rm {path}")
+    ]
+
+
 def test_without_capture_nothing_becomes_a_record(bank: Bank) -> None:
     do(MemlaneSession("one", bank, capture=False).add_items([answer(ADVICE)]))
     assert bank.list() == []

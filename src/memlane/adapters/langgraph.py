@@ -327,8 +327,8 @@ class _Vectors:
         embed = index["embed"]
         model = embed if isinstance(embed, str) else f"{type(embed).__qualname__} {getattr(embed, 'model', '')}"
         name = sha256(json.dumps([model, index.get("dims")]).encode()).hexdigest()[:16]
-        self._folder = bank.root / "indices"
-        self._path = os.fspath(self._folder / f"langgraph-{name}.jsonl")
+        self._folder = bank.root / derived.FOLDER
+        self._path = os.fspath(self._folder / f"vectors-{name}.jsonl")
         self._at = log.Position()
         self._known: dict[str, Vector] = {}
         self._lock = threading.Lock()

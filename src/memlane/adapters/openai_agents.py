@@ -24,7 +24,7 @@ from memlane.capture.messages import capture_messages
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import MemlaneError, NotFound
 from memlane.disk import derived, files, journal, log
-from memlane.disk.names import PRIVATE, of_key
+from memlane.disk.names import CONVERSATIONS, PRIVATE, of_key
 from memlane.gate import Guard
 from memlane.gate.outgoing import cleaned
 
@@ -59,7 +59,7 @@ class MemlaneSession:
         self.session_settings = coerce_session_settings(session_settings or {})
         self.bank = bank
         self.capture = capture
-        self._path = os.path.join(bank.root, PRIVATE, "sessions", f"{of_key(session_id)}.jsonl")
+        self._path = os.path.join(bank.root, PRIVATE, CONVERSATIONS, f"{of_key(session_id)}.jsonl")
         self._closed = False
 
     async def get_items(self, limit: int | None = None) -> list[Item]:

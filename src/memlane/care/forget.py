@@ -160,7 +160,7 @@ def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
     for target in targets:
         left += _in_git(bank, target)
         left += _elsewhere(bank, target, targets)
-        left += _in_state(target)
+        left += _in_files(bank, target)
     left += _outside()
     return Forgotten(tuple(target.id for target in targets), tuple(dict.fromkeys(pieces)), tuple(dict.fromkeys(left)))
 
@@ -382,11 +382,14 @@ def _elsewhere(bank: Bank, target: _Target, targets: Iterable[_Target]) -> Itera
                 yield Left(removed.id, why, f"memlane forget {shlex.quote(removed.id)}")
 
 
-def _in_state(target: _Target) -> Iterator[Left]:
-    """Files in memlane's own folder for this user that hold its words, such as backups of clients' files."""
+def _in_files(bank: Bank, target: _Target) -> Iterator[Left]:
+    """Files that hold its words: in memlane's own folder for this user, such as backups of clients' files, and
+    conversations that a program keeps in the bank as sessions of its agent.
+    """
     needles = target.needles()
     state = os.fspath(config.user_state())
-    for path in _walk(state) if needles else ():
+    kept = os.path.join(bank.root, names.PRIVATE, names.CONVERSATIONS)
+    for path in (*_walk(state), *_walk(kept)) if needles else ():
         folder = os.path.relpath(path, state).split(os.sep)[0]
         if folder in (scratch.NAME, "journal", "moments", sessions.FOLDER, *_LOGS):
             continue  # removed as a whole, or piece by piece

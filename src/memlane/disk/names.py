@@ -14,6 +14,7 @@ from memlane.core.text import slug
 
 TRASH = ".trash"  # the folder of what was deleted, in each lane
 PRIVATE = "private"  # the folder of notes, and of lines about them, that git is told to leave out
+CONVERSATIONS = "sessions"  # the folder in it for conversations that a program keeps
 MAX_NAME_BYTES = 200  # of 255: room for the stamp that the trash adds
 STRAY = "is a link out of the bank and not followed"
 _FORBIDDEN = lazily(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\]')
