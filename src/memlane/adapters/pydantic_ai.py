@@ -150,7 +150,8 @@ class MemlaneStore:
         if operation is not None and (done := self._receipt(operation)):
             return done
         try:
-            version = change()
+            with journal.acting("python", "pydantic-ai"):
+                version = change()
         except (Conflict, NotFound):
             note = self._note(path)
             if operation is None or note is None or note.fields.get(_OPERATION) != operation.id:
