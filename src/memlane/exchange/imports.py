@@ -108,7 +108,7 @@ def _source(kind: str, path: Path, label: str | None) -> str:
     """The beginning of the marks of a source: its kind and a name that means the same on every machine."""
     if label is None:
         real = path.resolve()
-        if kind in ("markdown", "obsidian"):
+        if kind in ("markdown", "obsidian", "basic-memory"):
             label = real.name if real.is_dir() else real.parent.name
         elif kind in ("serena", "cline"):
             own = (".serena", "memories", "memory-bank")

@@ -30,6 +30,10 @@ KINDS = {  # what --from takes, and what it means
     "cline": "a Cline memory bank",
     "memory-json": "the memory.jsonl of the MCP reference server",
     "mem0": "a JSON export of mem0",
+    "chatgpt": "an export of ChatGPT",
+    "claude-ai": "an export of Claude.ai",
+    "letta": "an agent file of Letta, .af",
+    "basic-memory": "a project of basic-memory",
     "jsonl": "what `memlane export` wrote",
     "bank": "another project with a bank",
     "notes": "another bank's notes",
@@ -40,7 +44,8 @@ KINDS = {  # what --from takes, and what it means
 }
 OWN = ("jsonl", "bank", *NAMES)  # memories of memlane's own, which come back as they were
 _DETECTED = (  # in this order: a folder of an agent is also a folder of Markdown
-    "obsidian", "serena", "cline", "claude", "bank", "markdown", "memory-json", "jsonl", "mem0",
+    "obsidian", "serena", "cline", "claude", "bank", "chatgpt", "claude-ai", "basic-memory", "markdown", "memory-json",
+    "jsonl", "letta", "mem0",
 )  # fmt: skip
 
 

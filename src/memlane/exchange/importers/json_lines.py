@@ -1,4 +1,4 @@
-"""Files with one JSON object a line, as several programs write them. Damage in a line is never quoted."""
+"""Files of JSON, with one object a line or as one document, as several programs write them. Damage is never quoted."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memlane.disk import files
 T = TypeVar("T")
 
 MAX_LINE = 64 * 1024 * 1024  # bytes: a memory of 10 MB, with every character escaped
+MAX_DOCUMENT = 1024 * 1024 * 1024  # bytes: years of conversations
 
 
 def parsed(path: Path, parse: Callable[[dict[str, Any]], T]) -> Iterator[T | Problem]:
@@ -40,6 +41,16 @@ def first(path: Path) -> dict[str, Any]:
         return _object(next((line for line in _lines(path) if line.strip(b" \t\r\n\xef\xbb\xbf")), b""))
     except (OSError, ValueError):
         return {}
+
+
+def document(path: Path, limit: int = MAX_DOCUMENT) -> Any:
+    """The value of a file that is one JSON document; None when it is none, or too large."""
+    try:
+        if not path.is_file() or os.path.getsize(path) > limit:
+            return None
+        return json.loads(path.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -9,8 +9,6 @@ Categories become tags, the run the thread; whose memory it is, its metadata and
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,12 +46,7 @@ def read(path: Path, skip: Collection[str] = ()) -> Iterator[Found]:
 
 def _memories(path: Path) -> list[Any] | None:
     """The list of memories in a file; None when it is no export."""
-    try:
-        if os.path.getsize(path) > MAX_BYTES:
-            return None
-        value = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return None
+    value = json_lines.document(path, MAX_BYTES)
     if isinstance(value, dict):
         value = next((value[key] for key in ("results", "memories") if isinstance(value.get(key), list)), None)
     return value if isinstance(value, list) and (not value or any(map(_is_memory, value))) else None
