@@ -75,9 +75,12 @@ class Known:
     def take(self, record: Record) -> None:
         """Let a record count if it is newer than what is known of its id."""
         old = self.latest.get(record.id)
-        if not supersedes(record, old):
+        if old is not None and not supersedes(record, old):
             return
         self.latest[record.id] = record
+        if old is None and not (record.deleted_at or record.topic_id or self.lookalikes):  # nearly every line of a file
+            self.active[record.id] = record
+            return
         was, now = (None if entry is None or entry.deleted_at else entry for entry in (old, record))
         if was and was.topic_id:
             self.topics.get((was.scope, was.topic_id), {}).pop(was.id, None)
