@@ -12,8 +12,8 @@ from memlane import AsyncBank, Bank, NotFound
 # What is no verb: lanes, settings and the inner works, which `AsyncBank.bank` has.
 _INNER = {
     "alone", "anchor", "changed_code", "guard", "held", "index", "index_file", "lane", "layers", "memories", "notes",
-    "original", "origins", "outdated", "present", "profile", "records", "topics", "under", "users_word", "vault",
-    "watch", "watching", "wrote",
+    "original", "origins", "outdated", "present", "profile", "records", "topics", "under", "unseen", "users_word",
+    "vault", "watch", "watching", "wrote",
 }  # fmt: skip
 
 
