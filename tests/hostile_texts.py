@@ -188,12 +188,22 @@ def _jsonc(text: str) -> None:
     jsonc.drop(text, ["mcpServers", "memlane"])
 
 
-def _toml(text: str) -> None:
+def _toml_key(text: str) -> None:
     from memlane.exchange import adopt
-    from memlane.surfaces.clients import toml
 
     adopt.set_key(text, "memory", "enabled", True, Path("memlane.toml"))
-    toml.drop(toml.put(text, ["mcp_servers", "memlane"], {"command": "memlane"}), ["mcp_servers", "memlane"])
+
+
+def _toml_put(text: str) -> None:
+    from memlane.surfaces.clients import toml
+
+    toml.put(text, ["mcp_servers", "memlane"], {"command": "memlane"})
+
+
+def _toml_drop(text: str) -> None:
+    from memlane.surfaces.clients import toml
+
+    toml.drop(f'[mcp_servers.memlane]\ncommand = "memlane"\n{text}', ["mcp_servers", "memlane"])
 
 
 def _config(path: Path) -> None:
@@ -237,12 +247,14 @@ def _detect(path: Path) -> None:
     importers.detect(path)
 
 
-def _symbols(text: str) -> None:
-    from memlane.care.fresh import symbols
+def _symbols(suffix: str) -> Parser:
+    def parse(text: str) -> None:
+        from memlane.care.fresh import symbols
 
-    for suffix in (".py", ".js", ".ts", ".go", ".rs", ".java"):
         with suppress(symbols.Unparsable):
             symbols.find(suffix, text, "main")
+
+    return parse
 
 
 def _mentions(text: str) -> None:
@@ -328,11 +340,13 @@ PARSERS: dict[str, Parser] = {
     "secret scanner": _gate,
     "suspicious text": _suspicious,
     "mentions of code": _mentions,
-    "symbols in code": _symbols,
+    **{f"symbols in {suffix}": _symbols(suffix) for suffix in (".py", ".js", ".ts", ".go", ".rs", ".java")},
     "likeness": _similar,
     **{f"merge {name}": _merge(name) for name in ("vault", "note", "record", "layer", "topic", "archive", "index")},
     "JSONC editor": _jsonc,
-    "TOML editor": _toml,
+    "TOML editor, a key": _toml_key,
+    "TOML editor, a table": _toml_put,
+    "TOML editor, without a table": _toml_drop,
     "memlane.toml": _file(".toml", _config),
     "YAML profile": _file(".yaml", _profile),
     "block markers": _marked,
