@@ -21,7 +21,7 @@ from memlane import Bank
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Hit, Memory
 from memlane.core.text import estimate
-from memlane.recall.blocks import FENCE, Block, Composer, escaped, without_blocks
+from memlane.recall.blocks import FENCE, Block, Composer, escaped, without_blocks, worth_showing
 from samples import words
 
 PREFACE = (
@@ -288,8 +288,8 @@ def test_a_memory_with_one_more_word_stands_for_both() -> None:
 
 
 def test_what_fits_far_less_than_the_best_does_not_fill_the_block() -> None:
-    block = composer().context([hit(note("a", "Best."), 0.9), hit(note("b", "Rubbish."), 0.3)])
-    assert (ids(block), block.left_out) == (["notes:a"], (("notes:b", "fits the query far less than the best"),))
+    best, rubbish = hit(note("a", "Best."), 0.9), hit(note("b", "Rubbish."), 0.3)
+    assert worth_showing([best, rubbish]) == ([best], [("notes:b", "fits the query far less than the best")])
 
 
 def test_an_exact_counter_can_be_used(bank: Bank) -> None:

@@ -23,6 +23,7 @@ from memlane.disk import files
 
 MAX_BYTES = 1024 * 1024  # of a configuration file; anything longer is no configuration
 NAME = "trust.json"
+_loaded: dict[str, tuple[tuple[int, ...], dict[str, dict[str, Any]]]] = {}  # with what the file was like
 
 
 def read(path: str | Path, *, follow: bool = False) -> bytes:
@@ -143,6 +144,10 @@ def _load(state: Path) -> dict[str, dict[str, Any]]:
     """What is trusted; nothing where the file cannot be read, or is not the user's own."""
     path = os.path.join(state, NAME)
     try:
+        now = os.stat(path, follow_symlinks=False)
+        stamp = (now.st_dev, now.st_ino, now.st_uid, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+        if _loaded.get(path, ((), {}))[0] == stamp:  # it is only ever replaced, and another file has another number
+            return dict(_loaded[path][1])
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return {}
@@ -153,7 +158,9 @@ def _load(state: Path) -> dict[str, dict[str, Any]]:
             found = json.loads(file.read(64 * MAX_BYTES))
         except ValueError:
             return {}
-    return {folder: entry for folder, entry in found.items() if _is_entry(entry)} if isinstance(found, dict) else {}
+    known = {folder: entry for folder, entry in found.items() if _is_entry(entry)} if isinstance(found, dict) else {}
+    _loaded[path] = stamp, known
+    return dict(known)
 
 
 def _is_entry(entry: Any) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from memlane.core.invisible import visible
@@ -433,6 +433,7 @@ def _all_letters(rule: str) -> Iterator[str]:
             yield _vocabulary().names[name]
 
 
+@lru_cache(4_000)  # who searches again sees much of the same
 def suspicious(text: str) -> tuple[str, ...]:
     """Why a text reads like instructions to the model; () when it does not."""
     shown = visible(text)

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from time import time_ns
 
 from memlane.disk import journal
 from memlane.disk.names import TRASH
@@ -36,6 +37,11 @@ WORD = (USER, REVIEWED)  # of what the user has said, or read and accepted
 AGENTS = ("CLAUDECODE", "CODEX_SANDBOX", "CODEX_CI", "CODEX_THREAD_ID", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE",
            "AI_AGENT", "AUGMENT_AGENT", "GOOSE_TERMINAL", "COPILOT_CLI")  # fmt: skip
 MAX_BYTES = 16 * 1024 * 1024  # of one of the 256 files
+_KEPT_BYTES = 64 * 1024  # of one of them, in memory
+_MOST_KEYS = 10_000
+_TICK = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
+_keys: dict[str, tuple[tuple[int, ...], str]] = {}  # of files, with what they were like when they were read
+_lines: dict[str, tuple[tuple[int, ...], bytes]] = {}  # the same of the files of hashes
 _kept: dict[str, Written] = {}  # by the folder whose files are noted
 _copying: ContextVar[bool] = ContextVar("copying", default=False)
 
@@ -45,6 +51,30 @@ def key_of(data: bytes) -> str:
     import hashlib  # this module is part of every start
 
     return hashlib.sha256(data).hexdigest()[:32]
+
+
+def key_of_file(path: str) -> str:
+    """What a memory is known by that has a file of its own; read once, while the file stands. Raises OSError."""
+    from memlane.disk import files
+
+    stamp = _stamp(os.stat(path, follow_symlinks=False))
+    if path in _keys and _keys[path][0] == stamp:
+        return _keys[path][1]
+    key = key_of(files.read_bytes(path))
+    if len(_keys) >= _MOST_KEYS:
+        _keys.clear()
+    if not _is_young(stamp):
+        _keys[path] = stamp, key
+    return key
+
+
+def _stamp(info: os.stat_result) -> tuple[int, ...]:
+    return info.st_dev, info.st_ino, info.st_uid, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
+
+def _is_young(stamp: tuple[int, ...]) -> bool:
+    """Whether a file was changed just now: it may change again without its stamp showing it."""
+    return stamp[-1] > time_ns() - _TICK
 
 
 class Written:
@@ -75,13 +105,20 @@ class Written:
                     os.close(fd)
 
     def _read(self, name: str) -> bytes:
+        path = f"{self._folder}{os.sep}{name}"
         try:
-            fd = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            stamp = _stamp(os.stat(path, follow_symlinks=False))
+            if path in _lines and _lines[path][0] == stamp:
+                return _lines[path][1]
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return b""
         with os.fdopen(fd, "rb") as file:
             mine = os.fstat(fd).st_uid in (os.geteuid(), 0)
-            return b"\n" + file.read(MAX_BYTES) if mine else b""
+            data = b"\n" + file.read(MAX_BYTES) if mine else b""
+        if len(data) <= _KEPT_BYTES and not _is_young(stamp):
+            _lines[path] = stamp, data
+        return data
 
 
 def keep(folder: str | Path, written: Written | None) -> None:

@@ -153,7 +153,7 @@ class Answers:
     def written_keys(self, memory: Memory) -> tuple[str, ...]:
         """What `memlane.disk.written` knows a memory by; the first stands for exactly what it says now."""
         try:
-            return (written.key_of(files.read_bytes(memory.file)),)
+            return (written.key_of_file(memory.file),)
         except (OSError, StorageError):  # it vanished, and nobody noted what is not there
             return (written.key_of(b""),)
 

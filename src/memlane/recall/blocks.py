@@ -31,6 +31,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -121,6 +122,13 @@ class Block(str):
         }
 
 
+def worth_showing(hits: Sequence[Hit]) -> tuple[list[Hit], list[LeftOut]]:
+    """The hits that fit a query about as well as the best, and the others."""
+    least = SHARE * max((hit.score for hit in hits), default=0.0)
+    weak = [LeftOut(hit.memory.id, "fits the query far less than the best") for hit in hits if hit.score < least]
+    return [hit for hit in hits if hit.score >= least], weak
+
+
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Writes blocks. Paths are shown relative to `root`; `count` is how many tokens a text has.
@@ -160,17 +168,13 @@ class Composer:
         budget: int | None = BUDGET,
         most: int | None = None,
         others: Sequence[LeftOut] = (),
-        everything: bool = False,
     ) -> Block:
         """The block of the hits that fit, at most `most`, each whole if possible: else the chunk that was found.
 
-        Chosen as they come; canon and registers stand on top. `others` were left out before, and what fits far less
-        than the best is, unless `everything` is to be shown.
+        Chosen as they come; canon and registers stand on top. `others` were left out before.
         """
-        least = 0.0 if everything else SHARE * max((hit.score for hit in hits), default=0.0)
-        items = [_Item(self._group(hit.memory), hit.memory, hit) for hit in hits if hit.score >= least]
-        weak = [LeftOut(hit.memory.id, "fits the query far less than the best") for hit in hits if hit.score < least]
-        return self._block("context", items, budget, most, [*others, *weak])
+        items = [_Item(self._group(hit.memory), hit.memory, hit) for hit in hits]
+        return self._block("context", items, budget, most, others)
 
     def brief(self, hits: Sequence[Hit], query: str, budget: int) -> Block:
         """The block of a few hits for a prompt that did not ask for memory: a line each, with its telling sentences.
@@ -256,7 +260,7 @@ class Composer:
             forms = [self._written(form) for form in item.forms()]
             fitting = self._fitting(kind, [*chosen[:place], *chosen[place + 1 :]], forms, budget)
             if fitting is None:
-                left_out.append(LeftOut(item.memory.id, f"its {self.count(forms[0].entry)} tokens do not fit"))
+                left_out.append(LeftOut(item.memory.id, f"its {forms[0].tokens} tokens do not fit"))
                 continue
             if same:
                 because = "is newer" if _newer(item.memory, same.memory) else "is the user's own word"
@@ -275,9 +279,9 @@ class Composer:
         if budget is None:
             return forms[0]
         # a quick estimate first; two tokens per entry to spare, since a tokenizer may join some across entries
-        left = budget - sum(self.count(item.entry) for item in chosen) + 2 * len(chosen)
+        left = budget - sum(item.tokens for item in chosen) + 2 * len(chosen)
         for form in forms:
-            if self.count(form.entry) <= left and self.count(_text(kind, [*chosen, form])) <= budget:
+            if form.tokens <= left and self.count(_text(kind, [*chosen, form])) <= budget:
                 return form
         return None
 
@@ -324,7 +328,7 @@ class Composer:
         """The item with its `entry`: a line of facts about the memory, and its text below; of a rule, its text."""
         memory = item.memory
         if item.group == RULES:
-            return replace(item, entry=self._rule(item))
+            return item.written(self._rule(item), self.count)
         when = memory.updated_at or memory.created_at
         facts = [f"[{one_line(memory.id)}]", *([when.date().isoformat()] if when else [])]
         if memory.lane == "vault":
@@ -340,7 +344,7 @@ class Composer:
         facts += (f"⚠ {warning}" for warning in self._warnings(memory))
         lines = escaped(item.text.strip("\n")).rstrip().splitlines()
         entry = "\n".join([escaped("- " + " · ".join(facts)), *(f"  {line}".rstrip() for line in lines)])
-        return replace(item, entry=entry)
+        return item.written(entry, self.count)
 
     def _rule(self, item: _Item) -> str:
         """A rule as the user wrote it, with its id and what has changed since."""
@@ -383,6 +387,10 @@ class _Item:
     text: str = ""  # what is shown of the memory
     marks: tuple[str, ...] = ()  # which part of it that is
     entry: str = ""  # the finished lines
+    tokens: int = 0  # of them
+
+    def written(self, entry: str, count: Callable[[str], int]) -> _Item:
+        return replace(self, entry=entry, tokens=count(entry))
 
     @property
     def why(self) -> Why:
@@ -532,17 +540,29 @@ def _says_the_same(a: Memory, b: Memory) -> bool:
     In a long text, one word in thirty may differ. Where each has a word of its own, both are shown: that word may be
     what matters ("Tuesday", "30 seconds").
     """
-    text_a, text_b = (" ".join(memory.text.split()).lower() for memory in (a, b))
+    text_a, text_b = _plain(a.text), _plain(b.text)
     if text_a == text_b:
         return True
-    short, long = sorted(map(len, (text_a, text_b)))
+    short, long = sorted((len(text_a), len(text_b)))
     if long >= 4000 or 2 * short < _ALIKE * (short + long):
         return False
     from memlane.gate import likeness
 
-    words_a, words_b = likeness.tokens(text_a), likeness.tokens(text_b)
+    words_a, words_b = _words(text_a), _words(text_b)
     own_words = min(len(words_a - words_b), len(words_b - words_a))
     return own_words <= min(len(words_a), len(words_b)) // 30 and likeness.ratio(text_a, text_b) >= _ALIKE
+
+
+@lru_cache(1_000)  # a memory is compared with many
+def _plain(text: str) -> str:
+    return " ".join(text.split()).lower()
+
+
+@lru_cache(1_000)
+def _words(text: str) -> frozenset[str]:
+    from memlane.gate import likeness
+
+    return likeness.tokens(text)
 
 
 def _newer(a: Memory, b: Memory) -> bool:

@@ -28,6 +28,7 @@ from memlane.recall.blocks import (
     Composer,
     LeftOut,
     without_blocks,
+    worth_showing,
 )
 from memlane.recall.leaving import without_secrets
 from memlane.recall.starting import PINNED, is_rule
@@ -158,10 +159,10 @@ def context(
     replaced = [hit.memory for hit in shown if hit.memory.superseded_by in known]
     shown = [hit for hit in shown if hit.memory not in replaced]
     old = [LeftOut(memory.id, f"{memory.superseded_by} took its place") for memory in replaced]
-    shown = ordered(shown, order)
+    shown, weak = (ordered(shown, order), []) if order == "time" else worth_showing(shown)
     composer = _composer(bank, count, [hit.memory for hit in shown])
-    most, whole = bank.profile.max_items, order == "time"
-    return _without_secrets(bank, lambda clean: composer.context(clean(shown), budget, most, old, everything=whole))
+    most = bank.profile.max_items
+    return _without_secrets(bank, lambda clean: composer.context(clean(shown), budget, most, [*old, *weak]))
 
 
 def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | None, wait: float | None) -> Block:
