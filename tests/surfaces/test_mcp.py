@@ -152,6 +152,7 @@ def test_the_seeds_parameters_have_its_names_and_defaults(folder: Path) -> None:
             "scope": None,
             "since": None,
             "until": None,
+            "where": None,
             "archived": False,
             "order": "best",
         },
@@ -308,6 +309,7 @@ def test_what_a_tool_has_told_the_index_need_not_be_looked_for(folder: Path) -> 
         "remember": {"text": "Quicksilver again.", "title": "Again"},
         "edit_memory": {"id": "again", "old": "Quicksilver", "new": "Gold"},
         "restore_memory": {"id": "notes:a"},
+        "put_memory": {"key": "b", "text": "Quicksilver, at last."},
     }
     tools = {tool.name: tool for tool in toolsets.tools(toolsets.NAMES)}
     assert {name for name, tool in tools.items() if tool.updates_index} == set(given)
@@ -320,7 +322,8 @@ def test_what_a_tool_has_told_the_index_need_not_be_looked_for(folder: Path) -> 
             found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
         (folder / ".memories/hand.md").write_text("Quicksilver by hand.\n")
         found.append([hit.memory.id for hit in bank.search('"quicksilver"')])
-    assert found == [["notes:a"], [], ["notes:a"], [], ["notes:again"], [], ["notes:a"], ["notes:a"]]
+    both = ["notes:b", "notes:a"]
+    assert found == [["notes:a"], [], ["notes:a"], [], ["notes:again"], [], ["notes:a"], both, both]
 
 
 def test_a_deleted_index_is_made_anew_by_the_server_that_used_it(folder: Path) -> None:
@@ -571,7 +574,7 @@ def test_a_broken_configuration_is_what_every_call_says(folder: Path) -> None:
     assert "is not valid TOML" in call(folder, "recall", query="x")
     (folder / "memlane.toml").write_text('[memory]\nenabled = true\n[mcp]\ntoolsets = ["valut"]\n')
     trusted(folder / "memlane.toml")
-    assert "There are: vault, topics, layers, records, knowledge-graph." in call(folder, "recall", query="x")
+    assert "There are: vault, topics, layers, records, knowledge-graph, keys." in call(folder, "recall", query="x")
 
 
 # -- nothing secret is repeated
@@ -614,7 +617,7 @@ def test_a_refused_text_is_not_repeated_and_not_stored(folder: Path) -> None:
     ],
 )
 def test_wrong_arguments_are_named_but_not_repeated(folder: Path, arguments: dict[str, Any], expected: str) -> None:
-    more = ("limit", "filter_tags", "filter_type", "lane", "scope", "since", "until", "archived", "order")
+    more = ("limit", "filter_tags", "filter_type", "lane", "scope", "since", "until", "where", "archived", "order")
     takes = f"It takes: query, {', '.join(f'{name} (optional)' for name in more)}."
     answer = calls(folder, ("search_memories", arguments))[0]
     assert answer == f"search_memories cannot be called like that; {expected}. {takes}"
@@ -837,7 +840,7 @@ def test_toolsets_are_chosen_by_the_configuration_or_the_command(folder: Path) -
     assert all(
         len(toolsets.tools([name])) > len(DEFAULT) and tool.name.startswith(name)
         for name in toolsets.NAMES
-        if name != "knowledge-graph"  # whose tools have the names that another server gave them
+        if name not in ("knowledge-graph", "keys")  # which are no lane's
         for tool in toolsets.tools([name])[len(DEFAULT) :]
     )
 

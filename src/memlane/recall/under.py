@@ -118,29 +118,28 @@ def telling() -> Iterator[None]:
 
 
 def get(bank: Bank, text: str, *, expired: bool = False) -> Memory:
-    """As `Bank.get`: what the project does not have may be the user's. Raises as `address.get`."""
-    at, memory = found_in(bank, text)
-    if not expired and memory.expired(utc_now()):
-        named = gate.shown(f"{USERS if at is not bank else ''}{memory.id}")
-        raise NotFound(f"{named} expired on {iso(memory.expires)}.", hint=f"`memlane restore {named}` keeps it.")
+    """As `Bank.get`: what the project does not have may be the user's. Raises as `found_in`."""
+    at, memory = found_in(bank, text, expired=expired)
     [memory] = shown(at, [memory])
     return memory if at is bank else as_users(memory)
 
 
-def found_in(bank: Bank, text: str) -> tuple[Bank, Memory]:
-    """The bank that has what a text names, and the memory as it is called there. Raises as `address.get`."""
+def found_in(bank: Bank, text: str, *, expired: bool = True) -> tuple[Bank, Memory]:
+    """The bank that has what a text names, and the memory as it is called there. Raises as `address.get`, and NotFound
+    for what has expired where that must not be.
+    """
     at, name = home(bank, text)
     if at is not bank:
         with telling():
-            return at, _marked(at, name)
+            return at, _marked(at, name, expired)
     try:
-        return bank, _marked(bank, name)
+        return bank, _marked(bank, name, expired)
     except NotFound as error:
         below = bank.under
         try:
             if below is None:
                 raise
-            return below, _marked(below, name)
+            return below, _marked(below, name, expired)
         except (NotFound, InvalidInput):
             raise error from None
 
@@ -157,8 +156,12 @@ def to_change(bank: Bank, text: str) -> tuple[Bank, Memory]:
         raise _nearer(bank, [name], error) from None
 
 
-def _marked(bank: Bank, text: str) -> Memory:
-    return marked(bank, [address.get(bank, text)])[0]
+def _marked(bank: Bank, text: str, expired: bool) -> Memory:
+    [memory] = marked(bank, [address.get(bank, text)])
+    if not expired and memory.expired(utc_now()):
+        named = gate.shown(memory.id)
+        raise NotFound(f"{named} expired on {iso(memory.expires)}.", hint=f"`memlane restore {named}` keeps it.")
+    return memory
 
 
 def by_id(verb: V) -> V:

@@ -26,6 +26,8 @@ from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Words, tool
 Lane = Literal["notes", "vault", "topics", "records", "layers"]
 Since = Annotated[str | None, Field(description="2025-01-15")]
 Tags = Annotated[Words | None, Field(description="Any of these")]
+Where = Annotated[dict[str, Any] | None, Field(description='Own fields: {"team": "shop", "level": {"$gte": 3}}')]
+Expires = Annotated[str | None, Field(description="30d, or a date: from then on it is gone")]
 NEWEST = "`list_memories` shows the newest."
 MOST_NAMED = 30
 
@@ -100,6 +102,8 @@ def list_memories(
     tag: Tags = None,
     type: str | None = None,
     lane: Lane | None = None,
+    scope: Annotated[str | None, Field(description="team/*: all that begin so")] = None,
+    where: Where = None,
     deleted: Annotated[bool, Field(description="What restore_memory can bring back")] = False,
     cursor: Annotated[str | None, Field(description="From the page before")] = None,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
@@ -113,7 +117,9 @@ def list_memories(
             for one, its_lane in [pair for pair in removed if lane in (None, pair[1])][at : at + limit + 1]
         ]
         return _page(gone, at, limit, "Nothing is deleted.")
-    filters: dict[str, Any] = {"since": since, "until": until, "tags": tag or (), "type": type, "lane": lane}
+    filters: dict[str, Any] = {
+        "since": since, "until": until, "tags": tag or (), "type": type, "lane": lane, "scope": scope, "where": where,
+    }  # fmt: skip
     found = bank.list(limit=at + limit + 1, brief=True, **filters)
     if at and (len(found) < at or found[at - 1].id != last):  # somebody wrote or deleted meanwhile
         found = bank.list(brief=True, **filters)
@@ -121,7 +127,7 @@ def list_memories(
     shown = [_listed(memory) for memory in found[at : at + limit + 1]]
     if not shown:
         refuse_unknown(bank, "type", type)
-    given = {"since": since, "until": until, "tag": tag, "type": type, "lane": lane}
+    given = {"since": since, "until": until, "tag": tag, "type": type, "lane": lane, "scope": scope, "where": where}
     empty = nothing(given) if any(given.values()) else "Nothing is remembered yet. `remember` stores a text."
     return _page(shown, at, limit, "There are no more." if at else empty)
 

@@ -20,7 +20,17 @@ from memlane.gate.outgoing import cleaned
 from memlane.lanes.notes.store import human_size
 from memlane.recall import under
 from memlane.surfaces.mcp import lines
-from memlane.surfaces.mcp.all_lanes import NEWEST, Lane, Since, Tags, facts, memory_id, nothing, refuse_unknown
+from memlane.surfaces.mcp.all_lanes import (
+    NEWEST,
+    Lane,
+    Since,
+    Tags,
+    Where,
+    facts,
+    memory_id,
+    nothing,
+    refuse_unknown,
+)
 from memlane.surfaces.mcp.reading import LIMIT, part
 from memlane.surfaces.mcp.tools import ADDS, CHANGES, READS, Limit, Remarked, Words, tool
 
@@ -134,7 +144,7 @@ def read_memory(
     limit: Annotated[int, Field(ge=1, description="Characters")] = LIMIT,
 ) -> Read:
     """Read a memory; a note with its front matter. A long one comes in parts."""
-    at, memory = under.found_in(bank, filename)
+    at, memory = under.found_in(bank, filename, expired=False)
     if memory.lane == "notes":
         read = _answer(Read, at.notes.read_memory(f"{memory.native_id}.md"))
     elif at.tombstones.forgotten(memory.text, memory.id, memory.title):
@@ -196,16 +206,17 @@ def search_memories(
     filter_tags: Tags = None,
     filter_type: str | None = None,
     lane: Lane | None = None,
-    scope: str | None = None,
+    scope: Annotated[str | None, Field(description="team/*: all that begin so")] = None,
     since: Since = None,
     until: Since = None,
+    where: Where = None,
     archived: Annotated[bool, Field(description="Also what is archived")] = False,
     order: Annotated[Literal["best", "time"], Field(description="time: by date, newest first")] = "best",
 ) -> Remarked[Found]:
     """Find memories of all kinds by words, meaning and recency, the best passage of each, the best first."""
     if not query.strip(" *"):
         return Remarked(remark=f"A search needs words. {NEWEST}")
-    filters: dict[str, Any] = {"lane": lane, "scope": scope, "since": since, "until": until}
+    filters: dict[str, Any] = {"lane": lane, "scope": scope, "since": since, "until": until, "where": where}
     chosen: dict[str, Any] = {"tags": filter_tags or (), "type": filter_type, "archived": archived, "order": order}
     hits = bank.search(query, limit, **chosen, **filters)
     if not hits:

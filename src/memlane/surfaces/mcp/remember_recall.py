@@ -12,7 +12,7 @@ from memlane.core.errors import InvalidInput
 from memlane.lanes.layers.entries import names_of, path_of
 from memlane.recall.blocks import CANDIDATES, Block
 from memlane.surfaces.mcp import lines
-from memlane.surfaces.mcp.all_lanes import NEWEST
+from memlane.surfaces.mcp.all_lanes import NEWEST, Expires, Where
 from memlane.surfaces.mcp.tools import ADDS, READS, Words, tool
 
 
@@ -54,6 +54,7 @@ def remember(
     when: Annotated[
         Words | None, Field(description="When it applies: adding an endpoint, src/api/**, git push")
     ] = None,
+    expires: Expires = None,
     extra: dict[str, Any] | None = None,
 ) -> Remembered:
     """Store a text. Use it as soon as something is settled that a later session would have to find out again: a
@@ -77,7 +78,7 @@ def remember(
     if when:
         fields["when"] = when
     labels: dict[str, Any] = {"title": title, "type": type, "tags": tags or (), "scope": scope}
-    memory = bank.add(text, lane=lane, replaces=replaces, extra=extra, **labels, **fields)
+    memory = bank.add(text, lane=lane, replaces=replaces, expires=expires, extra=extra, **labels, **fields)
     return {
         "id": memory.id,
         "lane": memory.lane,
@@ -95,16 +96,17 @@ def recall(
     query: Annotated[str, Field(description="The task or question")],
     budget: Annotated[int, Field(ge=1, le=100_000, description="Tokens")] = 1000,
     scopes: Annotated[Words | None, Field(description="Only these")] = None,
+    where: Where = None,
     order: Annotated[Literal["best", "time"], Field(description="time: by date, newest first")] = "best",
 ) -> Recalled:
     """Get what the whole memory knows about something: one block within the budget, the best memories whole, each with
     its id and date. Use it first: when a task begins, and before you decide or answer what may have been settled.
     """
-    block = bank.context(query, budget=budget, scopes=scopes or None, order=order)
+    block = bank.context(query, budget=budget, scopes=scopes or None, where=where, order=order)
     remarks = []
     if not block:
         remarks.append(f"Nothing is known about that{' within the budget' if block.left_out else ''}.")
-    if elsewhere := _elsewhere(bank, query, block) if not scopes else []:
+    if elsewhere := _elsewhere(bank, query, block) if not scopes and not where else []:
         names = ", ".join(f'"{scope}"' for scope in elsewhere)
         remarks.append(f"Other scopes know something: `recall(query=…, scopes=[{names}])`.")
     elif not block:

@@ -78,7 +78,7 @@ def read(bank: Bank, uri: str) -> TextResourceContents:
     if not uri.startswith(MEMORY):
         raise NotFound("There is no such resource.", hint="resources/list names them.")
     try:
-        at, memory = under.found_in(bank, unquote(uri.removeprefix(MEMORY)))
+        at, memory = under.found_in(bank, unquote(uri.removeprefix(MEMORY)), expired=False)
     except InvalidInput:  # no memory can have such an id
         raise NotFound("There is no such memory.", hint="resources/list names them.") from None
     if at.tombstones.forgotten(memory.text, memory.id, memory.title):

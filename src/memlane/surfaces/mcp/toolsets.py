@@ -1,8 +1,8 @@
 """Which tools a server has: remember and recall, seed 003's ten, three more over all lanes, and `[mcp] toolsets`.
 
 A toolset is another lane's verbs, by its seed's own names after the lane's: `vault_add_memory`, `topics_store`; or the
-tools of the MCP reference memory server, under their own names. It consists of everything in its module that is made by
-`@tool`.
+tools of the MCP reference memory server, under their own names; or those for agents that keep names of their own. It
+consists of everything in its module that is made by `@tool`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memlane.core.errors import ConfigError
 from memlane.surfaces.mcp import all_lanes, notes, remember_recall
 from memlane.surfaces.mcp.tools import Tool
 
-NAMES = ("vault", "topics", "layers", "records", "knowledge-graph")
+NAMES = ("vault", "topics", "layers", "records", "knowledge-graph", "keys")
 
 
 def _defined_in(module: ModuleType) -> list[Tool]:
