@@ -242,6 +242,12 @@ def test_a_rename_that_cannot_be_is_refused(do: Do, bank: Bank) -> None:
         ("no.txt", "c.txt", "The path /memories/no.txt does not exist"),
         ("b.txt", "dir/a.txt", "The destination /memories/dir/a.txt already exists"),
         ("b.txt", "dir", "The destination /memories/dir already exists"),
+        (
+            "dir",
+            "a:b",
+            "The name has characters that file systems do not allow. Leave out control and invisible "
+            'characters and < > : " | ? * \\.',
+        ),
         ("dir", "dir/in", "The destination /memories/dir/in is inside /memories/dir"),
     ):
         assert do("rename", old_path=f"/memories/{old}", new_path=f"/memories/{new}") == f"ERROR {why}"

@@ -99,7 +99,7 @@ class _Files:
         above = [place.rsplit("/", level)[0] for level in range(1, place.count("/") + 1)]
         if any(map(self._note, above)):
             raise ToolError(f"A part of {command.path} is a file, and not a directory.")
-        if not place or self._note(place) or self._under(place):
+        if self._note(place) or self._is_folder(place):
             raise ToolError(f"File {command.path} already exists")
         native = _native(self.folder + place)
         made = self.bank.notes.put(Draft(command.file_text, fields={"filename": f"{native}.md"}))
@@ -158,14 +158,18 @@ class _Files:
         old, new = self._place(command.old_path), self._place(command.new_path)
         if not old:
             raise ToolError(f"Cannot rename the {ROOT} directory itself")
-        if not new or self._note(new) or self._under(new):
+        if self._note(new) or self._is_folder(new):
             raise ToolError(f"The destination {command.new_path} already exists")
         there = self._there(old, command.old_path)
         if f"{new}/".startswith(f"{old}/"):
             raise ToolError(f"The destination {command.new_path} is inside {command.old_path}")
-        for place, memory in there.items():
-            native = _native(self.folder + new + place.removeprefix(old))
-            self.bank.move(memory.id, f"{native}.md")
+        files_by_id = {
+            memory.id: f"{_native(self.folder + new + place.removeprefix(old))}.md" for place, memory in there.items()
+        }
+        for file in files_by_id.values():
+            self.bank.notes.new_path(file)  # all of a folder moves, or nothing does
+        for id, file in files_by_id.items():
+            self.bank.move(id, file)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
@@ -197,6 +201,11 @@ class _Files:
         except (NotFound, InvalidInput):
             return None
         return None if memory is None or memory.native_id != native or self.bank.held(memory) else memory
+
+    def _is_folder(self, place: str) -> bool:
+        """Whether there is anything in a folder of this name."""
+        inside = os.path.join(self.bank.notes.root, self.folder + place, "")
+        return not place or any(isinstance(path, str) and path.startswith(inside) for path in self.bank.notes.files())
 
     def _under(self, place: str) -> dict[str, Memory]:
         """The notes in a folder and below it, by what the model calls them."""
@@ -242,9 +251,9 @@ class _Files:
         for _ in range(_ATTEMPTS):
             memory = self._note(place)
             if memory is None:
-                is_folder = not place or self._under(place)
-                why = "is not a file." if is_folder else "does not exist. Please provide a valid path."
-                raise ToolError(f"The path {path} {why}")
+                if self._is_folder(place):
+                    raise ToolError(f"The path {path} is not a file.")
+                raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
             version = self.bank.get(memory.id).version
             if self.bank.notes.fetch(memory.native_id) != memory:
                 continue  # it has changed between the two looks
