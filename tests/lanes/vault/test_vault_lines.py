@@ -14,7 +14,10 @@ WORDS = st.sampled_from(["", "Shared", "canon", "2025-01-01T10:00:00Z", "é\n"])
 ANYTHING = st.none() | st.booleans() | st.integers(0, 2) | WORDS | st.lists(st.text(max_size=2), max_size=2)
 LINES = st.fixed_dictionaries(
     {"id": st.just("a1") | ANYTHING, "version": st.just(1) | ANYTHING, "text": st.just("Tea.") | ANYTHING},
-    optional=dict.fromkeys(("created_at", "updated_at", "tier", "topic_id", "source", "scope", "category", "tags", "deleted_at", "x"), ANYTHING),
+    optional=dict.fromkeys(
+        ("created_at", "updated_at", "tier", "topic_id", "source", "scope", "category", "tags", "deleted_at", "x"),
+        ANYTHING,
+    ),
 )
 
 
