@@ -13,7 +13,8 @@ As in an audit, a line with `memlane:allow <reason>` may stay. The files themsel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from datetime import datetime
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from memlane.core.invisible import visible
@@ -45,7 +46,7 @@ def cleaned(value: T, guard: Guard, texts: Iterable[str] = ()) -> T:
     return clean
 
 
-@lru_cache(maxsize=500)  # who searches again sees much of the same
+@lru_cache(maxsize=4_000)  # who searches again sees much of the same
 def _holds_any(text: str, guard: Guard) -> bool:
     return bool(_found(text, guard))
 
@@ -97,11 +98,13 @@ def _strings(value: Any) -> Iterator[str]:
     """Every text in a value. In a mapping, each with its name: `password: …` is one where the value alone is none."""
     if isinstance(value, str):
         yield value
-    elif value is None or isinstance(value, int | float):  # most of what a hit says of itself
+    elif value is None or isinstance(value, int | float | datetime):
         return
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            if isinstance(item, str) and "\n" not in item:
+            if isinstance(item, float):  # most of what a hit says of itself
+                yield str(name)
+            elif isinstance(item, str) and "\n" not in item:
                 yield f"{name}: {item}"
             else:
                 yield str(name)
@@ -110,9 +113,17 @@ def _strings(value: Any) -> Iterator[str]:
         for item in (*value, *getattr(value, "__dict__", {}).values()):
             yield from _strings(item)
     elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            if field.name not in _ADDRESSES:
-                yield from _strings(getattr(value, field.name))
+        for name in _shown(type(value)):
+            item = getattr(value, name)
+            if isinstance(item, str):
+                yield item
+            elif item:
+                yield from _strings(item)
+
+
+@cache
+def _shown(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name not in _ADDRESSES)
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
@@ -134,6 +145,5 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, tuple | set | frozenset):
         return type(value)(_mapped(item, change) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        names = (field.name for field in fields(value) if field.name not in _ADDRESSES)
-        return replace(value, **{name: _mapped(getattr(value, name), change) for name in names})
+        return replace(value, **{name: _mapped(getattr(value, name), change) for name in _shown(type(value))})
     return value

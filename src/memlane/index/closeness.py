@@ -26,10 +26,10 @@ _SENTENCE = lazily(r"(?<=[.!?;:])\s+|\n+")
 
 
 class _Passage(NamedTuple):
-    """A text: its tokens, where each of its sentences begins, and the length of each one's vector."""
+    """A text: its tokens, how many each of its sentences has, and the length of each one's vector."""
 
     tokens: Array
-    starts: Array
+    sizes: Array
     lengths: Array
 
 
@@ -52,11 +52,11 @@ def look(
     asked, weights = encoder.query_tokens(factors, chunks)
     near, products = encoder.compared(distinct, asked, (vector, mean))
 
-    starts = np.concatenate([part.starts + begin for part, begin in zip(parts, begins, strict=True)])
-    sums = np.add.reduceat(products[places], starts)
+    sizes = np.concatenate([part.sizes for part in parts])
+    sums = np.add.reduceat(products[places], np.cumsum(sizes) - sizes)
     sums /= np.maximum(np.concatenate([part.lengths for part in parts]), 1e-9)[:, None]
     cosines = (sums[:, 0] - mean @ vector) / np.sqrt(np.maximum(1 - 2 * sums[:, 1] + mean @ mean, 1e-9))
-    by_sentences = np.maximum.reduceat(cosines, _starts([part.starts for part in parts]))
+    by_sentences = np.maximum.reduceat(cosines, _starts([part.sizes for part in parts]))
     by_words = np.maximum.reduceat(near[places], begins) @ weights
     return by_sentences, by_words
 
@@ -75,9 +75,10 @@ def _passages(encoder: StaticEncoder, texts: Sequence[str]) -> list[_Passage]:
 
 def _distinct(tokens: Array) -> tuple[Array, Array]:
     """These tokens once each, and which of those each of them is."""
-    places = np.zeros(int(tokens.max()) + 1, np.intp)  # quicker than sorting them
-    places[tokens] = 1
-    distinct = np.flatnonzero(places)
+    there = np.zeros(int(tokens.max()) + 1, np.bool_)  # quicker than sorting them
+    there[tokens] = True
+    distinct = np.flatnonzero(there)
+    places = np.empty(len(there), np.intp)
     places[distinct] = np.arange(len(distinct))
     return distinct, places[tokens]
 

@@ -6,7 +6,7 @@ Reads the file and writes nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -176,6 +176,42 @@ def extend_columns(db: sqlite3.Connection, dim: int, columns: Columns) -> bool:
     columns.used = used
     columns.buried = graves[-1][0] if graves else columns.buried
     return True
+
+
+def passing(
+    db: sqlite3.Connection,
+    columns: Columns,
+    any_archived: bool,
+    *,
+    tags: Sequence[str] = (),
+    since: float | None = None,
+    until: float | None = None,
+    archived: bool = False,
+    visible: tuple[Sequence[str], Sequence[str]] | None = None,
+    **equal: str | None,
+) -> Array | None:
+    """Whether the memory of each chunk passes these filters; None when all do.
+
+    `equal` are some of FILTERS and the value each must have; None is no filter. `visible` are scopes and lanes: a
+    memory with a scope must have one of these scopes or be of one of these lanes.
+    """
+
+    def among(name: str, *values: str | None) -> Array:
+        return labels(db, columns, name).among(values)
+
+    passed = [among(name, value) for name, value in equal.items() if value is not None]
+    if since is not None:
+        passed.append(columns.created >= since)
+    if until is not None:
+        passed.append((columns.created <= until) & (columns.created > -np.inf))
+    if any_archived and not archived and equal.get("status") is None:
+        passed.append(~among("status", "archived"))
+    if tags:
+        passed.append(np.logical_or.reduce([tagged(db, columns, tag) for tag in tags]))
+    if visible:
+        scopes, lanes = visible
+        passed.append(among("scope", None, *scopes) | among("lane", *lanes))
+    return np.logical_and.reduce(passed)[: columns.used] if passed else None
 
 
 def labels(db: sqlite3.Connection, columns: Columns, name: str) -> Labels:

@@ -181,8 +181,8 @@ class StaticEncoder(_Scaled):
         return row
 
     def take_apart(self, texts: Sequence[Sequence[str]]) -> list[tuple[NDArray[np.uint16], NDArray[np.intp], Vectors]]:
-        """Of each text, given in parts: its tokens, the place of the first one of every part that has any, and the
-        length of each of these parts' sums.
+        """Of each text, given in parts: its tokens, how many every part has that has any, and the length of the sum of
+        each of these parts.
 
         Where no part has a token, there is one that is like no other.
         """
@@ -194,13 +194,12 @@ class StaticEncoder(_Scaled):
         apart = []
         at = 0
         for each in ids:
-            sizes = [len(part) for part in each]
-            starts = np.cumsum([0, *sizes])
-            end = at + int(starts[-1])
-            adds = np.zeros((len(each), end - at), np.float32)
-            adds[np.repeat(np.arange(len(each)), sizes), np.arange(end - at)] = 1
+            sizes = np.array([len(part) for part in each])
+            end = at + int(sizes.sum())
+            adds = np.zeros((len(sizes), end - at), np.float32)
+            adds[np.repeat(np.arange(len(sizes)), sizes), np.arange(end - at)] = 1
             sums = adds @ rows[at:end]
-            apart.append((flat[at:end].copy(), starts[:-1], np.sqrt(np.einsum("ij,ij->i", sums, sums))))
+            apart.append((flat[at:end].copy(), sizes, np.sqrt(np.einsum("ij,ij->i", sums, sums))))
             at = end
         return apart
 

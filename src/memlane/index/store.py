@@ -13,29 +13,30 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from threading import RLock
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.core.progress import OnProgress, tell
-from memlane.disk import locks
+from memlane.core.values import dataclass
+from memlane.disk import locks, notices
+from memlane.disk.notices import Notices
 from memlane.index import database, fields, seal, writing
 from memlane.index.columns import (
     POSTING,
     Array,
     Columns,
     extend_columns,
-    labels,
+    passing,
     read_columns,
     read_vectors,
-    tagged,
 )
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
@@ -49,6 +50,8 @@ from memlane.lanes import NAMES, Lane
 BATCH = 500  # files per transaction
 EMBEDDED = 64  # passages between two words on how far it is: with a model, a second's work
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
+KEPT = 4_000  # memories that are kept as they were read
+JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
 # a memory counts only together with the file that it was read from
@@ -61,6 +64,56 @@ _OF_MEMORIES = (
 )  # fmt: skip
 _LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
+
+
+class Chunk(NamedTuple):
+    """A piece of a memory."""
+
+    title: str  # the memory's
+    header: str
+    text: str
+
+    @property
+    def embedded(self) -> str:
+        """What an encoder sees of it."""
+        return writing.embedded_text(*self)
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read of one state of the file; another `version` means that it has changed."""
+
+    version: tuple[int, int]
+    embedded: str = ""
+    archived: bool = False  # whether there is a memory that is
+    columns: Columns | None = None
+
+
+def _place(folder: str, path: str) -> tuple[int, ...] | None:
+    """What changes with a file or anything beside it; None where that may not show, for it just changed."""
+    around, file = os.lstat(folder), os.lstat(path)
+    if around.st_mtime_ns > time.time_ns() - JUST_NOW:
+        return None
+    of_folder = (around.st_mode, around.st_ino, around.st_uid, around.st_mtime_ns, around.st_ctime_ns)
+    return (*of_folder, file.st_dev, file.st_ino, file.st_mode, file.st_nlink, file.st_uid)
+
+
+def _read_chunks(db: sqlite3.Connection, which: str = "", numbers: Sequence[int] = ()) -> dict[int, Chunk]:
+    """Every chunk, or some, by its number."""
+    rows = db.execute(
+        "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "  # noqa: S608
+        f"{which} ORDER BY c.n",
+        numbers,
+    )
+    return {n: Chunk(*rest) for n, *rest in rows}
+
+
+def _read_postings(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
+    blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
+    query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)}) ORDER BY term, block"  # noqa: S608
+    for term, block, data in db.execute(query, tuple(terms)):
+        blocks[term].append((block, data))
+    return {term: _posted(found) for term, found in blocks.items()}
 
 
 def _posted(blocks: Sequence[tuple[int, bytes]]) -> tuple[Array, Array]:
@@ -83,14 +136,20 @@ class Index:
 
     def __init__(self, file: IndexFile, lanes: Callable[[], Iterable[Lane]], encoder: str = "static") -> None:
         self.file = file
+        self._path, self._folder = os.fspath(file.path), os.fspath(file.path.parent)
+        self._stands: tuple[int, ...] | None = None  # its place when it was last found to be ours
         self.complete = True
         self._lanes = lanes
         self._encoder_name = encoder
         self._encoder: Encoder | None = None
         self._columns: Columns | None = None
-        self._version = (-1, -1, "")
+        self._layout = ""  # whose vectors the columns have, and how often the chunks were renumbered
+        self._read = _Read((-1, -1))
+        self._memories: dict[int, Memory] = {}  # by number, which no other memory ever gets
+        self._chunks: dict[int, Chunk] = {}  # the same; they may be renumbered all together
         self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
         self._looked = (0.0, 0.0)  # when that was last looked at, and the seconds it took
+        self._notices: Notices | None = None  # what the kernel tells of its folders; None before the second look
         self._lock = RLock()
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
         self._swept = False  # whether memories without a file were looked for
@@ -99,11 +158,18 @@ class Index:
 
     def close(self) -> None:
         self._db.close()
+        self._listen_no_more()
+
+    def _listen_no_more(self) -> None:
+        if self._notices is not None:
+            self._notices.close()
+            self._notices = None
 
     def _open_again(self) -> None:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._db.close()
         self._columns, self._seen, self._swept, self._noted = None, None, False, 1
+        self._read, self._memories, self._chunks = _Read((-1, -1)), {}, {}
         self._db, self._identity = self._open(self.file)
         self._mark = seal.mark(self._db)
 
@@ -113,8 +179,12 @@ class Index:
             return
         database.tell_busy(self._db)
         try:
-            same = seal.identity(self.file.path) == self._identity
-            if same and os.path.lexists(f"{self.file.path}-journal"):  # of a writer, dead or alive, or put there
+            place = _place(self._folder, self._path)
+            same = place is not None and place == self._stands
+            if not same:
+                same = seal.identity(self.file.path) == self._identity
+                self._stands = place if same else None
+            if same and os.path.lexists(f"{self._path}-journal"):  # of a writer, dead or alive, or put there
                 seal.reading(self.file, timeout=locks.patience.get()).close()
             same = same and seal.mark(self._db) == self._mark
         except OSError:
@@ -188,18 +258,24 @@ class Index:
         What is done is kept, and the next call goes on from there; `complete` tells whether anything is missing.
 
         Called before every search. Where every file and folder is as it was at the last look, there is nothing to
-        compare. In a bank of tens of thousands even that look takes long: then it is skipped when the last one was a
-        moment ago, so that it never takes more than a twentieth of the time. `force` compares in any case.
+        compare. Even that look takes most of the time of a search: so it is skipped when the last one was a moment ago
+        and the kernel told of no change, and never takes more than a twentieth of the time. In a bank of tens of
+        thousands it is skipped then whatever was told. `force` compares in any case.
         """
         with self._alone():
             self._follow_file()
             now, (last, cost) = time.monotonic(), self._looked
-            if not force and self._seen and cost > LONG_LOOK and now - last < 20 * cost:
-                return
+            if not force and self._seen:
+                quiet = self._notices is not None and self._notices.quiet()
+                if (quiet or cost > LONG_LOOK) and now - last < 20 * cost:
+                    return
+                if self._notices is None:  # before the look, so that nothing is missed; once is not worth it
+                    self._notices = notices.listen({*self._seen.folders, os.fspath(self.file.path.parent.parent)})
             began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
             same = not force and self._seen is not None and self._seen.still(self._lanes())
             self._looked = (now, time.thread_time() - began)
             if not same:
+                self._listen_no_more()  # to folders that may not be all of them any more
                 self._apply_difference(now, wait, on_progress or partial(tell, "indexing files"))
 
     def _apply_difference(self, now: float, wait: float | None, on_progress: OnProgress) -> None:
@@ -306,7 +382,7 @@ class Index:
     @property
     def _embedded(self) -> str:
         """The fingerprint of the encoder that made the vectors in the file."""
-        return str(get_meta(self._db, "encoder", ""))
+        return self._now().embedded
 
     def _use_counts(self) -> None:
         """Let the words of a query count by how common they are in this bank."""
@@ -329,7 +405,8 @@ class Index:
         """Embed every chunk again. The work is done before the transaction, so that nobody else has to wait for it."""
         vectors: dict[int, Array] = {}
         while True:
-            packed, texts = get_meta(self._db, "packed"), self._chunk_texts()
+            packed, chunks = get_meta(self._db, "packed"), _read_chunks(self._db)
+            texts = {n: chunk.embedded for n, chunk in chunks.items()}
             missing = [n for n in texts if n not in vectors]
             for start in range(0, len(missing), EMBEDDED):
                 tell("embedding passages", start, len(missing))
@@ -346,28 +423,30 @@ class Index:
                     set_meta(db, encoder=encoder.fingerprint)
                     return
 
-    def _chunk_texts(self, which: str = "", numbers: Sequence[int] = ()) -> dict[int, str]:
-        """What an encoder sees of every chunk, or of some, by its number."""
-        rows = self._db.execute(
-            "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "  # noqa: S608
-            f"{which} ORDER BY c.n",
-            numbers,
-        )
-        return {n: writing.embedded_text(title, header, text) for n, title, header, text in rows}
-
     # -- reading
 
     def columns(self) -> Columns:
         """The columns of all chunks, brought up to date with what any process has written since."""
-        layout = f"{self._embedded} {get_meta(self._db, 'packed', 0)}"
-        version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes, layout)
-        if self._columns is None or version != self._version:
-            known = self._columns if layout == self._version[2] else None
+        now = self._now()
+        if self._columns is None or now.columns is not self._columns:
+            layout = f"{now.embedded} {get_meta(self._db, 'packed', 0)}"
+            known = self._columns if layout == self._layout else None
+            if known is None:
+                self._chunks = {}
             # a small index is read whole: that is quick, and the mean of its vectors is then the current one
             if known is None or known.used < SMALL or not extend_columns(self._db, self.encoder.dim, known):
                 known = read_columns(self._db, self.encoder.dim)
-            self._columns, self._version = known, version
+            self._columns, self._layout = known, layout
+            self._now().columns = known
         return self._columns
+
+    def _now(self) -> _Read:
+        """What was read of the file as it is now."""
+        version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes)
+        if version != self._read.version:
+            archived = self._db.execute("SELECT 1 FROM memories WHERE status = 'archived' LIMIT 1").fetchone()
+            self._read = _Read(version, str(get_meta(self._db, "encoder", "")), archived is not None)
+        return self._read
 
     def vectors(self) -> Array:
         """The vectors of all chunks as they are in the file: int8, as the encoder made them."""
@@ -375,11 +454,7 @@ class Index:
 
     def postings(self, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
         """(chunk numbers, weights) of each of these terms."""
-        blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
-        query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)}) ORDER BY term, block"  # noqa: S608
-        for term, block, data in self._db.execute(query, tuple(terms)):
-            blocks[term].append((block, data))
-        return {term: _posted(found) for term, found in blocks.items()}
+        return _read_postings(self._db, terms)
 
     def terms(self, first: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """The terms that begin with a letter and are so long, and about how often each occurs."""
@@ -390,8 +465,12 @@ class Index:
     def memories(self, numbers: Iterable[int]) -> dict[int, Memory]:
         """Memories by their number in the index."""
         wanted = list(numbers)
-        query = f"{_SHAPES} WHERE s.n IN ({marks(wanted)})"
-        return {n: loaded(data, digest) for n, data, digest in self._db.execute(query, wanted)}
+        if unknown := [n for n in wanted if n not in self._memories]:
+            if len(self._memories) > KEPT:
+                self._memories, unknown = {}, wanted
+            query = f"{_SHAPES} WHERE s.n IN ({marks(unknown)})"
+            self._memories |= {n: loaded(data, digest) for n, data, digest in self._db.execute(query, unknown)}
+        return {n: self._memories[n] for n in wanted if n in self._memories}
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
         """The numbers of the memories that have these ids."""
@@ -404,48 +483,17 @@ class Index:
         for n, data, digest in self._db.execute(f"{_SHAPES} ORDER BY s.n").fetchall():
             yield n, loaded(data, digest)
 
-    def embedded_texts(self, numbers: Sequence[int]) -> list[str]:
-        """What an encoder sees of these chunks."""
-        texts = self._chunk_texts(f"WHERE c.n IN ({marks(numbers)})", numbers)
-        return [texts[number] for number in numbers]
+    def chunks(self, numbers: Sequence[int]) -> list[Chunk]:
+        """These chunks, each with the title of its memory."""
+        if unknown := [n for n in numbers if n not in self._chunks]:
+            if len(self._chunks) > KEPT:
+                self._chunks, unknown = {}, list(numbers)
+            self._chunks |= _read_chunks(self._db, f"WHERE c.n IN ({marks(unknown)})", unknown)
+        return [self._chunks[n] for n in numbers]
 
-    def chunk(self, number: int) -> tuple[str, str]:
-        """(header path, text) of a chunk."""
-        row: tuple[str, str] = self._db.execute("SELECT header, text FROM chunks WHERE n = ?", (number,)).fetchone()
-        return row
-
-    def passing(
-        self,
-        tags: Sequence[str] = (),
-        since: float | None = None,
-        until: float | None = None,
-        archived: bool = False,
-        visible: tuple[Sequence[str], Sequence[str]] | None = None,
-        **equal: str | None,
-    ) -> Array | None:
-        """Whether the memory of each chunk passes these filters; None when all do.
-
-        `equal` are columns of the table `memories` and the value each must have; None is no filter. `visible` are
-        scopes and lanes: a memory with a scope must have one of these scopes or be of one of these lanes.
-        """
-        columns = self.columns()
-        passed = [self._among(name, (value,)) for name, value in equal.items() if value is not None]
-        if since is not None:
-            passed.append(columns.created >= since)
-        if until is not None:
-            passed.append((columns.created <= until) & (columns.created > -np.inf))
-        skip_archived = not archived and equal.get("status") is None
-        if skip_archived and self._db.execute("SELECT 1 FROM memories WHERE status = 'archived' LIMIT 1").fetchone():
-            passed.append(~self._among("status", ("archived",)))
-        if tags:
-            passed.append(np.logical_or.reduce([tagged(self._db, columns, tag) for tag in tags]))
-        if visible:
-            scopes, lanes = visible
-            passed.append(self._among("scope", (None, *scopes)) | self._among("lane", lanes))
-        return np.logical_and.reduce(passed)[: columns.used] if passed else None
-
-    def _among(self, name: str, values: Sequence[str | None]) -> Array:
-        return labels(self._db, self.columns(), name).among(values)
+    def passing(self, filters: Mapping[str, Any]) -> Array | None:
+        """Whether the memory of each chunk passes these filters, those of `columns.passing`; None when all do."""
+        return passing(self._db, self.columns(), self._now().archived, **filters)
 
     def having(self, asked: fields.Asked, now: datetime) -> tuple[list[int] | None, list[int]]:
         """The numbers of the memories that have what is asked of them (None: all), and of those that have expired."""

@@ -105,5 +105,6 @@ def _found(
         hits, counts = bank.index.ask(asked, wait=wait, look=stays_out is None)
         shown = [hit for hit in hits if not unseen(hit.memory) and not (stays_out and stays_out(hit.memory))]
         if len(shown) >= limit or len(hits) < fetched:
-            return marked_hits(bank, shown[: max(limit, 0)]), counts
+            shown = shown[: max(limit, 0)]
+            return marked_hits(bank, shown) if more["replaced"] else shown, counts
         fetched *= 2

@@ -38,7 +38,7 @@ from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder, StaticEncoder, built_in
 from memlane.index.fields import Asked
 from memlane.index.query_dates import spans
-from memlane.index.store import Index
+from memlane.index.store import Chunk, Index
 from memlane.index.words import fold, importance, plain_parts
 from memlane.recall import renewal
 from memlane.recall.layout import Layout, layout_of, least_of_best
@@ -145,10 +145,12 @@ def _search(
     since = (now - timedelta(days=days + 1)).timestamp()
     scores = np.zeros(len(layout.start), np.float32)
     scores[found] = parts.base(found) * np.where(layout.created[found] > since, np.float32(factor), np.float32(1))
-    relevance: dict[int, float] = {}  # where it is not what the parts say
+    relevance: dict[int, float] = {}
 
     def relevant(row: int) -> float:
-        return relevance[row] if row in relevance else parts.relevance(row)
+        if row not in relevance:
+            relevance[row] = parts.relevance([row])[0]
+        return relevance[row]
 
     replaced_rows = list(_replaced_rows(index, layout, replaced))
     for old, new in replaced_rows:
@@ -161,6 +163,8 @@ def _search(
         found = np.flatnonzero(allowed)
     candidates = max(limit + (EXTRA if weigh else FEWER), renewal.LOOKED_AT)
     best = _best_rows(index, layout, found, scores, candidates, required, excluded)
+    rows = [row for row, _ in best if row not in relevance]
+    relevance.update(zip(rows, parts.relevance(rows), strict=True))
     freshness = weigh([memory for _, memory in best]) if weigh else {}
     unconfirmed = {row for row, memory in best if memory.unconfirmed}
     for row, memory in best:
@@ -171,19 +175,17 @@ def _search(
             scores[new] = np.nextafter(scores[old], np.float32(1))
             relevance[new] = max(relevant(new), relevant(old))
     best.sort(key=lambda entry: -scores[entry[0]])
+    best = best[:limit]
     hits = []
-    for row, memory in best[:limit]:
-        pieces = slice(int(layout.start[row]), int(layout.end[row]))
-        header, text = _best_piece(index, pieces, parts.of_chunks(pieces), query.phrases)
-        why = {
-            **parts.explained(row),
-            "recency": float(factor) if layout.created[row] > since else 1.0,
-            "freshness": freshness.get(memory.id, 1.0),
-            **({"confirmed": weight(memory, now)} if memory.unconfirmed else {}),
-            "relevance": relevant(row),
-        }
+    for (row, memory), why in zip(best, parts.explained([row for row, _ in best]), strict=True):
+        why["recency"] = float(factor) if layout.created[row] > since else 1.0
+        why["freshness"] = freshness.get(memory.id, 1.0)
+        if memory.unconfirmed:
+            why["confirmed"] = weight(memory, now)
+        why["relevance"] = relevant(row)
         why = {name: round(value, 4) for name, value in why.items()}
-        hits.append(Hit(memory, round(float(scores[row]), 6), text.strip(), header, why))
+        piece = _best_piece(index, parts, row, query.phrases)
+        hits.append(Hit(memory, round(float(scores[row]), 6), piece.text.strip(), piece.header, why))
     return hits
 
 
@@ -213,24 +215,27 @@ class _ScoreParts:
         scores: Array = -np.expm1(-STEEPNESS * x)
         return scores
 
-    def relevance(self, row: int) -> float:
-        """The probability that the query is about this memory at all."""
-        one = slice(row, row + 1)
-        return float(probabilities(self.encoder.name, self.cosine[one], self.words.evidence(row))[0])
+    def relevance(self, rows: Sequence[int]) -> list[float]:
+        """The probability that the query is about each of these memories at all."""
+        evidence = np.array([self.words.evidence(row) for row in rows], np.float32)
+        found: list[float] = probabilities(self.encoder.name, self.cosine[rows], evidence).tolist()
+        return found
 
-    def explained(self, row: int) -> dict[str, float]:
-        return {
-            "words": float(self.words.memories[row]),
-            "words_rank": _rank(self.words.memories, row),
-            "covered": float(self.words.covered(row)),
-            "evidence": float(self.words.evidence(row)[0]),
-            "cosine": float(self.cosine[row]),
-            "cosine_rank": _rank(self.cosine, row),
-            "closer": self.closer.get(row, 0.0),
-            "neighbours": float(self.fused[row] - self.own[row]),
-            "date": DATED if self.dated is not None and self.dated[row] else 1.0,
-            "base": float(self.base(np.array([row]))[0]),
-        }
+    def explained(self, rows: Sequence[int]) -> Iterator[dict[str, float]]:
+        for row, base in zip(rows, self.base(np.array(rows, np.intp)).tolist(), strict=True):
+            words, cosine = self.words.memories[row], self.cosine[row]
+            yield {
+                "words": float(words),
+                "words_rank": int(np.count_nonzero(self.words.memories > words)) + 1,
+                "covered": self.words.covered(row),
+                "evidence": self.words.evidence(row),
+                "cosine": float(cosine),
+                "cosine_rank": int(np.count_nonzero(self.cosine > cosine)) + 1,
+                "closer": self.closer.get(row, 0.0),
+                "neighbours": float(self.fused[row] - self.own[row]),
+                "date": DATED if self.dated is not None and self.dated[row] else 1.0,
+                "base": base,
+            }
 
 
 def _of_chunks(words: Array, cosines: Array, share: float) -> Array:
@@ -260,13 +265,10 @@ def _score_parts(
     closer: dict[int, float] = {}
     best = _best_of(so_far, CLOSER)
     if encoder.dim and encoder.name != "hash" and len(best):
-        chunks = layout.start[best]
-        if not layout.single:
-            ends = layout.end[best]
-            chunks = chunks + [
-                np.argmax(_of_chunks(words.chunks[start:end], chunk_cosines[start:end], share))
-                for start, end in zip(chunks, ends, strict=True)
-            ]
+        chunks, ends = layout.start[best], layout.end[best]
+        for at in np.flatnonzero(ends - chunks > 1):
+            pieces = slice(chunks[at], ends[at])
+            chunks[at] += np.argmax(_of_chunks(words.chunks[pieces], chunk_cosines[pieces], share))
         added = _looked_at_closely(index, layout, query, vector, chunks.tolist())
         own[best] += added
         closer = dict(zip(best.tolist(), added.tolist(), strict=True))
@@ -282,15 +284,22 @@ def _best_of(scores: Array, count: int) -> Array:
 
 def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array, chunks: Sequence[int]) -> Array:
     """What a closer look at these chunks adds to each; by the built-in table, also for a model."""
-    texts = index.embedded_texts(chunks)
+    texts = [chunk.embedded for chunk in index.chunks(chunks)]
     encoder, mean, share = index.encoder, layout.columns.mean, NEAR_WORDS
     if not isinstance(encoder, StaticEncoder):
         encoder, share = built_in(), MODEL_NEAR_WORDS
         vector, mean = encoder.encode_query(query.text), np.zeros(encoder.dim, np.float32)
     sentences, words = closeness.look(encoder, query.text, vector, mean, layout.total[0], texts)
-    usual = 0.0 if mean.any() else float(np.median(sentences))  # what texts have in common is not subtracted
-    added: Array = SENTENCE * np.maximum(sentences - usual, 0) + share * np.maximum(words - np.median(words), 0)
+    usual = 0.0 if mean.any() else _middle(sentences)  # what texts have in common is not subtracted
+    added: Array = SENTENCE * np.maximum(sentences - usual, 0) + share * np.maximum(words - _middle(words), 0)
     return added
+
+
+def _middle(values: Array) -> Array:
+    """The median, without what numpy's costs."""
+    values = np.sort(values)
+    middle: Array = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+    return middle
 
 
 # -- which memories may be found
@@ -299,7 +308,7 @@ def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array
 def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any], now: datetime) -> Array:
     """Which memories may be found at all."""
     labels = {name: value for name, value in filters.items() if name != "asked"}
-    passing = index.passing(**labels) if labels else None
+    passing = index.passing(labels) if labels else None
     allowed = layout.living if passing is None else layout.living & passing[layout.start]
     having, over = index.having(filters.get("asked", Asked()), now)
     if having is not None:
@@ -390,14 +399,14 @@ class _WordScores:
 
         Words that no memory has count, too: they mean that the query is about something else.
         """
-        return float(self.has[self._pieces(row)].max() / np.float32(self.total or 1.0))
+        return float(self.has[self.pieces(row)].max() / np.float32(self.total or 1.0))
 
-    def evidence(self, row: int) -> Array:
+    def evidence(self, row: int) -> float:
         """Not relative to the query: about how many words that hardly any other memory has the two have in common."""
-        evidence: Array = self.sums[self._pieces(row)].max(keepdims=True) / np.float32(self.most)
-        return evidence
+        return float(self.sums[self.pieces(row)].max() / np.float32(self.most))
 
-    def _pieces(self, row: int) -> slice:
+    def pieces(self, row: int) -> slice:
+        """The chunks of a memory."""
         return slice(int(self.layout.start[row]), int(self.layout.end[row]))
 
 
@@ -560,21 +569,19 @@ def _in_order(rows: Array, scores: Array, created: Array, size: int) -> Iterator
             size = min(max(2 * size, 50), BATCH)
 
 
-def _rank(scores: Array, row: int) -> int:
-    return int(np.count_nonzero(scores > scores[row])) + 1
-
-
-def _best_piece(index: Index, pieces: slice, scores: Array, phrases: Sequence[str]) -> tuple[str, str]:
-    """(header path, text) of the chunk to show: the best that has all phrases, else the best."""
-    order: list[int] = [pieces.start + int(at) for at in np.argsort(-scores, kind="stable")]
-    if phrases and len(order) > 1:
+def _best_piece(index: Index, parts: _ScoreParts, row: int, phrases: Sequence[str]) -> Chunk:
+    """The chunk to show: the best that has all phrases, else the best."""
+    pieces = parts.words.pieces(row)
+    if pieces.stop - pieces.start == 1:
+        return index.chunks([pieces.start])[0]
+    order = [pieces.start + int(at) for at in np.argsort(-parts.of_chunks(pieces), kind="stable")]
+    if phrases:
         flat_phrases = [_flat(phrase) for phrase in phrases]
-        for number in order:
-            chunk = index.chunk(number)
-            text = _flat(" ".join(chunk))
+        for chunk in index.chunks(order):
+            text = _flat(f"{chunk.header} {chunk.text}")
             if all(phrase in text for phrase in flat_phrases):
                 return chunk
-    return index.chunk(order[0])
+    return index.chunks(order[:1])[0]
 
 
 def _content(memory: Memory) -> str:
