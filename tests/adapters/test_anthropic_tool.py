@@ -245,8 +245,10 @@ def test_a_rename_that_cannot_be_is_refused(do: Do, bank: Bank) -> None:
         (
             "dir",
             "a:b",
-            "The name has characters that file systems do not allow. Leave out control and invisible "
-            'characters and < > : " | ? * \\.',
+            (
+                "The name has characters that file systems do not allow. Leave out control and invisible "
+                'characters and < > : " | ? * \\.'
+            ),
         ),
         ("dir", "dir/in", "The destination /memories/dir/in is inside /memories/dir"),
     ):
