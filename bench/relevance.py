@@ -7,7 +7,8 @@ helps with included) and, for the questions of other people's conversations, loc
 longmemeval-dev.json.gz. Prints
 
 1. what changes when a constant of the search does: recall@5 over the project memories, all and by kind, "newer" is how
-   often the newer of two memories that contradict each other stands first, and nDCG@10 over LoCoMo and LongMemEval;
+   often the newer of two memories that contradict each other stands first, in how many of the projects recall@5 is
+   worse and in how many better than as it is, and nDCG@10 over LoCoMo and LongMemEval;
 2. how often a memory of each probability was the one that was meant;
 3. for several cut-offs, what prompts are given unasked (`Bank.for_prompt`).
 
@@ -55,11 +56,17 @@ ABLATIONS: tuple[tuple[str, tuple[tuple[Any, str, Any], ...]], ...] = (
     ("closer look: no words", NO_CLOSER_LOOK[1:]),
     ("closer look at 15", ((search, "CLOSER", 15),)),
     ("closer look at 60", ((search, "CLOSER", 60),)),
+    ("no companions", ((search, "COMPANION", 0.0),)),
+    ("companions 0.15", ((search, "COMPANION", 0.15),)),
+    ("companions 0.5", ((search, "COMPANION", 0.5),)),
+    ("companions of the best alone", ((search, "LEADERS", 1),)),
+    ("companions of the best five", ((search, "LEADERS", 5),)),
     ("times do not count", ((search, "DATED", 1.0),)),
     ("misspelt words as they are", ((search, "nearest", lambda *_: ""),)),
     ("no other languages", ((query, "english", lambda _: []),)),
     ("no renewals", ((renewal, "LOOKED_AT", 0),)),
-    ("renewals from cosine 0.4", ((renewal, "LEAST_COSINE", 0.4),)),
+    ("the same subject from 0.1 less", ((renewal, "SAME_SUBJECT", 0.2), (renewal, "MODEL_SAME_SUBJECT", 0.4))),
+    ("the same subject from 0.1 more", ((renewal, "SAME_SUBJECT", 0.4), (renewal, "MODEL_SAME_SUBJECT", 0.6))),
 )
 
 
@@ -114,7 +121,7 @@ def changed(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
 
 
 def recall(projects: Sequence[Project]) -> dict[str, float]:
-    """Per cent: recall@5 over all prompts with an answer and by kind, and how often the newer stands first."""
+    """Per cent: recall@5 over all prompts with an answer, by kind and by project; how often the newer stands first."""
     rows: defaultdict[str, list[float]] = defaultdict(list)
     for project in projects:
         for prompt in project.prompts:
@@ -125,8 +132,8 @@ def recall(projects: Sequence[Project]) -> dict[str, float]:
             found = [project.ids[hit.memory.id] for hit in hits]
             gold = set(prompt["gold"])
             part = len(gold & set(found[:5])) / len(gold)
-            rows["all"].append(part)
-            rows[prompt["kind"]].append(part)
+            for name in ("all", prompt["kind"], project.name):
+                rows[name].append(part)
             if old := prompt.get("old"):
                 newer, older = (min((found.index(id) for id in ids if id in found), default=99) for ids in (gold, old))
                 rows["newer"].append(float(newer < older))
@@ -135,15 +142,17 @@ def recall(projects: Sequence[Project]) -> dict[str, float]:
 
 def ablations(projects: Sequence[Project], chats: Callable[[], list[str]], some: Sequence[Any]) -> None:
     kinds = ("all", "paraphrase", "task", "symptom", "temporal", "other-language", "newer")
-    print(
-        f"\n| | {' | '.join(kinds)} | LoCoMo turns | LoCoMo sessions | LongMemEval |\n|---|" + "--:|" * (len(kinds) + 3)
-    )
+    heads = (*kinds, "projects worse / better", "LoCoMo turns", "LoCoMo sessions", "LongMemEval")
+    print(f"\n| | {' | '.join(heads)} |\n|---|" + "--:|" * len(heads))
+    before: dict[str, float] = {}
     for name, changes in some:
         with changed(changes):
             found = recall(projects)
-            print(
-                f"| {name} | {' | '.join(f'{found[kind]:.0f}' for kind in kinds)} | {' | '.join(chats())} |", flush=True
-            )
+            before = before or found
+            gains = [found[project.name] - before[project.name] for project in projects]
+            by_project = f"{sum(gain < 0 for gain in gains)} / {sum(gain > 0 for gain in gains)}"
+            cells = (*(f"{found[kind]:.0f}" for kind in kinds), by_project, *chats())
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def chat_banks(data: Path, folder: Path, encoder: str) -> Callable[[], list[str]]:

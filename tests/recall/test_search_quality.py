@@ -181,6 +181,15 @@ def test_neighbours_in_a_conversation_are_evidence(bank: Bank) -> None:
     assert first.why["neighbours"] > second.why["neighbours"] >= 0
 
 
+def test_a_memory_on_the_same_subject_as_the_best_hit_is_found_too(bank: Bank) -> None:
+    fill(bank)
+    bank.add("Emulators are started by the VICE instance manager.", title="", created_at="2024-01-01")
+    second = bank.add("Take the port from the VICE instance, never by hand.", title="", created_at="2024-01-01").id
+    hits = bank.search("run two emulators at once", 5)
+    given = {hit.memory.id: hit.why["neighbours"] for hit in hits}
+    assert [given[second] > 0, hits[1].memory.id == second, hits[1].why["words"]] == [True, True, 0]
+
+
 def test_a_memory_of_the_time_that_is_asked_for_comes_first(bank: Bank) -> None:
     for month in ("03", "05", "07"):
         bank.add("We went climbing.", title=month, created_at=f"2023-{month}-10")

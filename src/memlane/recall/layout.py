@@ -34,6 +34,7 @@ class Layout:
     alive: Array  # of each chunk
     living: Array  # of each memory
     nearby: list[tuple[float, Array]]  # (share, the neighbour's row for each row); len(start) means none
+    alone: Array  # whether it is one chunk, and no neighbour of any
     norm: Array  # BM25's length norm of each chunk
     whole_norm: Array  # the same of each memory as a whole
     total: tuple[int, int]  # chunks and memories that are alive
@@ -52,6 +53,7 @@ class Layout:
             np.append(np.where(chunk >= 0, row[chunk], none), none)
             for chunk in (columns.before[start], columns.after[end - 1])  # neighbours of the first and the last chunk
         )
+        alone = (before[:-1] == none) & (after[:-1] == none) & (end - start == 1)
         nearby = []
         back, ahead = before[:-1], after[:-1]
         for share in NEIGHBOURS:
@@ -72,6 +74,7 @@ class Layout:
             alive,
             alive[start],
             nearby,
+            alone,
             _norm(length, alive),
             _norm(whole, alive[start]),
             (int(alive.sum()), int(alive[start].sum())),

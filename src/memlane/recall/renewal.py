@@ -17,20 +17,31 @@ from memlane.index.columns import Array
 from memlane.index.words import terms
 
 LOOKED_AT = 10  # of the best hits
-LEAST_COSINE = 0.30  # of the two memories
+SAME_SUBJECT = 0.30  # the least cosine of two memories on the same subject, by the built-in table
+MODEL_SAME_SUBJECT = 0.50  # the same by a model, to which all texts of a project are more alike
 LEAST_EVIDENCE = 1.3  # rare words in common
 LONGEST = 1_000  # characters: a page is about more than one thing
 LEAST_SCORE = 0.3  # of the older one's: else the newer one is about something else
 
 
+def same_subject(encoder: str) -> float:
+    """The least cosine, by this encoder, of two memories on the same subject."""
+    return SAME_SUBJECT if encoder in ("static", "hash") else MODEL_SAME_SUBJECT
+
+
 def renewals(
-    found: Sequence[tuple[int, Memory]], created: Array, vectors: Array, evidence: Callable[[set[str]], float]
+    found: Sequence[tuple[int, Memory]],
+    created: Array,
+    vectors: Array,
+    evidence: Callable[[set[str]], float],
+    least: float,
 ) -> Iterator[tuple[int, int]]:
     """(row of a memory, row of a newer one that renews it), the oldest first.
 
     Pages and the messages of a conversation never do, nor are they renewed.
 
-    `vectors` belong to the rows of `found`; `evidence` says how rare some terms are, all in all.
+    `vectors` belong to the rows of `found`, and those on one subject have a cosine of `least`; `evidence` says how rare
+    some terms are, all in all.
     """
     short = [at for at, (_, memory) in enumerate(found) if memory.thread is None and len(memory.text) <= LONGEST]
     order = sorted(short, key=lambda at: float(created[found[at][0]]))
@@ -48,7 +59,7 @@ def renewals(
     for old in order:
         for new in changes:
             later = created[found[old][0]] < created[found[new][0]]
-            near_enough = later and near[old, new] >= LEAST_COSINE
+            near_enough = later and near[old, new] >= least
             if near_enough and evidence(terms_of(old) & terms_of(new)) >= LEAST_EVIDENCE:
                 yield found[old][0], found[new][0]
 

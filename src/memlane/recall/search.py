@@ -16,7 +16,9 @@ relevance  the probability that the query is about this memory at all: `memlane.
         the order; prompt blocks drop hits below a threshold.
 freshness  below 1 where the code that a memory speaks of has changed or is gone: `memlane.care.fresh`.
 A memory that says that something changed stands above the older one on the same thing: `memlane.recall.renewal`.
-Neighbours are the memories before and after in a conversation or topic: 0.3 of the next ones, 0.2 of the second next.
+Neighbours are the memories before and after in a conversation or topic: 0.3 of the next ones, 0.2 of the second next. A
+short memory that stands alone has those of the three best as neighbours that are on the same subject: 0.3 of one, times
+the cosine of the two.
 """
 
 from __future__ import annotations
@@ -55,6 +57,8 @@ NEAR_WORDS = 0.3  # what words of near meaning add to x, for those, above what t
 MODEL_NEAR_WORDS = 0.15  # the same beside the vectors of a model, which know more of meaning
 MODEL_VECTORS = 0.5  # the same where a model made them rather than the built-in table
 DATED = 1.4  # factor for a memory from a time that the query mentions
+COMPANION = 0.3  # what a memory that stands alone gets of the x of one on the same subject, times their cosine
+LEADERS, COMPANIONS = 3, 200  # how many of the best give, and how many may get
 STEEPNESS = 2.0  # of the curve from x to a score below 1
 LEAST_COSINE = 0.10  # a memory without any of the words needs at least this
 RESCORED = 1_000  # in a large index, only so many vectors closest by sign, and so many best by words, are compared
@@ -139,7 +143,8 @@ def _search(
     parts = _score_parts(index, layout, query, allowed, beside, now)
     may_be_found = allowed
     if not required:  # else the phrases are reason enough
-        allowed = allowed & ((parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE))
+        has_companion = layout.alone & (parts.fused > parts.own)
+        allowed = allowed & ((parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE) | has_companion)
     found = np.flatnonzero(allowed)
     days, factor = recency
     since = (now - timedelta(days=days + 1)).timestamp()
@@ -272,7 +277,9 @@ def _score_parts(
         added = _looked_at_closely(index, layout, query, vector, chunks.tolist())
         own[best] += added
         closer = dict(zip(best.tolist(), added.tolist(), strict=True))
-    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, layout.with_neighbours(own), dated)
+    fused = layout.with_neighbours(own)
+    fused += _from_companions(layout, np.where(allowed, fused, -1), renewal.same_subject(encoder.name))
+    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, dated)
 
 
 def _best_of(scores: Array, count: int) -> Array:
@@ -302,6 +309,26 @@ def _middle(values: Array) -> Array:
     return middle
 
 
+def _from_companions(layout: Layout, scores: Array, least: float) -> Array:
+    """What the best memories that stand alone give to others on the same subject; a score below 0 keeps one out.
+
+    A query has words for the convention that it is about, and none for the other one that belongs to it.
+    """
+    given = np.zeros(len(scores), np.float32)
+    rows = np.flatnonzero(layout.alone & (scores >= 0))
+    if not len(rows) or not layout.columns.rows.shape[1]:
+        return given
+    if len(rows) > COMPANIONS:
+        rows = rows[np.argpartition(-scores[rows], COMPANIONS - 1)[:COMPANIONS]]
+    first = np.argsort(-scores[rows], kind="stable")[:LEADERS]
+    vectors = renewal.as_floats(layout.columns.rows[layout.start[rows]])
+    near = vectors @ vectors[first].T
+    near[first, np.arange(len(first))] = 0
+    near[near < least] = 0
+    given[rows] = COMPANION * (near * scores[rows[first]]).max(axis=1)
+    return given
+
+
 # -- which memories may be found
 
 
@@ -329,7 +356,7 @@ def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) 
         return sum(_rarity(chunks, len(postings[term][0])) for term in shared) / math.log(1 + max(chunks, 2))
 
     vectors = renewal.as_floats(layout.columns.rows[layout.start[[row for row, _ in best]]])
-    return renewal.renewals(best, layout.created, vectors, evidence)
+    return renewal.renewals(best, layout.created, vectors, evidence, renewal.same_subject(index.encoder.name))
 
 
 def _replaced_rows(index: Index, layout: Layout, replaced: Replaced) -> Iterator[tuple[int, int]]:
