@@ -10,7 +10,8 @@ longmemeval-dev.json.gz. Prints
    often the newer of two memories that contradict each other stands first, in how many of the projects recall@5 is
    worse and in how many better than as it is, and nDCG@10 over LoCoMo and LongMemEval;
 2. how often a memory of each probability was the one that was meant;
-3. for several cut-offs, what prompts are given unasked (`Bank.for_prompt`).
+3. for several cut-offs, what prompts are given unasked (`Bank.for_prompt`); and what those of each project are given
+   at the cut-off that is best for the other projects.
 
 With --fit, also fits the numbers of `memlane.recall.relevance` anew. The clock stands at the day of each prompt.
 """
@@ -30,7 +31,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +43,8 @@ from memlane.recall.blocks import RELEVANT
 from retrieval import FILES, Collection, locomo, longmemeval, measures
 
 HELPFUL = "helpful/dev/recall.jsonl"
-CUTS = (0.05, 0.08, 0.11, 0.15, 0.2, 0.3)
+CUTS = (0.05, 0.07, 0.09, 0.11, 0.15, 0.2)
+SILENT = 0.94  # what a cut-off that is chosen on some of the projects must reach there
 BINS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 NO_CLOSER_LOOK = ((search, "SENTENCE", 0.0), (search, "NEAR_WORDS", 0.0), (search, "MODEL_NEAR_WORDS", 0.0))
 ABLATIONS: tuple[tuple[str, tuple[tuple[Any, str, Any], ...]], ...] = (
@@ -231,28 +233,61 @@ def fitted(rows: np.ndarray, meant: np.ndarray) -> np.ndarray:
 # -- what prompts are given
 
 
+class Given(NamedTuple):
+    """What a prompt was given at one cut-off."""
+
+    kind: str
+    right: bool
+    tokens: int
+
+
+def given(projects: Sequence[Project], cut: float) -> dict[str, list[Given]]:
+    """What each prompt is given, by project."""
+    found: dict[str, list[Given]] = {}
+    with changed(((prompts, "RELEVANT", cut),)):
+        for project in projects:
+            found[project.name] = []
+            for prompt in project.prompts:
+                with clock(prompt["now"]):
+                    block = project.bank.for_prompt(prompt["query"])
+                right = any(project.ids[memory.id] in prompt["gold"] for memory in block.memories)
+                found[project.name].append(Given(prompt["kind"], right, block.tokens))
+    return found
+
+
+def shares(some: Sequence[Given]) -> dict[str, float]:
+    asked = [one for one in some if one.kind != "none"]
+    return {
+        "useful": statistics.fmean(one.right for one in asked),
+        "task": statistics.fmean(one.right for one in asked if one.kind == "task"),
+        "wrong": statistics.fmean(bool(one.tokens) and not one.right for one in asked),
+        "silent": statistics.fmean(not one.tokens for one in some if one.kind == "none"),
+        "tokens": statistics.fmean(one.tokens for one in some),
+    }
+
+
 def injections(projects: Sequence[Project]) -> None:
     print("\n| cut-off | useful | on tasks | only wrong ones | silent when nothing helps | tokens per prompt |")
     print("|---|" + "--:|" * 5)
-    for cut in CUTS:
-        rows: defaultdict[str, list[float]] = defaultdict(list)
-        with changed(((prompts, "RELEVANT", cut),)):
-            for project in projects:
-                for prompt in project.prompts:
-                    with clock(prompt["now"]):
-                        block = project.bank.for_prompt(prompt["query"])
-                    right = any(project.ids[memory.id] in prompt["gold"] for memory in block.memories)
-                    rows["tokens"].append(block.tokens)
-                    if prompt["kind"] == "none":
-                        rows["silent"].append(not block)
-                        continue
-                    rows["useful"].append(right)
-                    rows["wrong"].append(bool(block) and not right)
-                    if prompt["kind"] == "task":
-                        rows["task"].append(right)
-        cells = (f"{100 * statistics.fmean(rows[name]):.0f} %" for name in ("useful", "task", "wrong", "silent"))
+
+    def row(name: str, some: Sequence[Given]) -> None:
+        found = shares(some)
+        cells = (f"{100 * found[cell]:.0f} %" for cell in ("useful", "task", "wrong", "silent"))
+        print(f"| {name} | {' | '.join(cells)} | {found['tokens']:.0f} |", flush=True)
+
+    table = {cut: given(projects, cut) for cut in CUTS}
+    for cut, found in table.items():
         used = " (used)" if math.isclose(cut, RELEVANT) else ""
-        print(f"| {cut}{used} | {' | '.join(cells)} | {statistics.fmean(rows['tokens']):.0f} |", flush=True)
+        row(f"{cut}{used}", [one for some in found.values() for one in some])
+    unseen: list[Given] = []
+    for left_out in table[CUTS[0]]:
+
+        def elsewhere(cut: float, left_out: str = left_out) -> tuple[bool, float]:
+            others = shares([one for name, some in table[cut].items() if name != left_out for one in some])
+            return others["silent"] >= SILENT, others["useful"]
+
+        unseen += table[max(CUTS, key=elsewhere)][left_out]
+    row(f"chosen on the other projects, {100 * SILENT:.0f} % silent there", unseen)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memlane import Bank
 from memlane.gate.changes import tells_of_change
-from memlane.recall.asking import is_general, queries
+from memlane.recall.asking import DOUBT, doubt, is_general, queries
 from memlane.recall.blocks import telling
 
 MEMORIES = {
@@ -146,6 +146,25 @@ def test_a_project_s_own_questions_are_not_general() -> None:
         "who owns billing?",
     )
     assert not any(map(is_general, asked))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "doubtful"),
+    [
+        ("add types to this function", True),
+        ("commit this", True),
+        ("show me the diff again", True),
+        ("did the migration finish?", True),
+        ("which tools do carpenters need?", True),
+        ("what does a Kubernetes DaemonSet do?", True),
+        ("which tools do we need?", False),
+        ("how large may one uci_socket_write payload be?", False),
+        ("add types to the parser", False),
+        ("this week's release failed after the upload", False),
+    ],
+)
+def test_a_prompt_that_is_mostly_about_no_memory_needs_a_likelier_one(prompt: str, doubtful: bool) -> None:
+    assert doubt(prompt) == (DOUBT if doubtful else 1.0)
 
 
 def test_of_a_long_prompt_the_ends_and_the_error_are_searched_for() -> None:

@@ -13,13 +13,16 @@ from itertools import dropwhile, takewhile
 
 from memlane.core.patterns import lazily
 
+DOUBT = 2.0  # how much likelier a memory must be where the form of a prompt says that it is about none
 _ENDS = 2  # how many lines of a long prompt make one query
 _ERROR = lazily(r"\w(?:Error|Exception)\b")
 _CHATTER = frozenset(
     """ok okay yes yeah yep no nope please thanks thank you great good nice perfect cool sure continue keep going go on
     ahead proceed do it next again try retry looks look fine done that this these those is are was the a an and now just
     more hi hello hey so what why correct right agreed sounds lgtm stop wait undo all too also same other one ones
-    first second third last option answer shorter longer better worked works""".split()
+    first second third last option answer shorter longer better worked works there how s it going morning evening think
+    hmm not quite meant mean say said simpler words be wrong take long will where were we left let move awesome solved
+    once did bye welcome sorry maybe i my me of to in""".split()
 )
 # "did you push?", "is it running?", "summarise what you just did", "the second one"
 _MOMENT = lazily(
@@ -54,6 +57,28 @@ _GENERAL = lazily(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+# "add types to this function", "commit this", "show me the diff again", "did the tests pass?"
+_AT_HAND = lazily(
+    r"""\b(?:this|that|these|those)\s+(?:function|method|class|module|file|line|block|loop|variable|expression|snippet|code
+      |paragraph|sentence|heading|list|table|part|string|query|import|comment|diff|change)s?\b
+    | ^(?:\W*\w+){1,3}\W+(?:it|this|that|these|those)\W*$
+    | \b(?:again|once\s+more|so\s+far)\W*$ | \byou\s+(?:just\s+)?\w+ed\b
+    | ^\W*(?:did|have|has)\b(?:\W+\w+){1,5}\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# "which tools do carpenters need?", but not "which tools do we need?", "what does the parser need?"
+_QUESTION = lazily(r"^\W*(?:what|which|who|whose|when|where|why|how|is|are|does|do|can|should)\b", re.IGNORECASE)
+_OURS = lazily(r"\b(?:the|we|our|us|this|that|these|those|your?|its)\b", re.IGNORECASE)
+
+
+def doubt(query: str) -> float:
+    """How much likelier than otherwise a memory must be to be given to this prompt.
+
+    Prompts about what is at hand, general questions that name something, and questions that name nothing of ours may be
+    about a memory, but mostly are not.
+    """
+    anybodys = _QUESTION.match(query) and not _OURS.search(query) and not _IN_CODE.search(query)
+    return DOUBT if anybodys or _AT_HAND.search(query) or _GENERAL.match(query) else 1.0
 
 
 def queries(prompt: str) -> list[str]:

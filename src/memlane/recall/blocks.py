@@ -49,7 +49,7 @@ from memlane.recall.address import shortened
 
 BUDGET = 1000  # tokens
 CANDIDATES = 40  # hits that a context chooses from
-RELEVANT = 0.11  # least probability of a memory to show to somebody who did not ask for any (bench/relevance.py)
+RELEVANT = 0.09  # least probability of a memory to show to somebody who did not ask for any (bench/relevance.py)
 FENCE = lazily(r"<memlane-(snapshot|context|rules)>.*?</memlane-\1>", re.DOTALL)
 _OPENING = lazily(r"<(memlane-snapshot|memlane-context|memlane-rules|memlane-request|hook_context)>")
 _RULES_PREFACE = "The user's standing instructions, written or accepted by the user. Follow them:"
@@ -65,7 +65,7 @@ _TAGS = lazily(
 )
 _BRACKETS = lazily("[<\uff1c\ufe64]")
 _LONGEST_TAG = 64  # characters
-BRIEF = 120  # characters of a memory that a prompt is given unasked
+BRIEF, BRIEFER = 120, 80  # characters of a memory that a prompt is given unasked: of the first, and of the others
 _SENTENCE = lazily(r"(?:[^.!?;。！？]|[.!?;](?![\s\"'`)]|$))+(?:[.!?;。！？][\"'`)]*)?\s*|.")
 SHARE = 0.5  # of the best hit's score: a hit with less is not shown beside it
 _ALIKE = 0.8  # least sequence ratio of two memories that say the same
@@ -190,7 +190,7 @@ class Composer:
             if any(_says_the_same(hit.memory, other) for other in memories):
                 left_out.append(LeftOut(hit.memory.id, "says the same as another one"))
                 continue
-            line = (hit.memory.id in self.rules, self._line(hit, query))
+            line = (hit.memory.id in self.rules, self._line(hit, query, BRIEFER if lines else BRIEF))
             if self.count(_brief([*lines, line])) > budget:
                 left_out.append(LeftOut(hit.memory.id, f"its {self.count(line[1])} tokens do not fit"))
                 continue
@@ -202,13 +202,13 @@ class Composer:
         }
         return Block.of(text, memories, left_out, self.count(text), why)
 
-    def _line(self, hit: Hit, query: str) -> str:
+    def _line(self, hit: Hit, query: str, size: int) -> str:
         """A memory as one line: its date, what matters of it, and what there is to be careful about."""
         memory = hit.memory
         when = memory.updated_at or memory.created_at
         whole = one_line(memory.text)
         passage = memory.text if _by_moment(hit) else hit.content or memory.text
-        said = shown = telling(one_line(passage), query, BRIEF)
+        said = shown = telling(one_line(passage), query, size)
         title = _title(memory, whole)
         if set(terms(title)) - set(terms(whole)):  # a name that the text does not mention
             shown = f"{title}: {said}"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Count = Callable[[str], int]
 MOST = 3  # memories that a prompt is given unasked
 EXTRA = 2  # hits beyond them: some may be replaced by others
-SHARE = 0.3  # of the best one's probability: one with less is not shown beside it
+SHARE = 0.2  # of the best one's probability that the first must have to be shown; the second twice that, and so on
 _LASTING = ("notes", "topics")  # lanes that a session's start is chosen from
 
 
@@ -193,15 +193,14 @@ def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | N
     named = set() if only_users else bank.index.ask(lambda: about_files(bank.index, query), look=False)
     named |= {hit.memory.id for hit in hits if _names_its_files(hit.memory, query)}
     likely = {hit.memory.id: 1.0 if hit.memory.id in named else hit.relevance for hit in hits}
-    best = max(likely.values(), default=0.0)
+    best, least = max(likely.values(), default=0.0), RELEVANT * asking.doubt(query)
     known = {*without, *(hit.memory.id for hit in hits)}
-    chosen = [
-        hit
-        for hit in hits
-        if hit.memory.id not in without
-        and hit.memory.superseded_by not in known
-        and likely[hit.memory.id] >= max(RELEVANT, SHARE * best)
-    ]
+    chosen: list[Hit] = []
+    for hit in hits:
+        if hit.memory.id in without or hit.memory.superseded_by in known:
+            continue
+        if likely[hit.memory.id] >= max(least, SHARE * (len(chosen) + 1) * best):
+            chosen.append(hit)
     return chosen[:MOST]
 
 

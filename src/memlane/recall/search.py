@@ -282,10 +282,10 @@ def _score_parts(
     return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, dated)
 
 
-def _best_of(scores: Array, count: int) -> Array:
-    """The rows with the best scores above 0; all that are equal to the last of them, or none where these are many."""
-    least = least_of_best(scores, count)
-    rows = np.flatnonzero(scores >= least if least else scores > 0)
+def _best_of(scores: Array, count: int, floor: float = 1e-30) -> Array:
+    """The rows with the best scores from `floor` on; all that are equal to the last, or none where these are many."""
+    least = max(least_of_best(scores, count), floor)
+    rows = np.flatnonzero(scores >= least)
     return rows if len(rows) <= TIES else np.flatnonzero(scores > least)
 
 
@@ -315,11 +315,9 @@ def _from_companions(layout: Layout, scores: Array, least: float) -> Array:
     A query has words for the convention that it is about, and none for the other one that belongs to it.
     """
     given = np.zeros(len(scores), np.float32)
-    rows = np.flatnonzero(layout.alone & (scores >= 0))
+    rows = _best_of(np.where(layout.alone, scores, -1), COMPANIONS, 0.0)
     if not len(rows) or not layout.columns.rows.shape[1]:
         return given
-    if len(rows) > COMPANIONS:
-        rows = rows[np.argpartition(-scores[rows], COMPANIONS - 1)[:COMPANIONS]]
     first = np.argsort(-scores[rows], kind="stable")[:LEADERS]
     vectors = renewal.as_floats(layout.columns.rows[layout.start[rows]])
     near = vectors @ vectors[first].T
