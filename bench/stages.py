@@ -1,0 +1,139 @@
+"""Where the time of a warm search goes, stage by stage, and what a filter, a context and a prompt cost beside it.
+
+    python bench/stages.py --data FOLDER [--sizes 600 10000 100000]
+
+FOLDER is that of bench/search.py, whose notes are searched. The queries are runs of three to eight words out of the
+notes, each asked once before it counts. All times are CPU medians in ms; a stage is without the stages in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from memlane import Bank
+from memlane.bank import Bank as BankClass
+from memlane.index import closeness
+from memlane.index.store import Index
+from memlane.recall import finding, leaving, search
+from search import paragraphs, spent, write_notes
+
+QUERIES = 60
+STAGES: tuple[tuple[str, tuple[tuple[Any, str], ...]], ...] = (
+    ("is anything new on the disk", ((Index, "refresh"),)),
+    ("what the query says", ((search, "parse"), (search, "spans"))),
+    ("filters", ((search, "_allowed"),)),
+    ("words: postings read", ((Index, "postings"),)),
+    ("words: scored", ((search, "_word_scores"),)),
+    ("vector of the query", ((search, "_query_vector"),)),
+    ("vectors compared", ((search, "_cosines"),)),
+    ("closer look at 30", ((search, "_looked_at_closely"), (closeness, "look"), (Index, "chunks"))),
+    ("put together", ((search, "_score_parts"), (search, "_best_of"))),
+    ("the best, as memories", ((search, "_best_rows"), (Index, "memories"), (search, "_renewals"))),
+    ("hits and why", ((search, "_search"), (search, "_best_piece"))),
+    ("secrets blanked", ((leaving, "cleaned"),)),
+    ("all the rest", ((finding, "found"), (BankClass, "search"))),
+)
+
+
+class Clock:
+    """CPU time by stage: the time within a stage's functions, without that of the stages they call."""
+
+    def __init__(self) -> None:
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        self._inner = [0.0]
+
+    def watch(self, stage: str, place: Any, name: str) -> Callable[[], None]:
+        function = getattr(place, name)
+
+        def timed(*args: Any, **more: Any) -> Any:
+            self._inner.append(0.0)
+            start = time.process_time()
+            try:
+                return function(*args, **more)
+            finally:
+                whole = time.process_time() - start
+                self.spent[stage] += whole - self._inner.pop()
+                self._inner[-1] += whole
+
+        setattr(place, name, timed)
+        return partial(setattr, place, name, function)
+
+
+def queries(texts: Sequence[str]) -> list[str]:
+    dice, found = random.Random(5), []
+    while len(found) < QUERIES:
+        words = re.findall(r"[A-Za-z][\w'-]+", dice.choice(texts))
+        size = dice.randint(3, 8)
+        if len(words) > 12:
+            start = dice.randrange(len(words) - size)
+            found.append(" ".join(words[start : start + size]))
+    return found
+
+
+def median(call: Callable[[str], Any], asked: Sequence[str], repeats: int = 3) -> float:
+    for query in asked:
+        call(query)
+    return statistics.median(spent(partial(call, query)) for _ in range(repeats) for query in asked) * 1000
+
+
+def measured(folder: str, asked: Sequence[str]) -> dict[str, float]:
+    with Bank.open(folder) as bank:
+        found = {
+            "bank.search": median(bank.search, asked),
+            "… with lane and since": median(lambda query: bank.search(query, lane="notes", since="2024-01-10"), asked),
+            "bank.context": median(bank.context, asked),
+            "bank.for_prompt": median(bank.for_prompt, asked),
+        }
+        clock = Clock()
+        ends = [clock.watch(stage, *function) for stage, functions in STAGES for function in functions]
+        stages: defaultdict[str, list[float]] = defaultdict(list)
+        for query in [*asked] * 3:
+            clock.spent.clear()
+            bank.search(query)
+            for stage, _ in STAGES:
+                stages[stage].append(clock.spent[stage] * 1000)
+        for end in ends:
+            end()
+    return found | {stage: statistics.median(times) for stage, times in stages.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[600, 10_000, 100_000])
+    parser.add_argument("--folder", type=Path, help="where banks of an earlier run are, or are kept")
+    options = parser.parse_args()
+    texts = paragraphs(options.data)
+    if not texts:
+        sys.exit("name a folder with notes-*.tar.gz by --data")
+    asked = queries(texts)
+    columns = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for size in options.sizes:
+            folder = (options.folder or Path(temporary)) / f"b{size}"
+            if not folder.exists():
+                write_notes(folder / ".memories", texts, size)
+                Bank.init(folder).close()
+            columns.append(measured(os.fspath(folder), asked))
+    print("| | " + " | ".join(f"{size:,} notes" for size in options.sizes) + " |")
+    print("|---|" + "--:|" * len(columns))
+    for name in columns[0]:
+        print(f"| {name} | " + " | ".join(f"{column[name]:.2f}" for column in columns) + " |")
+
+
+if __name__ == "__main__":
+    main()
