@@ -74,7 +74,7 @@ class Clock:
 
 
 def queries(texts: Sequence[str]) -> list[str]:
-    dice, found = random.Random(5), []
+    dice, found = random.Random(5), list[str]()
     while len(found) < QUERIES:
         words = re.findall(r"[A-Za-z][\w'-]+", dice.choice(texts))
         size = dice.randint(3, 8)

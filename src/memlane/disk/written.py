@@ -58,8 +58,9 @@ def key_of_file(path: str) -> str:
     from memlane.disk import files
 
     stamp = _stamp(os.stat(path, follow_symlinks=False))
-    if path in _keys and _keys[path][0] == stamp:
-        return _keys[path][1]
+    known = _keys.get(path)
+    if known is not None and known[0] == stamp:
+        return known[1]
     key = key_of(files.read_bytes(path))
     if len(_keys) >= _MOST_KEYS:
         _keys.clear()

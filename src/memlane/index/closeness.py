@@ -62,15 +62,17 @@ def look(
 
 
 def _passages(encoder: StaticEncoder, texts: Sequence[str]) -> list[_Passage]:
-    kept = _kept.setdefault(encoder, {})
-    if len(kept) >= KEPT:
-        kept.clear()
-    new = [text for text in dict.fromkeys(texts) if text not in kept]
+    kept = _kept.setdefault(encoder, {})  # other threads have it, too
+    known = {text: passage for text in texts if (passage := kept.get(text))}
+    new = [text for text in dict.fromkeys(texts) if text not in known]
     for start in range(0, len(new), AT_ONCE):
         batch = new[start : start + AT_ONCE]
         apart = encoder.take_apart([_SENTENCE.split(text) for text in batch])
-        kept.update(zip(batch, starmap(_Passage, apart), strict=True))
-    return [kept[text] for text in texts]
+        known.update(zip(batch, starmap(_Passage, apart), strict=True))
+    if len(kept) >= KEPT:
+        kept.clear()
+    kept.update(known)
+    return [known[text] for text in texts]
 
 
 def _distinct(tokens: Array) -> tuple[Array, Array]:
