@@ -17,7 +17,7 @@ from memlane.recall.leaving import shown
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-_IN_INDEX = ("notes", "records")  # lanes whose memories stay as the index has them until their file changes
+_IN_INDEX = ("notes", "vault", "records")  # lanes whose memories stay as the index has them until their file changes
 NOTHING = Asked()
 _FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
 
@@ -54,9 +54,11 @@ def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits, asked: A
 
         with Peek(bank.index_file, [one for one in bank.present() if one.name in indexed]) as peek:
             newest = peek.first(may_show, limit=limit, where=asked.where)
+        found += (memory for memory in newest if memory.lane == "vault")  # JSON in its file as well
         found += (
             item
             for memory in newest
+            if memory.lane != "vault"
             for item in bank.lane(memory.lane).parse(memory.file)  # as JSON, a key that is a number has become text
             if isinstance(item, Memory) and item.id == memory.id
         )

@@ -12,12 +12,10 @@ from memlane.lanes.vault.record import Record, read_line, render_line
 
 WORDS = st.sampled_from(["", "Shared", "canon", "2025-01-01T10:00:00Z", "é\n"])
 ANYTHING = st.none() | st.booleans() | st.integers(0, 2) | WORDS | st.lists(st.text(max_size=2), max_size=2)
+KEYS = "created_at updated_at tier topic_id source scope category tags deleted_at x".split()
 LINES = st.fixed_dictionaries(
     {"id": st.just("a1") | ANYTHING, "version": st.just(1) | ANYTHING, "text": st.just("Tea.") | ANYTHING},
-    optional=dict.fromkeys(
-        ("created_at", "updated_at", "tier", "topic_id", "source", "scope", "category", "tags", "deleted_at", "x"),
-        ANYTHING,
-    ),
+    optional=dict.fromkeys(KEYS, ANYTHING),
 )
 
 
