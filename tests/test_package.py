@@ -38,3 +38,15 @@ def test_opening_a_bank_needs_no_yaml_and_no_command_line() -> None:
 
 def test_the_version_is_written_once() -> None:
     assert version("memlane") == memlane.__version__
+
+
+def test_the_command_ends_at_once_and_still_calls_who_asked_to_be_called() -> None:
+    code = (
+        "import atexit, sys; atexit.register(print, 'bye'); sys.argv[1:] = {}; "
+        "from memlane.__main__ import script; script()"
+    )
+    done = subprocess.run([sys.executable, "-c", code.format(["--version"])], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"memlane {memlane.__version__}\nbye\n", "")
+    done = subprocess.run([sys.executable, "-c", code.format(["lst"])], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "bye\n")
+    assert "Did you mean 'list'?" in done.stderr

@@ -27,6 +27,7 @@ def main() -> None:
             hook(sys.argv[2:])
             os._exit(0)  # everything is printed; tearing down the interpreter would only take time
         else:
+            gc.set_threshold(100_000, 50, 50)  # what a command reads is not garbage
             from memlane.surfaces.cli import main as run
 
             run()
@@ -34,5 +35,25 @@ def main() -> None:
         sys.exit(130)
 
 
+def script() -> None:
+    """The `memlane` command: `main`, and the end of the process without taking the interpreter apart piece by piece,
+    which would be a fifth of a short command. Whoever asked to be called at the end is called.
+    """
+    try:
+        main()
+    except SystemExit as stop:
+        import atexit
+        import threading
+        from contextlib import suppress
+
+        if not isinstance(stop.code, int) or threading.active_count() > 1:
+            raise
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # it was closed, here or by whoever read it
+                stream.flush()
+        os._exit(stop.code)
+
+
 if __name__ == "__main__":
-    main()
+    script()

@@ -160,7 +160,7 @@ def app(ctx: click.Context, folder: str | None, user: bool, flags: tuple[str, ..
         folder = own_folder()
     ctx.obj = (folder, _flags(flags))
     if ctx.invoked_subcommand is None:
-        from memlane.surfaces.cli.init import welcome
+        from memlane.surfaces.cli.welcome import welcome
 
         welcome(*ctx.obj)
 
