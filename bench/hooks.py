@@ -1,6 +1,6 @@
 """What a hook costs: CPU time of `memlane hook` in a bank, beside that of the bare interpreter, in turns.
 
-    python bench/hooks.py [--notes 10000] [--rounds 15] [--user 200]
+    python bench/hooks.py [--notes 10000] [--rounds 15] [--user 200] [--stages]
 
 With `--user`, there is also a bank of the user's own with so many notes; what is measured with it is measured in turns
 with `memory.user_bank = false`, and so is a search in an open bank.
@@ -9,6 +9,8 @@ The bank holds that many notes of made-up prose, one in 200 of which says when i
 index. `tool` is an edit that none of them applies to. The transcript has 200 messages that
 were captured before and one new one each round, which `stop` captures and `session-end` distils. User and system time
 of whole processes, the median of the rounds.
+
+With `--stages`, a second table says where that time goes: the same hooks in processes that time their own parts.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from memlane import Bank
@@ -31,6 +34,82 @@ WORDS = (
     "deploy cache token queue index memory server client retry timeout branch merge schema vector budget gate note "
     "session prompt record topic layer vault search graph link anchor parser lock file disk thread worker event hook"
 ).split()
+
+# Runs one hook in a process of its own and prints the milliseconds of its parts. A part within another counts alone.
+STAGES = """
+import sys, time
+start = time.process_time()
+import collections, importlib._bootstrap_external as machinery, io, json, os, re._compiler
+spent, inner = {}, []
+
+def timed(stage, function):
+    def run(*args, **given):
+        began = time.process_time()
+        inner.append(0.0)
+        try:
+            return function(*args, **given)
+        finally:
+            took = time.process_time() - began
+            spent[stage] = spent.get(stage, 0) + took - inner.pop()
+            if inner:
+                inner[-1] += took
+    return run
+
+def part(stage, module, name):
+    setattr(module, name, timed(stage, getattr(module, name)))
+
+loader, extension = machinery.SourceFileLoader, machinery.ExtensionFileLoader
+machinery.PathFinder.find_spec = classmethod(timed("modules: found", machinery.PathFinder.find_spec.__func__))
+loader.get_code = timed("modules: read", loader.get_code)
+loader.exec_module = timed("modules: run", loader.exec_module)
+for name in ("create_module", "exec_module"):
+    part("modules: run", extension, name)
+part("patterns compiled", re._compiler, "compile")
+event = sys.argv[1]
+from memlane.surfaces import hook
+import memlane.bank
+from memlane.gate import outgoing
+from memlane.history import sessions
+from memlane.index import peek
+from memlane.recall import leaving
+part("files looked at", peek, "compared")
+part("secrets looked for", leaving, "cleaned")
+part("session noted", sessions, "note")
+part("configuration and trust", hook.config, "load")
+if event == "prompt":
+    from memlane.index import store
+    from memlane.recall import finding
+    part("files looked at", store, "compared")
+    part("files looked at", store, "folders_of")
+    part("arrays of the index read", store, "read_columns")
+    part("search", finding, "search")
+elif event != "session-start":
+    from memlane.capture import messages
+    part("transcript read and captured", messages, "capture")
+hook.main(["claude-code", event], io.StringIO())
+total = time.process_time() - start
+spent["the rest"] = total - sum(spent.values())
+json.dump({stage: 1000 * took for stage, took in spent.items()}, sys.stderr)
+os._exit(0)
+"""
+
+
+def stages(payload: Mapping[str, object], folder: Path, rounds: int) -> None:
+    """Print where the time of a hook goes: the median of each part, by event."""
+    events = ("session-start", "prompt", "stop")
+    found: dict[str, dict[str, list[float]]] = {}
+    for number in range(rounds):
+        for event in events:
+            given = json.dumps({**payload, "session_id": f"stages{number}"})
+            command = [sys.executable, "-c", f"import gc; gc.disable(){STAGES}", event]
+            done = subprocess.run(command, input=given, cwd=folder, capture_output=True, text=True, check=True)
+            for stage, took in json.loads(done.stderr.splitlines()[-1]).items():
+                found.setdefault(stage, {}).setdefault(event, []).append(took)
+    middle = {stage: {event: statistics.median(times) for event, times in row.items()} for stage, row in found.items()}
+    print(f"\nwhere it goes, CPU ms | {' | '.join(events)}")
+    print("---|---|---|---")
+    for stage, row in sorted(middle.items(), key=lambda item: -sum(item[1].values())):
+        print(f"{stage} | {' | '.join(f'{row[event]:.1f}' if event in row else '' for event in events)}")
 
 
 def fill(folder: Path, notes: int, *, user: bool = False) -> None:
@@ -88,6 +167,7 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--user", type=int, default=0)
+    parser.add_argument("--stages", action="store_true")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -130,6 +210,8 @@ def main() -> None:
             print(f"{name} | {middle:.0f} | {middle - bare:.0f}")
         for name, took in searching(folder, options.rounds).items() if options.user else ():
             print(f"{name} | {took:.1f} |")
+        if options.stages:
+            stages(payload, folder, options.rounds)
     finally:
         shutil.rmtree(folder)
 
