@@ -180,6 +180,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "history/past.py": "a temporary copy",
     "index/database.py": "SQLite's file, which is checked before it is opened",
     "index/encoders.py": "models",
+    "index/facts.py": "the user's own state",
     "index/seal.py": "SQLite's file, which is checked before it is opened, and the user's own state",
     "surfaces/cli/__init__.py": "/dev/null",
     "surfaces/cli/edit.py": "a temporary copy for the editor",

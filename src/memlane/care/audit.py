@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -59,6 +60,12 @@ def files_of(path: Path) -> list[str]:
     if not path.is_dir():
         raise InvalidInput("There is no such file or folder.", hint="Name a folder with Markdown or JSONL files.")
     return [name for name in files.tree(path, skip=_SKIPPED) if name.endswith(SUFFIXES)]
+
+
+def is_text(path: str, info: os.stat_result) -> bool:
+    """Whether a file of a bank is one whose text may hold secrets: no folder or pipe, not derived, not too large."""
+    named = path.endswith(SUFFIXES) and f"{os.sep}indices{os.sep}" not in path
+    return named and stat.S_ISREG(info.st_mode) and info.st_size <= MAX_BYTES
 
 
 def scan_file(path: str, guard: Guard = DEFAULT) -> list[Leak]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shlex
@@ -12,16 +13,18 @@ import stat
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from memlane.care import ages, git_checks, journal_checks
 from memlane.care.inventory import Inventory, is_left_over, may, roots
-from memlane.care.links import Linking, to_no_file, to_no_memory
-from memlane.care.validate import validate
+from memlane.care.known import stamp_of
+from memlane.care.links import to_no_file, to_no_memory
+from memlane.care.validate import broken_rules
 from memlane.config import allowing, user_state
 from memlane.core.dates import utc_now
 from memlane.core.errors import NotEnabled
@@ -36,6 +39,7 @@ T = TypeVar("T")
 OLDEST_SQLITE = (3, 38, 0)
 LEAST_SPACE = 100 * 1024 * 1024
 TRASH_BYTES, TRASH_FILES = 50 * 1024 * 1024, 1000
+_SHAPE = "SELECT s.data FROM shapes s JOIN memories m ON m.n = s.n"
 _UNREAD = (".markdown", ".mdown", ".mkd", ".txt", ".rst", ".org", ".MD", ".Md")
 
 
@@ -53,7 +57,7 @@ class Check:
 
 def edit_command(inventory: Inventory, path: str | Path) -> str:
     """How to mend a file by hand: with `memlane edit` where one memory is all that is in it."""
-    id = inventory.alone.get(os.fspath(path))
+    id = inventory.known.alone(os.fspath(path))
     return inventory.command("edit", id) if id else f"Mend it in an editor: {path}"
 
 
@@ -97,8 +101,8 @@ def missing(inventory: Inventory) -> Iterator[Sign]:
 
 
 def unreadable(inventory: Inventory) -> Iterator[Sign]:
-    for file in inventory.files:
-        if not file.readable:
+    for file in inventory.files if inventory.unread else ():
+        if file.path in inventory.unread:
             mode = "u+rwx" if file.is_folder else "u+rw"
             yield file.path, "cannot be read", shlex.join(["chmod", mode, file.path])
 
@@ -161,24 +165,25 @@ def scratch_left(inventory: Inventory) -> Iterator[Sign]:
 
 
 def names(inventory: Inventory) -> Iterator[Sign]:
-    folders: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    first: dict[str, str] = {}
+    same: defaultdict[str, list[str]] = defaultdict(list)
     for file in inventory.files:
-        folder, name = os.path.split(file.path)
-        folders[folder, folded(name)].append(file.path)
-    for same in folders.values():
-        for number, path in enumerate(same[1:], 2):
+        name = file.name
+        key = file.path[: -len(name)] + (name.lower() if name.isascii() else folded(name))
+        if (other := first.setdefault(key, file.path)) is not file.path:
+            same[other].append(file.path)
+    for other, paths in same.items():
+        for number, path in enumerate(paths, 2):
             stem, suffix = os.path.splitext(unicodedata.normalize("NFC", path))
-            other = os.path.basename(same[0])
-            why = f"differs from {other} only in case or Unicode form: macOS and Windows see one file"
+            why = f"differs from {os.path.basename(other)} only in case or Unicode form: macOS and Windows see one file"
             yield path, why, shlex.join(["mv", "-n", path, f"{stem}-{number}{suffix}"])
 
 
 def unread(inventory: Inventory) -> Iterator[Sign]:
-    known = {os.path.splitext(file.path)[0] for file in inventory.files if file.path.endswith(".md")}
     for file in inventory.files:
-        stem, suffix = os.path.splitext(file.path)
-        if suffix in _UNREAD and not file.is_folder and not file.is_aside:
-            target = f"{stem}-2.md" if stem in known else f"{stem}.md"
+        if file.name.endswith(_UNREAD) and not file.is_folder and not file.is_aside:
+            stem, suffix = os.path.splitext(file.path)
+            target = f"{stem}-2.md" if os.path.lexists(f"{stem}.md") else f"{stem}.md"
             yield file.path, f"is not read: no lane reads *{suffix}", shlex.join(["mv", "-n", file.path, target])
 
 
@@ -199,11 +204,8 @@ def trash(inventory: Inventory) -> Iterator[Sign]:
 
 def damage(inventory: Inventory) -> Iterator[Sign]:
     logs = {os.fspath(lane.root) for lane in _lanes(inventory) if not lane.answers.is_folder}
-    elsewhere = {  # files that other checks speak of
-        file.path
-        for file in inventory.files
-        if not file.readable or is_left_over(file, time.time()) or (file.conflict and file.path not in logs)
-    }
+    elsewhere = {file.path for file in inventory.files if is_left_over(file, time.time())}  # other checks speak of them
+    elsewhere |= inventory.unread | (inventory.conflicts.keys() - logs)
     for problem in dict.fromkeys(inventory.problems):
         if os.fspath(problem.path) not in elsewhere:
             yield place_of(problem), problem.why, _damage_fix(inventory, problem)
@@ -225,7 +227,7 @@ def _damage_fix(inventory: Inventory, problem: Problem) -> str:
 
 def form(inventory: Inventory) -> Iterator[Sign]:
     known = {(problem.path, problem.why) for problem in inventory.problems}
-    for problem in validate(inventory.bank):
+    for problem in (problem for name in NAMES for problem in broken_rules(inventory.known, name)):
         if (problem.path, problem.why) not in known:
             yield place_of(problem), problem.why, _form_fix(inventory, problem)
 
@@ -235,64 +237,66 @@ def _form_fix(inventory: Inventory, problem: Problem) -> str:
         return inventory.command(*shlex.split(command[1]))
     for key, value in (("type", "journal"), ("status", "active")):
         if problem.why.startswith(f"has an unknown {key}"):
-            return inventory.command("update", inventory.alone[os.fspath(problem.path)], f"--{key}", value)
+            return inventory.command("update", inventory.known.alone(os.fspath(problem.path)) or "", f"--{key}", value)
     return edit_command(inventory, problem.path)
 
 
 def conflict(inventory: Inventory) -> Iterator[Sign]:
-    for file in inventory.files:
-        if file.conflict:
-            where = f"{file.path}:{file.conflict}"
-            yield where, "has markers of a merge that was not finished", f"Choose what stays in an editor: {file.path}"
+    for path, line in inventory.conflicts.items():
+        yield (
+            f"{path}:{line}",
+            "has markers of a merge that was not finished",
+            f"Choose what stays in an editor: {path}",
+        )
 
 
 def secrets(inventory: Inventory) -> Iterator[Sign]:
     for name in allowing.earlier(inventory.bank.config):
         yield f"[[allow]] {name}", allowing.OF_EARLIER, allowing.INSTEAD
-    for file in inventory.files:
-        for leak in file.leaks:
-            where = f"{leak.path}:{leak.line}:{leak.column}"
-            audit = inventory.command("doctor", "--only", "secrets")
-            fix = "Take it out and revoke it; until then it is blanked wherever memory is shown. If it is none, "
-            fix += f"`{audit}` says how to allow it."
-            yield where, f"looks like a secret or personal data: {leak.description}", fix
+    for fact in inventory.known.of("leak"):
+        leak = json.loads(fact.value)
+        where = f"{fact.path}:{leak['line']}:{leak['column']}"
+        audit = inventory.command("doctor", "--only", "secrets")
+        fix = "Take it out and revoke it; until then it is blanked wherever memory is shown. If it is none, "
+        fix += f"`{audit}` says how to allow it."
+        yield where, f"looks like a secret or personal data: {leak['description']}", fix
 
 
 def suspicious(inventory: Inventory) -> Iterator[Sign]:
-    for entry in inventory.memories:
-        for why in entry.suspicious:
-            fix = f"Read it, and if it is not yours: {inventory.command('rm', entry.memory.id)}"
-            yield entry.memory.id, f"reads like words to the model: it {why}", fix
+    for fact in inventory.known.of("suspicious"):
+        for why in json.loads(fact.value):
+            fix = f"Read it, and if it is not yours: {inventory.command('rm', fact.id)}"
+            yield fact.id, f"reads like words to the model: it {why}", fix
 
 
 def duplicates(inventory: Inventory) -> Iterator[Sign]:
     first: dict[bytes, str] = {}
-    for entry in inventory.memories:
-        if entry.words and (other := first.setdefault(entry.words, entry.memory.id)) != entry.memory.id:
-            yield entry.memory.id, f"has the same text as {other}", inventory.command("rm", entry.memory.id)
+    twice = "words IN (SELECT words FROM entries WHERE words IS NOT NULL GROUP BY words HAVING count(*) > 1)"
+    for _, id, words in inventory.known.entries("words", twice):
+        if (other := first.setdefault(words, id)) != id:
+            yield id, f"has the same text as {other}", inventory.command("rm", id)
 
 
 def came_back(inventory: Inventory) -> Iterator[Sign]:
-    for entry in inventory.memories:
-        if entry.deleted:
-            id = entry.memory.id
-            why = f"was deleted on {entry.deleted}, came back unchanged, and is held back"
+    known = inventory.known
+    for path, id in known.held:
+        if (memory := known.memory(path, id)) and (day := inventory.bank.tombstones.held(memory)):
+            why = f"was deleted on {day}, came back unchanged, and is held back"
             yield id, why, f"{inventory.command('rm', id)}  # or, to keep it: {inventory.command('restore', id)}"
 
 
 def empty(inventory: Inventory) -> Iterator[Sign]:
-    for entry in inventory.memories:
-        if entry.words is None:
-            yield entry.memory.id, "has no text", inventory.command("rm", entry.memory.id)
+    for _, id in inventory.known.entries("", "words IS NULL"):
+        yield id, "has no text", inventory.command("rm", id)
 
 
 def future(inventory: Inventory) -> Iterator[Sign]:
-    latest = utc_now() + timedelta(days=1)
-    for entry in inventory.memories:
-        for key in ("created_at", "updated_at"):
-            when = getattr(entry.memory, key)
+    latest = (utc_now() + timedelta(days=1)).timestamp()
+    later = "created > ? OR updated > ?"
+    for path, id, *dates in inventory.known.entries("created, updated", later, latest, latest):
+        for key, when in zip(("created_at", "updated_at"), dates, strict=True):
             if when and when > latest:
-                yield entry.memory.id, f"has a {key} in the future", edit_command(inventory, entry.memory.file)
+                yield id, f"has a {key} in the future", edit_command(inventory, path)
 
 
 def stale(inventory: Inventory) -> Iterator[Sign]:
@@ -304,64 +308,65 @@ def stale(inventory: Inventory) -> Iterator[Sign]:
 
 
 def links(inventory: Inventory) -> Iterator[Sign]:
-    yield from to_no_memory(inventory.bank, _linking(inventory), _ids(inventory), inventory.command)
+    yield from to_no_memory(inventory.bank, inventory.known.linking(), inventory.known.targets, inventory.command)
 
 
 def ghosts(inventory: Inventory) -> Iterator[Sign]:
-    names = {file.name for file in inventory.files}
-    yield from to_no_file(inventory.bank, _linking(inventory), names | _ids(inventory))
+    @cache
+    def names() -> frozenset[str]:
+        return frozenset((*(file.name for file in inventory.files), *inventory.known.ids()))
 
-
-def _linking(inventory: Inventory) -> Linking:
-    return [(entry.memory, entry.links) for entry in inventory.memories]
-
-
-def _ids(inventory: Inventory) -> set[str]:
-    return {entry.memory.id for entry in inventory.memories}
+    yield from to_no_file(inventory.bank, inventory.known.linking(), names)
 
 
 # -- the index
 
 
 def index_damage(inventory: Inventory) -> Iterator[Sign]:
+    if not os.path.lexists(inventory.bank.index_file.path):
+        return
+    why = _of_index(inventory, "index damage", lambda: _damaged(inventory))
+    if why:
+        yield _remade(inventory, why)
+
+
+def _damaged(inventory: Inventory) -> str:
     from memlane.index.health import is_sound, reading
     from memlane.index.seal import Foreign, OtherVersion
 
-    if not os.path.lexists(inventory.bank.index_file.path):
-        return
     try:
         with reading(inventory.bank.index_file) as db:
             sound = is_sound(db)
     except OtherVersion:
-        return
+        return ""
     except Foreign:
-        yield _remade(inventory, "was not made here by you and is not read; a search makes its own")
-        return
+        return "was not made here by you and is not read; a search makes its own"
     except sqlite3.Error:
         sound = False
-    if not sound:
-        yield _remade(inventory, "is damaged; the next search makes it anew")
+    return "" if sound else "is damaged; the next search makes it anew"
 
 
 def index_version(inventory: Inventory) -> Iterator[Sign]:
-    from memlane.index.health import reading
-    from memlane.index.seal import OtherVersion
+    from memlane.index import seal
 
     try:
-        with reading(inventory.bank.index_file):
-            return
-    except OtherVersion:
+        seal.reading(inventory.bank.index_file).close()
+    except seal.OtherVersion:
         yield _remade(inventory, "is of another version of memlane; the next search makes it anew")
     except sqlite3.Error:
         return  # none yet, or damaged
 
 
 def index_encoder(inventory: Inventory) -> Iterator[Sign]:
-    from memlane.index.encoders import open_encoder
-    from memlane.index.health import encoder_of
+    name = inventory.bank.config["search.encoder"]
 
-    current = open_encoder(inventory.bank.config["search.encoder"]).fingerprint
-    if _in_index(inventory, encoder_of) not in (None, "", current):
+    def is_anothers() -> bool:
+        from memlane.index.encoders import open_encoder
+        from memlane.index.health import encoder_of
+
+        return _in_index(inventory, encoder_of) not in (None, "", open_encoder(name).fingerprint)
+
+    if _of_index(inventory, f"index encoder {name}", is_anothers):
         yield _remade(inventory, "has the vectors of another encoder; the next search makes them anew")
 
 
@@ -374,21 +379,27 @@ def index_behind(inventory: Inventory) -> Iterator[Sign]:
 
 
 def index_differs(inventory: Inventory) -> Iterator[Sign]:
-    from memlane.index.health import ageless, known
+    from memlane.index.health import ageless
     from memlane.index.rows import loaded
 
-    changed, _ = _behind(inventory)
-    here = {entry.memory.id: entry for entry in inventory.memories if entry.memory.file not in changed}
+    known = inventory.known
 
-    def differing(db: sqlite3.Connection) -> set[str]:
-        there = known(db)
-        ids = {id for id, entry in here.items() if there.get(id) != entry.shape}
-        for id, data in db.execute("SELECT m.id, s.data FROM shapes s JOIN memories m ON m.n = s.n"):
-            if id in ids and ageless(replace(loaded(data), text="")) == ageless(here[id].memory):
-                ids.discard(id)  # it has only grown older
+    def differing(db: sqlite3.Connection) -> list[str]:
+        changed = set(_behind(inventory)[0])
+        here = {(id, shape): path for path, id, shape in known.entries("shape") if path not in changed}
+        for row in db.execute("SELECT id, digest FROM memories"):
+            here.pop(row, None)
+        ids = []
+        for (id, _), path in here.items():
+            there = db.execute(f"{_SHAPE} WHERE m.id = ?", (id,)).fetchone()
+            memory = known.memory(path, id) if there else None
+            only_older = there and memory and ageless(loaded(there[0])) == ageless(memory)
+            if not only_older:
+                ids.append(id)
         return ids
 
-    yield from _differing(inventory, _in_index(inventory, differing))
+    ids = _of_index(inventory, "index differs", lambda: _in_index(inventory, differing))
+    yield from _differing(inventory, set(ids or ()))
 
 
 def index_differs_at_all(inventory: Inventory) -> Iterator[Sign]:
@@ -431,12 +442,22 @@ def _in_index(inventory: Inventory, question: Callable[[sqlite3.Connection], T])
         return None
 
 
-def _behind(inventory: Inventory) -> tuple[set[str], set[str]]:
+def _behind(inventory: Inventory) -> tuple[Sequence[str], Sequence[str]]:
     """The files that are not in the index as they are, and those in it that are gone; nothing without an index."""
     from memlane.index.peek import difference
 
-    changed, gone = _in_index(inventory, lambda db: difference(db, _lanes(inventory), NAMES)) or ((), set())
-    return {path for _, path, _ in changed}, gone
+    def compare() -> list[list[str]]:
+        changed, gone = _in_index(inventory, lambda db: difference(db, _lanes(inventory), NAMES)) or ((), set())
+        return [[path for _, path, _ in changed], sorted(gone)]
+
+    changed, gone = _of_index(inventory, "index behind", compare)
+    return changed, gone
+
+
+def _of_index(inventory: Inventory, name: str, work_out: Callable[[], Any]) -> Any:
+    """What comparing the files with the index says: the same until one of the files or the index changes."""
+    about = (stamp_of(inventory.bank.index_file.path), [str(lane.root) for lane in _lanes(inventory)])
+    return inventory.known.remembered(name, about, work_out)
 
 
 # -- mends
@@ -478,8 +499,7 @@ def _of_lane(name: str, check: HealthCheck) -> Check:
     """A lane's own check, asked of the lane as it is in the bank."""
 
     def look(inventory: Inventory) -> Iterator[Sign]:
-        memories = [entry.memory for entry in inventory.memories if entry.memory.lane == name]
-        yield from check.find(inventory.bank.lane(name), memories, inventory.command)
+        yield from check.find(inventory.bank.lane(name), inventory.command)
 
     def mend(inventory: Inventory, where: str) -> None:
         if check.mend:

@@ -19,7 +19,7 @@ from typing import Any
 
 from memlane import __version__
 from memlane.care.checks import Check, checks
-from memlane.care.inventory import Inventory, Progress, take, unseen
+from memlane.care.inventory import Inventory, take
 from memlane.config import require_trust
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.gate import redacted
@@ -59,7 +59,7 @@ class Report:
         bank = self.inventory.opened
         return {
             "bank": os.fspath(bank.root) if bank else None,
-            "memories": len(self.inventory.memories),
+            "memories": self.inventory.count,
             "versions": {
                 "memlane": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version,
             },
@@ -74,21 +74,24 @@ def examine(
     *,
     only: str | None = None,
     deep: bool = False,
-    progress: Progress = unseen,
     more: Sequence[Check] = (),
 ) -> Report:
-    """Run every check, and `more` that a surface brings; or `only` that one. With `deep`, the index is made anew
-    to compare it. Changes not a byte. Raises InvalidInput when there is no such check.
+    """Run every check, and `more` that a surface brings; or `only` that one. What did not change since it was last
+    looked at is known, unless `deep` asks for every byte; then the index is made anew, too, to compare it.
+    Changes not a byte. Raises InvalidInput when there is no such check.
     """
     every = (*checks(deep=deep), *more)
     if only is not None and only not in {check.name for check in every}:
         near = get_close_matches(only, [check.name for check in every], 1)
         hint = f"Did you mean {near[0]}?" if near else "Use damage, format, secrets, or what a report has in brackets."
         raise InvalidInput("There is no such check.", hint=hint)
-    inventory = take(folder, flags, progress)
+    inventory = take(folder, flags, anew=deep)
     chosen = [check for check in every if only in (None, check.name)]
     possible = [check for check in chosen if inventory.opened or not check.needs_bank]
-    findings = [finding for check in possible for finding in _findings(check, inventory)]
+    try:
+        findings = [finding for check in possible for finding in _findings(check, inventory)]
+    finally:
+        inventory.close()
     return Report(inventory, tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))))
 
 
@@ -98,7 +101,6 @@ def treat(
     *,
     only: str | None = None,
     deep: bool = False,
-    progress: Progress = unseen,
     more: Sequence[Check] = (),
 ) -> Report:
     """Mend what can be mended without harm, and look again. What could not be mended says why."""
@@ -119,7 +121,7 @@ def treat(
             failed[finding] = f"{error.strerror or error}."
     if report.inventory.opened:
         report.inventory.opened.close()
-    after = examine(report.inventory.folder, flags, only=only, deep=deep, progress=progress, more=more)
+    after = examine(report.inventory.folder, flags, only=only, deep=deep, more=more)
     left = tuple(
         replace(finding, why=f"{finding.why}; it was not mended: {failed[finding]}") if finding in failed else finding
         for finding in after.findings

@@ -29,6 +29,7 @@ from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
 from memlane.exchange import export, marked_block
 from memlane.history import git, sessions, undo
+from memlane.index import facts
 from memlane.lanes import NAMES, Lane
 from memlane.lanes.answers import TELLING, Trace, needles
 from memlane.recall.address import find, find_any
@@ -263,6 +264,8 @@ def _index_files(bank: Bank) -> list[str]:
 
 def _remove_index(bank: Bank) -> None:
     derived.remove(bank.root)
+    with files.storage(os.fspath(bank.root)):
+        facts.remove(bank.index_file)
 
 
 def _exported(bank: Bank, target: _Target, least: int = 1) -> list[Path]:

@@ -1,4 +1,4 @@
-"""All that a bank holds: every file with its mode, every memory without its text, all damage.
+"""All that a bank holds: every file with its mode, and what is known of its memories and of all damage.
 
 Taking an inventory never raises for what is wrong with a bank or its configuration: the inventory reports that. Reads
 only, and does not open the index. `memlane.care.doctor` judges what is in it.
@@ -6,52 +6,35 @@ only, and does not open the index. `memlane.care.doctor` judges what is in it.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shlex
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlane import config
 from memlane.bank import Bank
-from memlane.care import audit
+from memlane.care.known import BYTES, FORM, SAID, Known
 from memlane.config import Config
 from memlane.core.errors import MemlaneError, NotEnabled, StorageError
-from memlane.core.markdown import lines_with_code
-from memlane.core.model import Memory, Problem
+from memlane.core.model import Problem
 from memlane.disk import anchors, files
-from memlane.gate import Guard
-from memlane.index.links import links_in
-from memlane.index.rows import shape
-from memlane.lanes import NAMES, Lane
+from memlane.lanes import NAMES
 
 _SKIPPED = frozenset({".git", "node_modules", ".venv"})
-_MARKER = re.compile(r"(?:<{7}|>{7}) ")
-Progress = Callable[[Sequence[Any], str], Iterable[Any]]
 
 
-def unseen(items: Sequence[Any], label: str) -> Iterable[Any]:
-    return items
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file or folder of the bank as it lies on disk. `conflict` is the line of a marker that a merge has left."""
+class File(NamedTuple):
+    """A file or folder of the bank as it lies on disk. There may be 100,000: a tuple is made quickly."""
 
     path: str
+    name: str
     root: str  # the bank's folder, or the lane's outside it
     info: os.stat_result
     readable: bool
-    leaks: tuple[audit.Leak, ...] = ()
-    conflict: int | None = None
-
-    @property
-    def name(self) -> str:
-        return os.path.basename(self.path)
 
     @property
     def is_aside(self) -> bool:
@@ -63,19 +46,7 @@ class File:
         return stat.S_ISDIR(self.info.st_mode)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A memory without its text: `shape` is the digest that the index has of it, `words` that of its text alone."""
-
-    memory: Memory
-    shape: bytes
-    words: bytes | None  # None when there are none
-    links: tuple[str, ...]
-    suspicious: tuple[str, ...]
-    deleted: str | None = None  # the day, when it came back since and is held back
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inventory:
     """All that there is. Where no bank could be opened, `error` says why."""
 
@@ -84,9 +55,31 @@ class Inventory:
     error: MemlaneError | None = None
     opened: Bank | None = None
     files: tuple[File, ...] = ()
-    memories: tuple[Entry, ...] = ()
+    looked: Known | None = None
     problems: tuple[Problem, ...] = ()
-    alone: Mapping[str, str] = field(default_factory=dict, hash=False)  # ids by file, where it holds one memory alone
+    count: int = 0  # of memories
+
+    def close(self) -> None:
+        """Let go of what is known; what was read of it stays."""
+        if self.looked is not None:
+            self.looked.close()
+
+    @property
+    def known(self) -> Known:
+        """What is known of the bank's files; only for checks that need a bank."""
+        if self.looked is None:
+            raise NotEnabled("There is no bank.")
+        return self.looked
+
+    @cached_property
+    def unread(self) -> set[str]:
+        """The files that cannot be read."""
+        return {file.path for file in self.files if not file.readable} | {fact.path for fact in self.known.of("unread")}
+
+    @cached_property
+    def conflicts(self) -> dict[str, int]:
+        """The files that a merge has left its markers in, and the line of the first."""
+        return {fact.path: int(fact.value) for fact in self.known.of("conflict")}
 
     @property
     def bank(self) -> Bank:
@@ -112,8 +105,8 @@ def command_line(folder: str | None, *words: str) -> str:
     return shlex.join(["memlane", *(["--bank", folder] if folder else []), *words])
 
 
-def take(folder: str | None = None, flags: Mapping[str, Any] | None = None, progress: Progress = unseen) -> Inventory:
-    """The inventory of a folder's bank. `progress` is handed the files to read, and hands them on."""
+def take(folder: str | None = None, flags: Mapping[str, Any] | None = None, *, anew: bool = False) -> Inventory:
+    """The inventory of a folder's bank; to be closed. With `anew`, every byte is read, changed or not."""
     settings = None
     try:
         settings = config.load(folder, flags)
@@ -121,34 +114,14 @@ def take(folder: str | None = None, flags: Mapping[str, Any] | None = None, prog
         bank = Bank(settings)
     except MemlaneError as error:
         return Inventory(folder, settings, error)
-    memories: list[Entry] = []
-    problems: list[Problem] = []
-    for name in NAMES:
-        try:
-            for item in read_lane(bank.lane(name), progress):
-                if isinstance(item, Problem):
-                    problems.append(item)
-                else:
-                    memories.append(_entry(item, bank.tombstones.held(item)))
-        except (MemlaneError, OSError) as error:
-            problems.append(Problem(settings.lane_root(name), f"cannot be read: {error}"))
+    found = tuple(file for place in places(bank) for file in walk(os.fspath(place)))
+    known = Known(bank, FORM | SAID | BYTES, anew=anew, walked={file.path: file.info for file in found})
+    problems = list(known.problems(held=False))
+    problems += (Problem(settings.lane_root(name), f"cannot be read: {error}") for name, error in known.broken.items())
     problems += bank.tombstones.problems()
     problems += anchors.problems(os.path.join(bank.root, anchors.NAME))
     problems += bank.replaced.problems()
-    paths = [file for place in places(bank) for file in walk(os.fspath(place))]
-    found = tuple(_read(file, bank.guard) for file in progress(paths, "auditing"))
-    listed = [entry.memory for entry in memories]
-    alone = {memory.file: memory.id for memory in listed if not bank.lane(memory.lane).answers.shares_files}
-    return Inventory(folder, settings, None, bank, found, tuple(memories), tuple(dict.fromkeys(problems)), alone)
-
-
-def read_lane(lane: Lane, progress: Progress) -> Iterator[Memory | Problem]:
-    """Every memory of a lane, and its damage."""
-    for path in progress(list(lane.files()), "reading"):
-        if isinstance(path, Problem):
-            yield path
-        else:
-            yield from lane.parse(path)
+    return Inventory(folder, settings, None, bank, found, known, tuple(dict.fromkeys(problems)), known.count)
 
 
 def places(bank: Bank) -> list[Path]:
@@ -171,54 +144,22 @@ def may(path: str, what: int) -> bool:
 
 def walk(root: str) -> Iterator[File]:
     """Everything below a folder and the folder itself, links not followed, without what vanishes meanwhile."""
-    pending = [root]
+    own = os.geteuid()
+    try:
+        pending = [(root, os.path.basename(root), os.stat(root))]
+    except OSError:
+        return
     while pending:
-        path = pending.pop()
-        try:
-            info = os.stat(path) if path == root else os.lstat(path)
-        except OSError:
-            continue
-        yield File(path, root, info, stat.S_ISLNK(info.st_mode) or may(path, os.R_OK))
-        if stat.S_ISDIR(info.st_mode) and os.path.basename(path) not in _SKIPPED:
+        path, name, info = pending.pop()
+        mode = info.st_mode
+        plainly = (info.st_uid == own and mode & stat.S_IRUSR) or stat.S_ISLNK(mode)
+        yield File(path, name, root, info, bool(plainly) or may(path, os.R_OK))
+        if stat.S_ISDIR(mode) and name not in _SKIPPED:
             try:
-                names = sorted(files.names_in(path), reverse=True)
+                inside = files.states_in(path)
             except (OSError, StorageError):
                 continue  # it is known as one that cannot be read
-            pending += [os.path.join(path, name) for name in names]
-
-
-def _read(file: File, guard: Guard) -> File:
-    """The file with what its bytes say."""
-    relevant = file.path.endswith(audit.SUFFIXES) and f"{os.sep}indices{os.sep}" not in file.path
-    if not relevant or not stat.S_ISREG(file.info.st_mode) or file.info.st_size > audit.MAX_BYTES:
-        return file
-    try:
-        data = files.read_bytes(file.path, audit.MAX_BYTES)
-    except (OSError, StorageError):
-        return replace(file, readable=False)
-    leaks = () if guard.secrets == "off" else tuple(audit.scan_data(data, file.path, guard))
-    conflict = _conflict(data, file.path) if b"<<<<<<< " in data or b">>>>>>> " in data else None
-    return replace(file, leaks=leaks, conflict=conflict) if leaks or conflict else file
-
-
-def _conflict(data: bytes, path: str) -> int | None:
-    """The line of the first marker that a merge has left; in Markdown, outside code."""
-    lines = lines_with_code(data.decode(errors="replace"))
-    markdown = path.endswith((".md", ".markdown"))
-    return next((n for n, (line, code) in enumerate(lines, 1) if _MARKER.match(line) and not (markdown and code)), None)
-
-
-def _entry(memory: Memory, deleted: str | None) -> Entry:
-    text = memory.text.strip()
-    _, digest = shape(memory)
-    return Entry(
-        memory=replace(memory, text=""),
-        shape=digest,
-        words=hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest() if text else None,
-        links=tuple(dict.fromkeys(node for node, _, _ in links_in(memory.text))),
-        suspicious=memory.suspicious,
-        deleted=deleted,
-    )
+            pending += [(f"{path}/{name}", name, found) for name, found in reversed(inside)]
 
 
 def is_left_over(file: File, now: float) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
-from memlane.core.model import Memory
 from memlane.index.links import Targets
 from memlane.lanes.answers import Sign
 
@@ -16,36 +15,37 @@ if TYPE_CHECKING:
 
 _FILE_NAME = re.compile(r"[^\n<>|*?\"]+\.[A-Za-z]\w{0,7}")
 _PLACE_IN_FILE = re.compile(r"[#^].*|:\d+(?:[:-]\d+)?$")
-Linking = Sequence[tuple[Memory, Collection[str]]]  # memories, and the nodes of `links_in` that they link to
+Linking = Iterable[tuple[str, str, Collection[str]]]  # ids, files, and the nodes of `links_in` that they link to
 
 
-def to_no_memory(bank: Bank, linking: Linking, ids: Collection[str], command: Callable[..., str]) -> Iterator[Sign]:
-    """Links to memories that are not among these ids, each with the command that restores its target, if one can."""
+def to_no_memory(bank: Bank, linking: Linking, targets: Targets, command: Callable[..., str]) -> Iterator[Sign]:
+    """Links to memories that are not among the targets, each with the command that restores its own, if one can."""
     removed: set[str] | None = None
-    targets = Targets(ids)
-    for memory, nodes in linking:
+    for id, file, nodes in linking:
         for node in nodes:
             kind, _, name = node.partition(":")
-            if kind == "memory" and targets.find(node, memory.id) is None:
+            if kind == "memory" and targets.find(node, id) is None:
                 if removed is None:  # rarely needed
                     removed = {deleted.id for deleted in bank.removed()}
                 back = next((id for id in (name, f"notes:{name}") if id in removed), None)
-                fix = command("restore", back) if back else f"Correct the link in {memory.file}"
-                yield memory.id, f"links to {node}, which is {'deleted' if back else 'no memory'}", fix
+                fix = command("restore", back) if back else f"Correct the link in {file}"
+                yield id, f"links to {node}, which is {'deleted' if back else 'no memory'}", fix
 
 
-def to_no_file(bank: Bank, linking: Linking, known: set[str]) -> Iterator[Sign]:
-    """Links to files that are neither in the project nor in the bank; `known` are the bank's file names and ids."""
+def to_no_file(bank: Bank, linking: Linking, known: Callable[[], Set[str]]) -> Iterator[Sign]:
+    """Links to files that are neither in the project nor in the bank; `known` gives the bank's file names and ids."""
     project = bank.config.code
     if not project:
         return  # the memories of a bank for all projects speak of files of any project
-    for memory, nodes in linking:
+    for id, file, nodes in linking:
         for node in nodes:
             kind, _, target = node.partition(":")
             name = _PLACE_IN_FILE.sub("", target).strip()
             if kind != "ghost" or "://" in name or not _FILE_NAME.fullmatch(name):
                 continue
             base = os.path.basename(name)
-            folders = (project, bank.root, memory.path.parent)
-            if known.isdisjoint((name, base, f"{base}.md")) and not any(os.path.lexists(at / name) for at in folders):
-                yield memory.id, f"links to {name}, a file that is not there", f"Correct the link in {memory.file}"
+            folders = (project, bank.root, os.path.dirname(file))
+            if any(os.path.lexists(os.path.join(at, name)) for at in folders):
+                continue
+            if known().isdisjoint((name, base, f"{base}.md")):
+                yield id, f"links to {name}, a file that is not there", f"Correct the link in {file}"

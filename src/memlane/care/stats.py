@@ -1,16 +1,16 @@
-"""A bank in numbers, and all damage in it. Reads every file."""
+"""A bank in numbers, and all damage in it: from what is known of its files."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from memlane.core.model import Memory, Problem
-from memlane.disk import anchors, files
-from memlane.lanes import NAMES, scan
-from memlane.lanes.merging import undecided
+from memlane.care.known import Known, look
+from memlane.core.model import Problem
+from memlane.disk import anchors
+from memlane.lanes import NAMES
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -18,46 +18,69 @@ if TYPE_CHECKING:
 
 def stats(bank: Bank) -> dict[str, Any]:
     """Counts over the whole bank and per lane; what is archived is counted apart."""
-    per_lane: dict[str, dict[str, int]] = {}
+    with look(bank) as known:
+        known.require_all()
+        counts = _counts(known)
+        size = _sizes(known)
+        damaged = sum(1 for _ in known.problems("undecided"))
     tags: Counter[str] = Counter()
     types: Counter[str] = Counter()
-    damaged = 0
-    for name in NAMES:
-        items = list(_scan(bank, name))
-        found = [item for item in items if isinstance(item, Memory)]
-        damaged += len(items) - len(found)
-        memories = [memory for memory in found if memory.status != "archived"]
-        for memory in memories:
-            tags.update(memory.tags)
-            types.update([memory.type] if memory.type else [])
-        size = sum(files.size_of(path) for path in {memory.file for memory in found})
-        per_lane[name] = {"count": len(memories), "archived": len(found) - len(memories), "bytes": size}
+    totals: Counter[tuple[str, bool]] = Counter()
+    for (lane, archived, type, names), count in counts.items():
+        totals[lane, archived] += count
+        if not archived:
+            types[type or ""] += count
+            for tag in json.loads(names):
+                tags[tag] += count
+    del types[""]
+    per_lane = {
+        name: {"count": totals[name, False], "archived": totals[name, True], "bytes": size[name]} for name in NAMES
+    }
     return {
         "root": os.fspath(bank.root),
         "count": sum(lane["count"] for lane in per_lane.values()),
         "archived": sum(lane["archived"] for lane in per_lane.values()),
         "lanes": per_lane,
-        "tags": dict(tags.most_common()),
-        "types": dict(types.most_common()),
+        "tags": _most_first(tags),
+        "types": _most_first(types),
         "problems": damaged,
         "removed": len(bank.removed()),
     }
 
 
+def _counts(known: Known) -> Counter[tuple[str, bool, str, str]]:
+    """How many memories there are of each lane, archived or not, type and tags, without those that are held back."""
+    labels = "SELECT lane, status IS 'archived', type, tags"
+    rows = known.rows(f"{labels}, count(*) FROM entries GROUP BY 1, 2, 3, 4")
+    counts = Counter({(lane, bool(archived), *rest): count for lane, archived, *rest, count in rows})
+    for held in known.held:
+        for lane, archived, *rest in known.rows(f"{labels} FROM entries WHERE path = ? AND id = ?", *held):
+            counts[lane, bool(archived), *rest] -= 1
+    return +counts
+
+
+def _sizes(known: Known) -> Counter[str]:
+    """The bytes of each lane's files, of those that have memories."""
+    without = {path for (path,) in known.rows("SELECT path FROM looked WHERE path NOT IN (SELECT path FROM entries)")}
+    held = Counter(path for path, _ in known.held)
+    for path, count in held.items():
+        if known.rows("SELECT count(*) FROM entries WHERE path = ?", path) == [(count,)]:
+            without.add(path)
+    sizes: Counter[str] = Counter()
+    for path, (lane, info) in known.files.items():
+        if path not in without:
+            sizes[lane] += info.st_size
+    return sizes
+
+
+def _most_first(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
 def problems(bank: Bank) -> list[Problem]:
     """All damage found on disk, and what a merge has left in two versions."""
-    found = [item for name in NAMES for item in _scan(bank, name) if isinstance(item, Problem)]
+    with look(bank) as known:
+        known.require_all()
+        found = list(known.problems("undecided"))
     found += anchors.problems(os.path.join(bank.root, anchors.NAME))
     return list(dict.fromkeys((*found, *bank.tombstones.problems(), *bank.replaced.problems(), *bank.left_out)))
-
-
-def _scan(bank: Bank, lane: str) -> Iterator[Memory | Problem]:
-    for item in scan(bank.lane(lane)):
-        if isinstance(item, Problem):
-            yield item
-        elif why := bank.held(item):
-            yield Problem(item.path, why)
-        else:
-            yield item
-            if why := undecided(item):
-                yield Problem(item.path, why)

@@ -129,6 +129,12 @@ class Tombstones:
         hashes = {line[_HASH] for line in self._lines if line[_ID] in ids} if ids else set()
         return any(stone.id in ids for hash in hashes for stone in self._standing_of(hash))
 
+    def may_hold(self, id: str) -> bool:
+        """A quick look at the id alone: whether anything of this id was ever deleted. Forgotten texts have no say."""
+        with suppress(StorageError):
+            return bool(self._known_ids(id))
+        return False
+
     def was(self, id: str, text: str) -> bool:
         """Whether a memory of this id had this text when it was deleted, and nobody has wanted it back since."""
         with suppress(StorageError):

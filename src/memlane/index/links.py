@@ -166,6 +166,18 @@ class Targets:
         return next(near, notes[0] if notes else None)
 
 
+def last_name(id: str) -> str:
+    """The last part of a memory's id, as `last_names` gives it."""
+    return folded(id.partition(":")[2].rpartition("/")[2])
+
+
+def last_names(node: str) -> set[str]:
+    """The last parts of the ids that a link can mean, by its last part: the few memories that `Targets` must know."""
+    last = folded(placeless(node.partition(":")[2]).strip()).rpartition("/")[2]
+    names = {last, last.partition(":")[2] or last}
+    return names | {name.removesuffix(".md") for name in names}
+
+
 def ghost(node: str) -> str:
     """The node of a link that means no memory: of a file, without a place in it."""
     kind, _, target = node.partition(":")

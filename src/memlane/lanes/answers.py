@@ -33,7 +33,6 @@ TELLING = 12  # a line of fewer characters does not tell whose it is
 
 Command = Callable[..., str]  # memlane's command line for some words: command("vault", "compact")
 Sign = tuple[str, str, str]  # where, what is wrong, and what mends it
-Progress = Callable[[Sequence[str | Problem]], Iterable[str | Problem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class HealthCheck:
     name: str
     severity: str  # error, warning or info
     what: str
-    find: Callable[[Any, Sequence[Memory], Command], Iterator[Sign]]
+    find: Callable[[Any, Command], Iterator[Sign]]
     mend: Callable[[Any], None] | None = None
 
 
@@ -122,6 +121,7 @@ class Answers:
     ids_are_random: ClassVar[bool] = False  # no two memories ever have the same id
     prunes: ClassVar[bool] = False
     rules_bind: ClassVar[bool] = True  # an edit that breaks a rule of the format is refused
+    rules_are_lasting: ClassVar[bool] = True  # the same file breaks the same rules tomorrow, whatever else happens
     fields: ClassVar[frozenset[str] | None] = None  # that `add` takes; None where the lane itself refuses all others
     merges: ClassVar[tuple[tuple[str, str], ...]] = ()
     ignores: ClassVar[tuple[str, ...]] = (f"{trash.TRASH}/",)
@@ -211,11 +211,11 @@ class Answers:
         """What about a memory is not as the format says, though it can be read."""
         return iter(())
 
-    def format_problems(self, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
+    def format_problems(self, paths: Sequence[str] | None = None) -> Iterator[Problem]:
         """Everything that breaks the lane's rules, or that a merge left undecided, in all files or in these."""
         from memlane.lanes import merging
 
-        for path in progress(list(self.lane.files() if paths is None else paths)):
+        for path in self.lane.files() if paths is None else paths:
             for item in (path,) if isinstance(path, Problem) else self.lane.parse(path):
                 if isinstance(item, Problem):
                     yield item
@@ -223,6 +223,11 @@ class Answers:
                 yield from (Problem(item.path, why) for why in self.broken_rules(item))
                 if why := merging.undecided(item):
                     yield Problem(item.path, why)
+        yield from self.crowding(paths)
+
+    def crowding(self, paths: Sequence[str] | None = None) -> Iterator[Problem]:
+        """What breaks a rule only together with the rest of the lane, in all files or in these."""
+        return iter(())
 
     def fix_for(self, problem: Problem, command: Command) -> str | None:
         """What mends this damage, where the lane knows better than "edit the file"."""

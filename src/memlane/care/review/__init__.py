@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memlane.care import prune
-from memlane.care.inventory import Progress, unseen
+from memlane.care.known import FORM, SAID, look
 from memlane.care.review import single
 from memlane.care.review.duplicates import duplicates
 from memlane.care.review.reading import Item, Reading
@@ -82,7 +82,6 @@ def plan(
     lanes: Collection[str] = (),
     items: Sequence[str] = (),
     folder: str | None = None,
-    progress: Progress = unseen,
 ) -> Plan:
     """Everything that the bank needs, always in the same order: of these kinds, in these lanes, about these ids.
 
@@ -91,7 +90,12 @@ def plan(
     """
     if not KINDS.keys() >= set(only):
         raise InvalidInput("There is no such kind of review.", hint=f"Use some of: {', '.join(KINDS)}.")
-    reading = Reading(bank, folder, tuple(lanes or NAMES), progress)
+    with look(bank, FORM | SAID) as known:
+        known.require_all()
+        return _planned(Reading(bank, folder, tuple(lanes or NAMES), known), only, items)
+
+
+def _planned(reading: Reading, only: Collection[str], items: Sequence[str]) -> Plan:
     steps: list[Item] = []
     settled: set[str] = set()  # no memory is changed twice, and what goes anyway needs no look
     kinds = [kind for kind in KINDS if not only or kind in only]

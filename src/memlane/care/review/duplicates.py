@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
-from memlane.care.review.reading import DELETE, LOOK, Item, Reading, by_age, changed_at, own_text
+from memlane.care.review.reading import DELETE, LOOK, Item, Reading, by_age, changed_at, own_text, words_of
 from memlane.core.model import Memory
 from memlane.gate.likeness import tokens
 
@@ -23,9 +23,14 @@ _AGAIN = re.compile(
 
 
 def duplicates(reading: Reading) -> Iterator[Item]:
+    yield from reading.remembered("duplicate", _duplicates)
+
+
+def _duplicates(reading: Reading) -> Iterator[Item]:
+    words = {memory.id: words_of(memory) for memory in reading.memories}
     same: defaultdict[bytes, list[Memory]] = defaultdict(list)
     for memory in reading.memories:
-        if len(reading.words[memory.id]) >= FEW and (text := " ".join(own_text(memory).split())):
+        if len(words[memory.id]) >= FEW and (text := " ".join(own_text(memory).split())):
             same[hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()].append(memory)
     items: list[Item] = []
     distinct: list[Memory] = []  # one for each text
@@ -39,7 +44,7 @@ def duplicates(reading: Reading) -> Iterator[Item]:
                 items.append(reading.item(memory, reason, ("rm", memory.id), action=action, others=(kept.id,)))
     settled = reading.bank.replaced.links()  # what something took the place of was decided on
     rest = [memory for memory in distinct if memory.lane != "records" and memory.id not in settled]
-    for memory, other, share in _alike(rest, reading.words):
+    for memory, other, share in _alike(rest, words):
         older, newer, when = by_age(memory, other)
         reason = f"says nearly the same as {newer.id}{when}: {share:.0%} of the words"
         items.append(reading.item(older, reason, ("rm", older.id), ("rm", newer.id), others=(newer.id,)))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from memlane.care.inventory import Progress, command_line, read_lane
+from memlane.care.inventory import command_line
+from memlane.care.known import Known, stamp_of
 from memlane.core.dates import utc_now
 from memlane.core.model import Memory, Step
-from memlane.core.values import asdict, dataclass, replace
+from memlane.core.values import asdict, astuple, dataclass, replace
 from memlane.gate import redacted, shown
 from memlane.gate.likeness import tokens
-from memlane.index.links import Targets, links_in
-from memlane.lanes import NAMES
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -54,65 +54,78 @@ class Reading:
     bank: Bank
     folder: str | None
     lanes: tuple[str, ...]
-    progress: Progress
+    known: Known
 
-    @cached_property
-    def _present(self) -> list[Memory]:
-        """Every memory that is not held back, by id, whatever lanes are asked for: a link may come from any."""
-        held = self.bank.tombstones.held
-        items = (item for name in NAMES for item in read_lane(self.bank.lane(name), self.progress))
-        found = (item for item in items if isinstance(item, Memory) and not held(item))
-        return sorted(found, key=lambda memory: memory.id)
+    def find(self, id: str) -> Memory | None:
+        """A memory that counts: neither archived, held back nor expired."""
+        for path, status in self.known.rows("SELECT path, status FROM entries WHERE id = ?", id):
+            if status != "archived" and self._counts(path, id):
+                return self.known.memory(path, id)
+        return None
 
-    @cached_property
-    def ids(self) -> set[str]:
-        """Of all memories, archived ones too."""
-        return {memory.id for memory in self._present}
+    def chosen(self, where: str, *values: object) -> Iterator[Memory]:
+        """The memories of which this is so in the table `entries`, by id; none that does not count."""
+        for path, id in sorted(self.known.entries("", f"status IS NOT 'archived' AND ({where})", *values), key=_by_id):
+            if self._counts(path, id) and (memory := self.known.memory(path, id)):
+                yield memory
+
+    def facts(self, kind: str) -> Iterator[tuple[Memory, Any]]:
+        """The memories that have a fact of this kind, and what it says, by id."""
+        for _, id, value in sorted(self.known.of(kind), key=_by_id):
+            if memory := self.find(id):
+                yield memory, value
 
     @cached_property
     def memories(self) -> list[Memory]:
-        """Everything but what is archived or has expired."""
-        return [memory for memory in self._present if memory.status != "archived" and memory not in self.expired]
+        """Every memory that counts, by id: only for what compares each with all others."""
+        from memlane.index.peek import Peek
+
+        with Peek(self.bank.index_file, self.bank.present()) as peek:
+            found = peek.first(lambda memory: memory.status != "archived")
+        return sorted(
+            (memory for memory in found if self._counts(memory.file, memory.id)), key=lambda memory: memory.id
+        )
 
     @cached_property
-    def expired(self) -> list[Memory]:
-        """Notes whose time is over; no other lane has such a time."""
-        now = utc_now()
-        return [memory for memory in self._present if memory.lane == "notes" and memory.expired(now)]
+    def expired(self) -> set[tuple[str, str]]:
+        """(file, id) of the notes whose time is over; no other lane has such a time."""
+        over = self.known.entries("", "lane = 'notes' AND expires <= ?", utc_now().timestamp())
+        return {(path, id) for path, id in over if (path, id) not in self.known.held}
 
-    @cached_property
-    def by_id(self) -> dict[str, Memory]:
-        return {memory.id: memory for memory in self.memories}
+    def _counts(self, path: str, id: str) -> bool:
+        """Whether a memory is neither held back nor expired."""
+        return (path, id) not in self.known.held and (path, id) not in self.expired
 
     @cached_property
     def links(self) -> dict[str, list[tuple[str, str, str]]]:
-        """(node, edge type, context) of each memory's links."""
-        return {memory.id: found for memory in self.memories if (found := list(links_in(memory.text)))}
+        """(node, edge type, context) of the links of each memory that has any, by id."""
+        archived = {id for _, id in self.known.entries("", "status = 'archived'")}
+        return {
+            id: [(node, edge, context) for node, edge, context in json.loads(links)]
+            for path, id, links in sorted(self.known.of("links"), key=_by_id)
+            if id not in archived and self._counts(path, id)
+        }
 
-    @cached_property
-    def linking(self) -> list[tuple[Memory, tuple[str, ...]]]:
-        """The memories that have links, with the nodes that they link to."""
-        return [
-            (self.by_id[id], tuple(dict.fromkeys(node for node, _, _ in found))) for id, found in self.links.items()
-        ]
+    def linking(self) -> Iterator[tuple[str, str, list[str]]]:
+        """As `Known.linking`, of what counts, by id."""
+        return ((id, path, nodes) for id, path, nodes in sorted(self.known.linking()) if id in self.links)
 
     @cached_property
     def linked(self) -> set[str]:
         """The ids that other memories link to."""
-        pairs = ((memory.id, self.target(node, memory.id)) for memory, nodes in self.linking for node in nodes)
+        pairs = ((id, self.target(node, id)) for id, _, nodes in self.linking() for node in nodes)
         return {target for source, target in pairs if target and target != source}
-
-    @cached_property
-    def words(self) -> dict[str, frozenset[str]]:
-        return {memory.id: _words(own_text(memory)) for memory in self.progress(self.memories, "comparing")}
-
-    @cached_property
-    def _targets(self) -> Targets:
-        return Targets(self.ids)
 
     def target(self, node: str, source: str) -> str | None:
         """The id of the memory that a link of another means; None when there is none."""
-        return self._targets.find(node, source)
+        return self.known.targets.find(node, source)
+
+    def remembered(self, kind: str, work_out: Callable[[Reading], Iterator[Item]]) -> Iterator[Item]:
+        """The items of a kind that takes long to work out: they are the same until a file changes."""
+        aside = [stamp_of(path) for path in (self.bank.tombstones.path, self.bank.replaced.path)]
+        rows = self.known.remembered(kind, (self.folder, *aside), lambda: [astuple(item) for item in work_out(self)])
+        for id, action, reason, title, kind, others, command, options, along in rows:
+            yield Item(id, action, reason, title, kind, tuple(others), command, tuple(options), tuple(along))
 
     def command(self, *words: str) -> str:
         return command_line(self.folder, *words)
@@ -131,6 +144,15 @@ class Reading:
             command = self.command("review", "--apply" if item.safe else "--show", "--only", kind, item.id)
         reason, title = redacted(item.reason), redacted(item.title)
         return replace(item, kind=kind, reason=reason, title=title, command=command)
+
+
+def _by_id(row: Sequence[str]) -> str:
+    return row[1]
+
+
+def words_of(memory: Memory) -> frozenset[str]:
+    """What of a memory is compared with others."""
+    return _words(own_text(memory))
 
 
 def own_text(memory: Memory) -> str:

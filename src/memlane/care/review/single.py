@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 
 from memlane.care import ages
 from memlane.care.inventory import places, walk
+from memlane.care.known import LONG
 from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
 from memlane.core.dates import iso, utc_now
-from memlane.core.model import Memory
+from memlane.core.model import UNCONFIRMED, Memory
 from memlane.history.working import all_branches
 from memlane.lanes import NAMES
 from memlane.lanes.layers import aging
 from memlane.recall.starting import OPEN
 from memlane.recall.unconfirmed import FADED, days_untouched
 
-LONG = 50_000  # characters of a note or record
 SETTLED = timedelta(days=1)  # an empty note younger than this may be about to be written
 
 
 def expired(reading: Reading) -> Iterator[Item]:
-    for memory in reading.expired:
-        yield reading.item(memory, f"expired on {iso(memory.expires)}", action=DELETE)
+    for path, id in sorted(reading.expired, key=lambda place: place[1]):
+        if memory := reading.known.memory(path, id):
+            yield reading.item(memory, f"expired on {iso(memory.expires)}", action=DELETE)
 
 
 def pruned(reading: Reading) -> Iterator[Item]:
@@ -49,34 +52,40 @@ def retention(reading: Reading) -> Iterator[Item]:
 
 def links(reading: Reading) -> Iterator[Item]:
     dead: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for id, why, fix in to_no_memory(reading.bank, reading.linking, reading.ids, reading.command):
+    for id, why, fix in to_no_memory(reading.bank, reading.linking(), reading.known.targets, reading.command):
         dead[id].append((why, fix))
     for id, signs in dead.items():
         reasons, fixes = zip(*signs, strict=True)
         options = [fix for fix in fixes if fix.startswith("memlane ")]
         if len(options) < len(fixes):
             options.append(reading.command("edit", id))
-        yield Item(id, LOOK, "; ".join(reasons), reading.by_id[id].title, options=tuple(dict.fromkeys(options)))
+        ((title,), *_) = reading.known.rows("SELECT title FROM entries WHERE id = ?", id)
+        yield Item(id, LOOK, "; ".join(reasons), title, options=tuple(dict.fromkeys(options)))
 
 
 def ghosts(reading: Reading) -> Iterator[str]:
-    names = {file.name for place in places(reading.bank) for file in walk(os.fspath(place))}
-    for id, why, _ in to_no_file(reading.bank, reading.linking, names | reading.ids):
+    @cache
+    def names() -> frozenset[str]:
+        below = (file.name for place in places(reading.bank) for file in walk(os.fspath(place)))
+        return frozenset((*below, *reading.known.ids()))
+
+    for id, why, _ in to_no_file(reading.bank, reading.linking(), names):
         if id.partition(":")[0] in reading.lanes:
             yield f"{id} {why}"
 
 
 def stale(reading: Reading) -> Iterator[Item]:
     for id, why in ages.stale(reading.bank):
-        if id in reading.by_id:
-            yield reading.item(reading.by_id[id], why, ("edit", id), ("rm", id))
+        if memory := reading.find(id):
+            yield reading.item(memory, why, ("edit", id), ("rm", id))
     now = utc_now()
-    for memory in reading.memories:
+    for memory in reading.chosen("tags LIKE ?", f'%"{UNCONFIRMED}"%'):
         if memory.unconfirmed and (days := days_untouched(memory, now)) >= FADED:
             why = f"was distilled from a session, and neither confirmed nor said again for {days} days"
             keys = [("review", "--only", "unconfirmed", "--key", key, memory.id) for key in "xk"]
             yield reading.item(memory, why, *keys)
-    work = [memory for memory in reading.memories if OPEN in memory.tags and memory.fields.get("branch")]
+    tagged = reading.chosen("tags LIKE ?", f'%"{OPEN}"%')
+    work = [memory for memory in tagged if OPEN in memory.tags and memory.fields.get("branch")]
     branches = all_branches(reading.bank) if work else None
     for memory in work:
         if branches is not None and memory.fields["branch"] not in branches:
@@ -85,7 +94,8 @@ def stale(reading: Reading) -> Iterator[Item]:
 
 
 def unconfirmed(reading: Reading) -> Iterator[str]:
-    count = sum(memory.unconfirmed for memory in reading.memories if memory.lane in reading.lanes)
+    tagged = reading.chosen("tags LIKE ?", f'%"{UNCONFIRMED}"%')
+    count = sum(memory.unconfirmed for memory in tagged if memory.lane in reading.lanes)
     if count:
         yield f"not confirmed by anybody: {count:,}; `memlane review --only unconfirmed` goes through them"
 
@@ -96,25 +106,23 @@ def drifted(reading: Reading) -> Iterator[Item]:
     if reading.bank.watching() is None:
         return  # nothing was compared with the code yet: `memlane review --only drifted --show` begins with it
     for verdict in reading.bank.fresh():
-        if verdict.verdict != FRESH and verdict.id in reading.by_id:
+        if verdict.verdict != FRESH and (memory := reading.find(verdict.id)):
             options = (("review", "--accept", verdict.id), ("edit", verdict.id))
-            yield reading.item(reading.by_id[verdict.id], f"{verdict.verdict}: {verdict.why}", *options)
+            yield reading.item(memory, f"{verdict.verdict}: {verdict.why}", *options)
 
 
 def too_long(reading: Reading) -> Iterator[Item]:
-    for memory in reading.memories:
-        warning = None
-        if memory.lane == "layers":
-            warning = aging.size_warning(memory.type or "", memory.fields["line_count"])
-        elif memory.lane in ("notes", "records") and len(memory.text) > LONG:
-            warning = f"{len(memory.text):,} characters, over {LONG:,}: Split it, or keep a summary."
-        if warning:
+    for memory in reading.chosen("lane = 'layers'"):
+        if warning := aging.size_warning(memory.type or "", memory.fields["line_count"]):
             yield reading.item(memory, warning, ("edit", memory.id))
+    for memory, length in reading.facts("long"):
+        warning = f"{int(length):,} characters, over {LONG:,}: Split it, or keep a summary."
+        yield reading.item(memory, warning, ("edit", memory.id))
 
 
 def registers(reading: Reading) -> Iterator[Item]:
-    for memory in reading.memories:
-        if memory.lane == "vault" and memory.fields["tier"] == "register" and not memory.fields["topic_id"]:
+    for memory in reading.chosen("lane = 'vault'"):
+        if memory.fields["tier"] == "register" and not memory.fields["topic_id"]:
             reason = "is a register without a topic: no update finds it, no prompt shows it"
             assign = ("update", memory.id, "--field", "topic_id=KEY")
             yield reading.item(memory, reason, assign, ("vault", "promote", memory.id))
@@ -122,15 +130,15 @@ def registers(reading: Reading) -> Iterator[Item]:
 
 def empty(reading: Reading) -> Iterator[Item]:
     settled = utc_now() - SETTLED
-    for memory in reading.memories:
-        if not memory.text.strip() and not _is_stub(reading, memory):
+    for memory in reading.chosen("words IS NULL"):
+        if not _is_stub(reading, memory):
             when = changed_at(memory)
             sure = memory.lane == "notes" and not memory.fields and (when is None or when < settled)
             yield reading.item(memory, "has no text", ("rm", memory.id), action=DELETE if sure else LOOK)
 
 
 def stubs(reading: Reading) -> Iterator[str]:
-    ids = [memory.id for memory in reading.memories if not memory.text.strip() and _is_stub(reading, memory)]
+    ids = [memory.id for memory in reading.chosen("words IS NULL") if _is_stub(reading, memory)]
     if ids and "notes" in reading.lanes:
         yield f"notes with a name and no text: {len(ids):,}, such as {ids[0]}"
 
@@ -142,6 +150,6 @@ def _is_stub(reading: Reading, memory: Memory) -> bool:
 
 
 def suspicious(reading: Reading) -> Iterator[Item]:
-    for memory in reading.progress(reading.memories, "looking for instructions"):
-        if why := memory.suspicious:
-            yield reading.item(memory, f"reads like words to the model: it {' and '.join(why)}", ("rm", memory.id))
+    for memory, why in reading.facts("suspicious"):
+        said = f"reads like words to the model: it {' and '.join(json.loads(why))}"
+        yield reading.item(memory, said, ("rm", memory.id))

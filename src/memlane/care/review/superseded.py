@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from memlane.care.distilled import INSTEAD_OF
 from memlane.care.review.duplicates import ALIKE_SHORT, FEW
-from memlane.care.review.reading import ARCHIVE, LOOK, Item, Reading, by_age, changed_at, is_newer
-from memlane.core.model import Memory
+from memlane.care.review.reading import ARCHIVE, LOOK, Item, Reading, by_age, changed_at, is_newer, words_of
+from memlane.core.model import UNCONFIRMED, Memory
 
 RELATED = 0.3  # of the words of the smaller text, for two texts of one title to be about the same
 _OLD = r"(?:(?:the|our|my|this|old|older|previous|earlier|former|note|plan|memory|decision|entry|rule)\s+){0,3}"
@@ -23,13 +23,19 @@ _DOUBT = re.compile(
 
 
 def superseded(reading: Reading) -> Iterator[Item]:
+    yield from reading.remembered("superseded", _superseded)
+
+
+def _superseded(reading: Reading) -> Iterator[Item]:
     items: list[Item] = []
     for source, links in reading.links.items():
         for node, edge, context in links:
             target = reading.target(node, source) if node.startswith("memory:") else None
-            if target is None or target not in reading.by_id or target == source:
+            if target is None or target == source:
                 continue
-            here, there = reading.by_id[source], reading.by_id[target]
+            here, there = reading.find(source), reading.find(target)
+            if here is None or there is None:
+                continue
             stated = _stated(context, node)
             if stated or edge == "SUPERSEDES":
                 items += _replaced(reading, *((here, there) if stated == "by" else (there, here)), stated)
@@ -68,8 +74,8 @@ def _replaced(reading: Reading, old: Memory, new: Memory, stated: str) -> Iterat
 
 def _proposed(reading: Reading) -> Iterator[Item]:
     """Memories that something which was distilled from a session would take the place of, if somebody says so."""
-    for new in reading.memories:
-        old = reading.by_id.get(str(new.fields.get(INSTEAD_OF))) if new.unconfirmed else None
+    for new in reading.chosen("tags LIKE ?", f'%"{UNCONFIRMED}"%'):
+        old = reading.find(str(new.fields.get(INSTEAD_OF))) if new.unconfirmed else None
         if old is not None:
             keys = [("review", "--only", "unconfirmed", "--key", key, new.id) for key in "tkx"]
             reason = f"{new.id}, of a session, says otherwise, or that it is done"
@@ -81,18 +87,19 @@ def _same_title(reading: Reading, known: set[tuple[str, tuple[str, ...]]]) -> It
 
     `known` are the pairs that other items speak of already.
     """
-    titled: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in reading.memories:
-        title = " ".join(memory.title.casefold().split())
-        if memory.lane in ("notes", "topics") and " " in title and any(map(str.isalpha, title)):
-            titled[title].append(memory)
-    for group in titled.values():
+    titled: defaultdict[str, list[str]] = defaultdict(list)
+    for _, id, title in reading.known.entries("title", "status IS NOT 'archived' AND lane IN ('notes', 'topics')"):
+        title = " ".join(title.casefold().split())
+        if " " in title and any(map(str.isalpha, title)):
+            titled[title].append(id)
+    for ids in sorted(sorted(ids) for ids in titled.values() if len(ids) > 1):
+        group = [memory for memory in map(reading.find, ids) if memory]
         if len(group) < 2 or None in map(changed_at, group):
             continue
         newest = max(group, key=lambda memory: (str(changed_at(memory)), memory.id))
-        theirs = reading.words[newest.id]
+        theirs = words_of(newest)
         for memory in group:
-            own = reading.words[memory.id]
+            own = words_of(memory)
             small, shared = min(len(own), len(theirs)), len(own & theirs)
             related = small >= FEW and shared >= RELATED * small
             near = shared >= ALIKE_SHORT * len(own | theirs)  # reported as a duplicate

@@ -24,6 +24,7 @@ _ACTIONS = {"archived": "archive", "removed": "remove", "flagged": "look at"}  #
 class LayerAnswers(Answers):
     prunes = True
     rules_bind = False  # the seed's rules are advice
+    rules_are_lasting = False  # they ask how old a file is and how often it was used
     merges = (("layer", "**/*.md"),)
     ignores = (*Answers.ignores, OLD_STATS, f"**/{STATS}")
     lane: MemoryStore

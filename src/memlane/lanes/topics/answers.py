@@ -15,7 +15,7 @@ from memlane.disk import files, names
 from memlane.disk.tombstones import plain
 from memlane.gate import shown
 from memlane.lanes import merging, read_file
-from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Progress, Sign, Trace
+from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Sign, Trace
 from memlane.lanes.topics import archive, ids, index_page, pages
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.drafts import OWN, memory_of
@@ -23,7 +23,7 @@ from memlane.lanes.topics.store import TopicLane
 from memlane.lanes.topics.usage import STATS
 
 
-def _index_out_of_step(lane: TopicLane, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+def _index_out_of_step(lane: TopicLane, command: Command) -> Iterator[Sign]:
     if lane.root.is_dir() and not index_page.is_current(lane.folder):
         yield os.fspath(lane.root / pages.INDEX), "does not say what the topic files say", command("topics", "reindex")
 
@@ -121,8 +121,7 @@ class TopicAnswers(Answers):
         if memory.created_at is None:
             yield f"{shown(memory.native_id)}: the date is no day of any calendar"
 
-    def format_problems(self, paths: Sequence[str] | None = None, progress: Progress = iter) -> Iterator[Problem]:
-        yield from super().format_problems(paths, progress)
+    def crowding(self, paths: Sequence[str] | None = None) -> Iterator[Problem]:
         for path, count in Counter(entry.path for entry in self.lane.prune(dry_run=True)).items():
             if paths is None or path in paths:
                 command = "`memlane review --only prune --lane topics --apply`"

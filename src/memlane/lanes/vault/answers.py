@@ -19,6 +19,7 @@ from memlane.core.text import first_line
 from memlane.core.values import replace
 from memlane.disk import files, log, written
 from memlane.gate import admit, shown
+from memlane.lanes import scan
 from memlane.lanes.answers import (
     Age,
     Answers,
@@ -44,8 +45,9 @@ _FOREIGN_ID = lazily(r"[0-9A-Za-z_-]{1,64}")
 _LINE_DAMAGE = ("is not", "is torn", "has no", "has a wrong", "has wrong")
 
 
-def _unkeyed(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+def _unkeyed(vault: MemoryVault, command: Command) -> Iterator[Sign]:
     newest: dict[tuple[str | None, str], Memory] = {}
+    memories = (item for item in scan(vault) if isinstance(item, Memory))
     registers = [memory for memory in memories if memory.fields["tier"] == "register"]
     registers.sort(key=lambda memory: memory.updated_at or memory.created_at or utc_now(), reverse=True)
     for memory in registers:
@@ -58,7 +60,7 @@ def _unkeyed(vault: MemoryVault, memories: Sequence[Memory], command: Command) -
             yield memory.id, f"is an older register of the same topic as {other.id}", fix
 
 
-def _full(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+def _full(vault: MemoryVault, command: Command) -> Iterator[Sign]:
     stats = vault.vault_stats()
     if stats["utilization_pct"] >= FULL:
         why = f"holds {stats['active_count']} of {stats['max_active']} records"
@@ -66,14 +68,14 @@ def _full(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> I
         yield os.fspath(vault.path), why, fix
 
 
-def _bloated(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+def _bloated(vault: MemoryVault, command: Command) -> Iterator[Sign]:
     stats = vault.vault_stats()
     if stats["bloat_ratio"] >= BLOAT and stats["raw_lines"] >= LINES:
         why = f"has {stats['raw_lines']:,} lines for {stats['active_count']:,} records"
         yield os.fspath(vault.path), why, command("vault", "compact")
 
 
-def _left_by_compaction(vault: MemoryVault, memories: Sequence[Memory], command: Command) -> Iterator[Sign]:
+def _left_by_compaction(vault: MemoryVault, command: Command) -> Iterator[Sign]:
     old, rejected = (os.fspath(vault.path) + suffix for suffix in (log.OLD, log.REJECTED))
     if os.path.lexists(old):
         yield old, "was left by an interrupted compaction; it is read", command("vault", "compact")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from memlane.care.doctor import Report
 
 SHOWN = 5  # findings of each check that are printed; the rest are counted
+LARGE = 1_000  # memories; of fewer, it is not worth a word how they are read
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
@@ -42,7 +42,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 @click.option("--lane", type=click.Choice(NAMES), help="With --only format: only this lane.")
 @click.option("--history", is_flag=True, help="With --only secrets: look through the git history instead.")
 @click.option("--fix", is_flag=True, help="Mend what can be mended without touching a memory.")
-@click.option("--deep", is_flag=True, help="Compare the index with one made anew; takes as long as indexing.")
+@click.option("--deep", is_flag=True, help="Read every byte again, and compare the index with one made anew.")
 @click.option("--reindex", is_flag=True, help="Only make the index anew. It follows the files by itself otherwise.")
 @click.pass_context
 @as_json
@@ -58,6 +58,8 @@ def doctor(
     as_json: bool,
 ) -> None:
     """Look for everything that can be wrong with the bank, and say what mends it. Exit code 6 when there are errors.
+
+    What has not changed since it was last looked at is not read again; --deep reads everything.
 
     Three checks can be had by themselves, with all that they find. --only damage: files and lines that cannot be read;
     exit code 6. --only format: what breaks the rules of the lanes' formats, in the bank or in the memories that are
@@ -104,13 +106,13 @@ def _examine(ctx: click.Context, only: str | None, fix: bool, deep: bool, as_jso
     from memlane.surfaces.clients.health import CHECK
 
     folder, flags = ctx.find_root().obj
-    report = examine(folder, flags, only=only, deep=deep, progress=each, more=[CHECK])
+    report = examine(folder, flags, only=only, deep=deep, more=[CHECK])
     if fix:
-        report = treat(report, flags, only=only, deep=deep, progress=each, more=[CHECK])
+        report = treat(report, flags, only=only, deep=deep, more=[CHECK])
     if as_json:
         print_json(report)
     else:
-        _print(report)
+        _print(report, deep)
     if report.counts["error"]:
         ctx.exit(6)
 
@@ -134,7 +136,7 @@ def _damage(bank: Bank, as_json: bool) -> None:
 def _format(bank: Bank, ids: tuple[str, ...], lane: str | None, as_json: bool) -> None:
     from memlane.care.validate import validate
 
-    print_problems(validate(bank, ids, lane=lane, progress=partial(each, label="validating")), as_json)
+    print_problems(validate(bank, ids, lane=lane), as_json)
     if not as_json:
         say("everything is as it should be")
 
@@ -190,7 +192,7 @@ def _places(bank: Bank) -> list[Path]:
     ]
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, deep: bool) -> None:
     for finding in report.mended:
         say(f"mended: {_near(finding.where)}: {finding.why}")
     shown: Counter[str] = Counter()
@@ -207,6 +209,8 @@ def _print(report: Report) -> None:
         if count > SHOWN:
             say(f"and {count - SHOWN} more of [{check}]: --json shows all")
     say(_summary(report))
+    if report.inventory.count >= LARGE and not deep:
+        say("files that have not changed were not read again: --deep reads everything")
     if bank := report.inventory.opened:
         say_under(bank)
 
@@ -217,7 +221,7 @@ def _near(where: str) -> str:
 
 
 def _summary(report: Report) -> str:
-    count = len(report.inventory.memories)
+    count = report.inventory.count
     memories = f"{count:,} {'memory' if count == 1 else 'memories'}"
     if not report.findings:
         return f"all is well: {memories}, nothing found"

@@ -22,7 +22,6 @@ from memlane.surfaces.cli.output import (
     say_notes,
     say_under,
 )
-from memlane.surfaces.cli.progress import each
 
 _NOTES = 5  # how many of a plan's notes are shown
 _SIMILAR = {"threshold": 0.85, "limit": 5, "type": None}
@@ -135,7 +134,7 @@ def _print_plan(bank: Bank, asked: _Asked, as_json: bool) -> None:
 
     ctx = click.get_current_context()
     folder, _ = ctx.find_root().obj
-    plan = reviewing.plan(bank, only=asked.kinds, lanes=asked.lanes, items=asked.items, folder=folder, progress=each)
+    plan = reviewing.plan(bank, only=asked.kinds, lanes=asked.lanes, items=asked.items, folder=folder)
     if asked.show:
         _print_sides(bank, plan, as_json)
     else:
