@@ -11,8 +11,8 @@ much later; anything else with the code of the time when it was written, or firs
 There is no model and no guess about meaning: `drifted` asks somebody to look. A memory becomes fresh again only by
 `accept` or when its text is written anew, never by being read.
 
-Writes anchors.jsonl, and two caches that can be deleted: `indices/code.json` and `indices/mentions.json` keep what was
-read, so that only changed files are read again.
+Writes anchors.jsonl, and a cache that can be deleted: `indices/code.json` keeps what was read of the code, so that only
+changed files are read again. Which code a memory names is known in the same way: see `memlane.care.known`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memlane import gate, lanes
+from memlane import gate
 from memlane.care.fresh.code import Code, Gone, Seen, Unreadable, blob_of, decoded, symbol_hash
 from memlane.care.fresh.mentions import Mention, mentions
 from memlane.care.fresh.symbols import Unparsable, find, normal
-from memlane.core.dates import iso, moment, utc_now
+from memlane.core.dates import moment, utc_now
 from memlane.core.errors import MemlaneError, NotFound, StorageError
-from memlane.core.model import Memory, Problem
+from memlane.core.model import Memory
 from memlane.core.values import asdict, astuple, dataclass, replace
 from memlane.disk import anchors as sidecar
 from memlane.disk import derived, files
@@ -42,6 +42,7 @@ from memlane.recall import address
 if TYPE_CHECKING:
     from memlane.bank import Bank
     from memlane.care.fresh.then import Heads
+    from memlane.care.known import Known
 
 FRESH, MOVED, DRIFTED, ORPHANED = VERDICTS = ("fresh", "moved", "drifted", "orphaned")  # the worst last
 FACTORS = {DRIFTED: 0.9, ORPHANED: 0.8}  # a search multiplies the memory's score by this
@@ -269,10 +270,11 @@ class Watch:
 
     # -- the full report
 
-    def report(self, bank: Bank, ids: Sequence[str] | None = None) -> Report:
+    def report(self, bank: Bank, ids: Sequence[str] | None = None, known_files: Known | None = None) -> Report:
         """Verdicts on the whole bank, or on these memories. What has no anchor yet gets one now.
 
-        Writes anchors.jsonl where something is new, and the caches where something changed. Raises NotFound.
+        `known_files` is what is known of the bank's files, where that was asked already. Writes anchors.jsonl where
+        something is new, and the cache where something changed. Raises NotFound.
         """
         remarks = []
         first = sidecar.size_of(self.path) is None
@@ -280,7 +282,12 @@ class Watch:
         if self._damaged:
             remarks.append(f"{self._damaged} damaged lines of {sidecar.NAME} are passed over")
         asked = [address.get(bank, id) for id in ids or ()]
-        named = _named(bank) if ids is None else {memory.id: Named.of(memory) for memory in asked}
+        named, total = {memory.id: Named.of(memory) for memory in asked}, len(asked)
+        if ids is None:
+            from memlane.care.known import FORM, SAID, look  # not needed for a quick look
+
+            with nullcontext(known_files) if known_files else look(bank, FORM | SAID) as found:
+                named, total = _named(found)
         anchored, new = self._anchored(named, known)
         if first and new:
             remarks.append(f"there was no {sidecar.NAME}: memories are compared with the code as it is now")
@@ -291,7 +298,7 @@ class Watch:
         verdicts = self._verdicts(anchored)
         if bank.tombstones.any():
             verdicts = [v for v in verdicts if v.verdict == FRESH or not bank.tombstones.held(address.get(bank, v.id))]
-        unanchored = len(named) - len(verdicts)
+        unanchored = total - len(verdicts)
         with suppress(MemlaneError, OSError):  # this only saves time and room
             if ids is None:
                 self._compact(bank, named, known)
@@ -375,7 +382,8 @@ class Watch:
         lines = files.size_of(self.path) // 150
         live = sum(len(known.get(id, ())) for id in named)
         if lines > 3 * live + 1000:
-            sidecar.compact(self.path, {*named, *(removed.id for removed in bank.removed())})
+            there = (memory.id for memory in bank.memories() if memory.status != "archived")
+            sidecar.compact(self.path, {*there, *(removed.id for removed in bank.removed())})
 
 
 def _has(code: Code, place: str, symbol: str) -> bool:
@@ -455,35 +463,14 @@ def _diff(anchor: Anchor, old: str, code: Code, place: str) -> str:
 # -- caches
 
 
-def _named(bank: Bank) -> dict[str, Named]:
-    """The code that each memory of the bank names. Files of lanes that have not changed are not read again."""
-    cache_path = bank.root / "indices" / "mentions.json"
-    kept = _load_cache(cache_path, "").get("files")
-    kept = kept if isinstance(kept, dict) and all(isinstance(entry, list) for entry in kept.values()) else {}
-    now: dict[str, Any] = {}  # path -> [size and time, {id: mentions}]
-    for name in lanes.NAMES:
-        lane = bank.lane(name)
-        for path in lane.files():
-            if isinstance(path, Problem):
-                continue
-            try:
-                info = os.stat(path)
-            except OSError:
-                continue
-            facts = [info.st_size, info.st_mtime_ns]
-            entry = kept.get(path)
-            if entry is None or entry[0] != facts:
-                found = (item for item in lane.parse(path) if isinstance(item, Memory) and item.status != "archived")
-                entry = [facts, {item.id: [(named := Named.of(item)).mentions, iso(named.said)] for item in found}]
-            now[path] = entry
-    if now != kept:
-        with suppress(MemlaneError, OSError):  # this only saves time
-            _save_cache(cache_path, "", {"files": now})
-    return {
-        id: Named(tuple(Mention(*mention) for mention in named), moment(said))
-        for _, by_id in now.values()
-        for id, (named, said) in by_id.items()
-    }
+def _named(known: Known) -> tuple[dict[str, Named], int]:
+    """The code that memories of the bank name, and how many memories there are, those that name none among them."""
+    named = {}
+    for _, id, value in known.of("code"):
+        found, said = json.loads(value)
+        named[id] = Named(tuple(Mention(*mention) for mention in found), moment(said))
+    ((total,),) = known.rows("SELECT count(*) FROM entries WHERE status IS NOT 'archived'")
+    return named, total
 
 
 def _load_cache(path: Path, about: str) -> dict[str, Any]:

@@ -103,9 +103,10 @@ def unconfirmed(reading: Reading) -> Iterator[str]:
 def drifted(reading: Reading) -> Iterator[Item]:
     from memlane.care.fresh.verdicts import FRESH
 
-    if reading.bank.watching() is None:
+    watch = reading.bank.watching()
+    if watch is None:
         return  # nothing was compared with the code yet: `memlane review --only drifted --show` begins with it
-    for verdict in reading.bank.fresh():
+    for verdict in watch.report(reading.bank, known_files=reading.known).verdicts:
         if verdict.verdict != FRESH and (memory := reading.find(verdict.id)):
             options = (("review", "--accept", verdict.id), ("edit", verdict.id))
             yield reading.item(memory, f"{verdict.verdict}: {verdict.why}", *options)
