@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from memlane import Bank
+from memlane.index import facts, near
 from memlane.index.encoders import Encoder, HashEncoder, open_encoder
 from memlane.index.links import links_in
 from memlane.recall.blocks import RELEVANT
-from memlane.recall.clusters import _components, _least_cosine
+from memlane.recall.clusters import _joined, _least_cosine, _scale
 
 # -- inline code
 
@@ -212,9 +213,13 @@ def unit_rows(count: int, seed: int = 1) -> np.ndarray:
 def test_components_are_those_of_all_pairs_over_the_threshold(
     monkeypatch: pytest.MonkeyPatch, name: str, threshold: float
 ) -> None:
-    monkeypatch.setattr("memlane.recall.clusters._PAIRS", 700)  # several blocks
+    monkeypatch.setattr("memlane.index.near._AT_ONCE", 700)  # several blocks
     encoder, rows = open_encoder(name), unit_rows(90)
-    labels, sums, counts = _components(rows, encoder, threshold)
+    labels, cosines = np.arange(len(rows)), []
+    for found in near.close(np.arange(len(rows)), rows, -1, float(_least_cosine(encoder, threshold))):
+        labels = _joined(labels, found["first"], found["second"])
+        cosines += found["cosine"].tolist()
+    similarities = np.interp(cosines, *_scale(encoder))
     wanted = list(range(len(rows)))
     total: list[float] = []
     for a in range(len(rows)):
@@ -226,8 +231,8 @@ def test_components_are_those_of_all_pairs_over_the_threshold(
                 wanted = [new if label == old else label for label in wanted]
     together = np.equal.outer(wanted, wanted)
     assert np.array_equal(np.equal.outer(labels, labels), together)
-    assert counts.sum() == len(total)
-    assert sums.sum() == pytest.approx(sum(total), abs=1e-4)
+    assert len(similarities) == len(total)
+    assert similarities.sum() == pytest.approx(sum(total), abs=1e-4)
 
 
 @pytest.mark.parametrize("encoder", [open_encoder("static"), HashEncoder()])
@@ -235,6 +240,25 @@ def test_components_are_those_of_all_pairs_over_the_threshold(
 def test_the_least_cosine_is_strict(encoder: Encoder, threshold: float) -> None:
     least = _least_cosine(encoder, threshold)
     assert encoder.similarity(float(least)) <= threshold < encoder.similarity(float(np.nextafter(least, np.float32(2))))
+
+
+def test_what_was_compared_is_known_and_only_new_memories_are_compared(tmp_path: Path) -> None:
+    with Bank.init(tmp_path) as bank:
+        for number in range(8):
+            bank.add(f"The login page times out after one hour of idling. Case {number % 4}.", title=f"n{number}")
+        bank.suggest_merges(0.3)
+        for change in (
+            lambda: bank.update("notes:n1", "Bread is baked at noon in the village."),
+            lambda: bank.delete("notes:n2"),
+            lambda: bank.add("The login page times out after an hour of idling.", title="new"),
+            lambda: bank.update("notes:n3", status="archived"),
+        ):
+            change()
+            for threshold in (0.3, 0.85, 0.95):
+                known = bank.suggest_merges(threshold, 50, None)
+                assert bank.suggest_merges(threshold, 50, None) == known
+                facts.remove(bank.index_file)
+                assert bank.suggest_merges(threshold, 50, None) == known
 
 
 def test_two_thousand_near_twins_are_compared_at_once(tmp_path: Path) -> None:

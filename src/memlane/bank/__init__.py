@@ -300,9 +300,9 @@ class Bank(Keyed):
 
     def graph(self) -> dict[str, Any]:
         """All memories and what they link to, as nodes and edges; targets that are no memory are ghosts."""
-        from memlane.recall.graph import graph
+        from memlane.care.graph import graph
 
-        return self.index.ask(lambda: graph(self.index, self.unseen(), self.replaced.links(), self.guard))
+        return graph(self)
 
     def suggest_merges(
         self, threshold: float = 0.85, limit: int = 5, type: str | None = "journal"
@@ -313,8 +313,9 @@ class Bank(Keyed):
         if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise InvalidInput("The threshold is not between 0 and 1.", hint="0.85 is the default.")
         check_query("", limit, type=type)
+        held = self.tombstones.held if self.tombstones.any() else None
         found = self.index.ask(
-            lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, unseen=self.unseen())
+            lambda: suggest_merges(self.index, threshold=threshold, limit=limit, type=type, held=held)
         )
         return without_secrets(self, found)
 

@@ -30,10 +30,11 @@ from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory, Problem
 from memlane.disk import files
 from memlane.gate import Guard
+from memlane.gate.outgoing import cleaned
 from memlane.index import facts
 from memlane.index.database import is_busy
 from memlane.index.facts import Facts, Found, Part
-from memlane.index.links import Targets, last_name, last_names, links_in
+from memlane.index.links import Targets, last_name, last_names, links_by_scope, links_in
 from memlane.index.rows import marks, shape
 from memlane.index.seal import IndexFile
 from memlane.lanes import NAMES
@@ -151,7 +152,7 @@ class Known:
         guard = self.bank.guard
         return (
             Part(FORM, "reading", _digest(common), self._form, has_entries=True),
-            Part(SAID, "reading", _digest(common), self._said),
+            Part(SAID, "reading", _digest([*common, guard]), self._said),
             Part(BYTES, "auditing", _digest([__version__, RULES, guard]), partial(_bytes_of, guard), of_lanes=False),
         )
 
@@ -178,11 +179,16 @@ class Known:
         from memlane.care.fresh.mentions import mentions
 
         found: list[tuple[str, str, Any]] = []
+        guard = self.bank.guard
         for memory in self.bank.lane(lane).parse(path):
             if isinstance(memory, Problem):
                 continue
             if why := memory.suspicious:
                 found.append(("suspicious", memory.id, json.dumps(why)))
+            if about := list(links_by_scope(memory)):
+                found.append(("about", memory.id, json.dumps(about)))
+            if cleaned(memory, guard) is not memory:
+                found.append(("secret", memory.id, ""))
             if links := list(links_in(memory.text)):
                 found.append(("links", memory.id, json.dumps(links)))
             if memory.status != "archived" and (code := mentions(memory)):
@@ -264,13 +270,17 @@ class Known:
     @cached_property
     def targets(self) -> Targets:
         """The memories that the links of the bank can mean."""
-        nodes = {node for _, _, found in self.linking() for node in found}
+        return self.targets_without(())
+
+    def targets_without(self, hidden: Collection[str]) -> Targets:
+        """The same without those of these ids."""
+        nodes = {node for fact in self.of("links", "about") for node, _, _ in json.loads(fact.value)}
         names = list({name for node in nodes for name in last_names(node)})
         ids: list[str] = []
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
             ids += (id for (id,) in self.rows(f"SELECT id FROM entries WHERE name IN ({marks(some)})", *some))  # noqa: S608
-        return Targets(ids)
+        return Targets(id for id in ids if id not in hidden)
 
     def linking(self) -> Iterator[tuple[str, str, list[str]]]:
         """(id, file, nodes) of the memories that link to something, each node once."""

@@ -96,13 +96,23 @@ class Facts:
         """An answer that was worked out before and still holds: nothing has changed, nor what else it is `about`."""
         (changes,) = self.rows("SELECT max(value) FROM meta WHERE key = 'changes'")[0]
         about = f"{changes} {about}"
-        rows = self.rows("SELECT value FROM answers WHERE name = ? AND about = ?", name, about)
-        if rows:
-            return str(rows[0][0])
+        if (kept := self.kept(name)) and kept[0] == about:
+            return str(kept[1])
         value = work_out()
-        with suppress(sqlite3.OperationalError):  # this only saves time
-            self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, about, value))
+        self.keep(name, about, value)
         return value
+
+    def kept(self, name: str) -> tuple[str, Any] | None:
+        """What an answer is about, and the answer; None when there is none."""
+        with suppress(sqlite3.Error):
+            for row in self.rows("SELECT about, value FROM answers WHERE name = ?", name):
+                return row[0], row[1]
+        return None
+
+    def keep(self, name: str, about: str, value: str | bytes) -> None:
+        """Keep an answer. It only saves time: where it cannot be, nothing happens."""
+        with suppress(sqlite3.Error):
+            self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, about, value))
 
     def learn(self, files: Files, parts: Sequence[Part], *, all_files: bool) -> None:
         """Look at what is new or changed, as far as these parts of the work go, and drop what is gone.

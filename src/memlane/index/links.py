@@ -40,11 +40,16 @@ _PATTERNS = {
 
 
 def links_of(memory: Memory) -> Iterator[tuple[str, str, str]]:
-    """As `links_in`, of a memory's text and of its scope: `file:src/auth.ts` is a link to that file."""
+    """As `links_in`, of a memory's text and of its scope."""
+    yield from links_by_scope(memory)
+    yield from links_in(memory.text)
+
+
+def links_by_scope(memory: Memory) -> Iterator[tuple[str, str, str]]:
+    """The link that a scope is: `file:src/auth.ts` to that file."""
     if memory.scope and memory.scope.startswith("file:"):
         target = memory.scope.removeprefix("file:").strip()
         yield f"ghost:{target}", "applies_to", f"applies_to: {memory.scope}"
-    yield from links_in(memory.text)
 
 
 def links_in(text: str) -> Iterator[tuple[str, str, str]]:

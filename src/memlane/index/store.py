@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.core.progress import OnProgress, tell
@@ -477,6 +478,24 @@ class Index:
         wanted = list(ids)
         rows = self._db.execute(f"SELECT id, n FROM memories WHERE id IN ({marks(wanted)})", wanted)  # noqa: S608 - marks
         return dict(rows.fetchall())
+
+    def numbering(self) -> tuple[list[int], str, int]:
+        """The numbers of all memories; what changes when numbers or vectors mean something else; the last number."""
+        numbers = [n for (n,) in self._db.execute("SELECT n FROM memories ORDER BY n")]
+        layout = " ".join(str(get_meta(self._db, key, "")) for key in ("token", "packed", "encoder"))
+        return numbers, layout, numbers[-1] if numbers else 0
+
+    def expired(self) -> list[int]:
+        """The numbers of the memories that have expired by now."""
+        return fields.over(self._db, utc_now())
+
+    def ids_of(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The ids of the memories that have these numbers."""
+        found: dict[int, str] = {}
+        for start in range(0, len(numbers), BATCH):
+            some = numbers[start : start + BATCH]
+            found |= self._db.execute(f"SELECT n, id FROM memories WHERE n IN ({marks(some)})", some).fetchall()  # noqa: S608
+        return found
 
     def every_memory(self) -> Iterator[tuple[int, Memory]]:
         """Every memory with its number in the index."""

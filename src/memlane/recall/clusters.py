@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from memlane.core.model import Memory
 from memlane.core.values import dataclass
+from memlane.index.columns import Array
 from memlane.index.encoders import Encoder
+from memlane.index.near import pairs
 from memlane.index.store import Index
 
 PREVIEW = 100  # characters
-_PAIRS = 1 << 22  # pairs of vectors that are compared at once
+_AT_ONCE = 500  # memories that are looked at together
+KEPT = 0.85  # pairs of this similarity and more are known beforehand
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,69 +42,89 @@ class Cluster:
 
 
 def suggest_merges(
-    index: Index, *, threshold: float, limit: int, type: str | None, unseen: Callable[[Memory], bool]
+    index: Index, *, threshold: float, limit: int, type: str | None, held: Callable[[Memory], object] | None
 ) -> list[Cluster]:
     """Clusters of memories of one type (None: any), the most alike first, at most `limit`.
 
     Two memories are linked when their similarity is over the threshold, and a cluster is a connected component. The
-    vector of a memory is the mean of its chunks'. Archived memories and those that are `unseen` are left out.
+    vector of a memory is the mean of its chunks'. Archived and expired memories, and those that `held` names, are left out.
     """
-    memories = {
-        n: memory
-        for n, memory in index.every_memory()
-        if memory.status != "archived" and (type is None or memory.type == type) and not unseen(memory)
-    }
-    numbers, vectors = _vectors(index, memories)
+    least = _least_cosine(index.encoder, threshold)
+    scale = _scale(index.encoder)
+    may = _allowed(index, type)
+    labels = np.arange(len(may))
+    sums, counts = np.zeros(len(may)), np.zeros(len(may), np.int64)
+    for found in pairs(index, float(_least_cosine(index.encoder, min(threshold, KEPT)))):
+        first, second = found["first"], found["second"]
+        wanted = (found["cosine"] > least) & may[first] & may[second]
+        if held is not None and np.any(wanted):
+            _forbid(index, np.unique((first[wanted], second[wanted])), held, may)
+            wanted &= may[first] & may[second]
+        first, second, cosines = first[wanted], second[wanted], found["cosine"][wanted]
+        if len(first):
+            sums += np.bincount(first, np.interp(cosines, *scale), len(may))
+            counts += np.bincount(first, minlength=len(may))
+            labels = _joined(labels, first, second)
     groups: dict[int, list[int]] = {}
-    labels, sums, counts = _components(vectors, index.encoder, threshold)
-    for at, label in enumerate(labels.tolist()):
-        groups.setdefault(label, []).append(at)
-    clusters = []
-    for members in groups.values():
-        if len(members) > 1:
-            alike = sorted((memories[numbers[at]] for at in members), key=lambda memory: memory.id)
-            clusters.append((round(float(sums[members].sum() / counts[members].sum()), 2), alike))
-    clusters.sort(key=lambda cluster: (-cluster[0], cluster[1][0].id))
+    joined = np.bincount(labels, minlength=len(may)) > 1
+    members = np.flatnonzero(joined[labels])
+    for number, label in zip(members.tolist(), labels[members].tolist(), strict=True):
+        groups.setdefault(label, []).append(number)
+    ids = index.ids_of(members.tolist())
+    clusters = [
+        (round(float(sums[group].sum() / counts[group].sum()), 2), sorted(group, key=ids.__getitem__))
+        for group in groups.values()
+    ]
+    clusters.sort(key=lambda cluster: (-cluster[0], ids[cluster[1][0]]))
+    best = clusters[: max(limit, 0)]
+    memories = _memories(index, [number for _, group in best for number in group])
     reason = f"High vector similarity (> {threshold:g})"
-    return [Cluster(at, score, reason, tuple(alike)) for at, (score, alike) in enumerate(clusters[: max(limit, 0)])]
+    return [
+        Cluster(place, score, reason, tuple(memories[number] for number in group))
+        for place, (score, group) in enumerate(best)
+    ]
 
 
-def _vectors(index: Index, memories: Mapping[int, Memory]) -> tuple[list[int], Any]:
-    """The numbers of the memories that have a vector, and those vectors, scaled to length 1."""
-    columns = index.columns()
-    sums: dict[int, Any] = {}
-    stored = index.vectors()
-    for chunk in np.flatnonzero(columns.alive):
-        memory = int(columns.memory[chunk])
-        if memory in memories:
-            sums[memory] = sums.get(memory, 0) + stored[chunk].astype(np.float32)
-    numbers = [memory for memory, vector in sums.items() if np.any(vector)]
-    rows = np.array([sums[memory] for memory in numbers], np.float32).reshape(len(numbers), stored.shape[1])
-    return numbers, rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+def _allowed(index: Index, type: str | None) -> Array:
+    """By number, whether a memory is of the type, and neither archived nor expired."""
+    numbers, _, last = index.numbering()
+    chosen = index.matching(type=type)
+    may = np.zeros(last + 1, bool)
+    may[numbers if chosen is None else chosen] = True
+    may[index.expired()] = False
+    return may
 
 
-def _components(vectors: Any, encoder: Encoder, threshold: float) -> tuple[Any, Any, Any]:
-    """For each vector the label of its component, and the sum and number of its similarities to later neighbours."""
-    size = len(vectors)
-    labels, sums, counts = np.arange(size), np.zeros(size), np.zeros(size, np.int64)
-    least = _least_cosine(encoder, threshold)
-    grid = np.linspace(-1, 1, 2001)  # includes the knots of every encoder's scale, so interpolation is exact
-    scale = np.array([encoder.similarity(float(cosine)) for cosine in grid])
-    at_once = max(_PAIRS // max(size, 1), 1)
-    for start in range(0, size, at_once):
-        cosines = vectors[start : start + at_once] @ vectors[start:].T
-        for row, near in enumerate(np.triu(cosines > least, 1)):
-            others = np.flatnonzero(near)
-            if not len(others):
-                continue
-            at = start + row
-            sums[at], counts[at] = np.interp(cosines[row, others], grid, scale).sum(), len(others)
-            joined = labels[start + others]
-            if np.any(joined != labels[at]):
-                same = np.zeros(size, bool)
-                same[joined] = same[labels[at]] = True
-                labels[same[labels]] = labels[at]
-    return labels, sums, counts
+def _forbid(index: Index, numbers: Array, held: Callable[[Memory], object], may: Array) -> None:
+    """Take those out of what is allowed that are held back."""
+    for number, memory in _memories(index, numbers.tolist()).items():
+        may[number] = not held(memory)
+
+
+def _memories(index: Index, numbers: Sequence[int]) -> dict[int, Memory]:
+    found: dict[int, Memory] = {}
+    for start in range(0, len(numbers), _AT_ONCE):
+        found |= index.memories(numbers[start : start + _AT_ONCE])
+    return found
+
+
+def _joined(labels: Array, first: Array, second: Array) -> Array:
+    """The labels after each of these pairs has become one component: the least label of it."""
+    while True:
+        least = np.minimum(labels[first], labels[second])
+        joined = labels.copy()
+        np.minimum.at(joined, labels[first], least)
+        np.minimum.at(joined, labels[second], least)
+        joined = joined[joined]
+        if np.array_equal(joined, labels):
+            return labels
+        labels = joined
+
+
+def _scale(encoder: Encoder) -> tuple[Array, Array]:
+    """Cosines, and the similarity that each means; all knots of every encoder's scale, so interpolation is exact."""
+    grid = np.linspace(-1, 1, 2001)
+    return grid, np.array([encoder.similarity(float(cosine)) for cosine in grid])
 
 
 def _least_cosine(encoder: Encoder, threshold: float) -> Any:

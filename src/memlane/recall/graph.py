@@ -1,15 +1,13 @@
-"""Which memory links to what: to other memories, or to ghosts, which are link targets that are not memories."""
+"""Which memories link to something: to another memory, or to a ghost, a link target that is not a memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memlane.core.model import Link, Memory
 from memlane.core.patterns import lazily
-from memlane.gate import DEFAULT, Guard
-from memlane.gate.outgoing import cleaned
 from memlane.index.chunks import chunks
 from memlane.index.links import Targets, ghost
 from memlane.index.store import Index
@@ -98,44 +96,3 @@ def _shared(query: str, text: str) -> float:
     """The share of the query's words that a text has."""
     query_words = set(query_terms(query))
     return len(query_words & set(terms(text))) / len(query_words) if query_words else 0.0
-
-
-def graph(
-    index: Index, unseen: Callable[[Memory], bool], replaced: Mapping[str, Sequence[str]], guard: Guard = DEFAULT
-) -> dict[str, Any]:
-    """Nodes and edges of the whole bank; tags are nodes, too. Memories that are `unseen` are left out.
-
-    `replaced` is what took the place of which.
-    """
-    nodes: dict[str, dict[str, Any]] = {}
-    ids: dict[int, str] = {}
-    secret: dict[int, str] = {}  # the texts that hold something that must not be shown
-    edges = []
-    for number, memory in index.every_memory():
-        if unseen(memory):
-            continue
-        ids[number] = memory.id
-        if (clean := cleaned(memory, guard)) is not memory:
-            secret[number], memory = memory.text, clean
-        nodes[memory.id] = {"id": memory.id, "title": memory.title, "is_ghost": False}
-        for tag in memory.tags:
-            node = f"tag:{tag.lower()}"
-            nodes.setdefault(node, {"id": node, "title": tag, "is_ghost": False})
-            edges.append({"source": memory.id, "target": node, "edge_type": "HAS_TAG", "edge_context": ""})
-    targets = Targets(ids.values())
-    for number, target, edge, context in index.links():
-        if number not in ids:
-            continue
-        node = targets.find(target, ids[number]) or ghost(target)
-        if node == ids[number]:
-            continue  # a heading of its own
-        if node not in nodes:
-            nodes[node] = {"id": node, "title": node.partition(":")[2], "is_ghost": True}
-        if number in secret:
-            context = cleaned(context, guard, [secret[number]])
-        edges.append({"source": ids[number], "target": node, "edge_type": edge, "edge_context": context})
-    for old, successors in replaced.items():
-        for new in successors:
-            if {old, new} <= set(ids.values()):
-                edges.append({"source": new, "target": old, "edge_type": "SUPERSEDES", "edge_context": ""})
-    return {"nodes": list(nodes.values()), "edges": edges}

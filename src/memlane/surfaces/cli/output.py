@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import zip_longest
@@ -144,6 +144,21 @@ def colour() -> bool | None:
 def print_json(value: Any) -> None:
     """Print plain values, and others by their `to_dict()`, as JSON."""
     click.echo(to_json(value, indent=2), file=_plain(sys.stdout))
+
+
+def print_tables(tables: Mapping[str, Sequence[Any]]) -> None:
+    """Print lists of rows that have no secrets left in them, as JSON, a row on a line: however long they are."""
+    out = _plain(sys.stdout)
+    ends = dict.fromkeys(tables, "],")
+    ends[list(tables)[-1]] = "]"
+    click.echo("{", file=out)
+    for name, rows in tables.items():
+        click.echo(f"  {json.dumps(name)}: [", file=out)
+        for start in range(0, len(rows), 1000):
+            lines = ",\n".join(f"    {json.dumps(row, ensure_ascii=False)}" for row in rows[start : start + 1000])
+            click.echo(escaped(lines) + ("," if start + 1000 < len(rows) else ""), file=out)
+        click.echo(f"  {ends[name]}", file=out)
+    click.echo("}", file=out)
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

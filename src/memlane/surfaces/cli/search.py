@@ -20,7 +20,7 @@ from memlane.surfaces.cli.options import (
     user_option,
     with_bank,
 )
-from memlane.surfaces.cli.output import print_json, print_result, print_rows, say, titled
+from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_tables, say, titled
 
 
 @click.command()
@@ -82,7 +82,7 @@ def links(bank: Bank, target: str | None, query: str, limit: int, as_json: bool)
     $ memlane links
     """
     if target is None:
-        print_json(bank.graph())
+        print_tables(bank.graph())
         return
     linked = bank.linked(target, query, limit)
     if not linked:
