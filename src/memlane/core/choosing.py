@@ -10,12 +10,42 @@ from memlane.core.dates import iso, moment, span, utc_now
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
+from memlane.core.values import dataclass
 from memlane.core.where import Where, fits_where, where_given
 
 Fits = Callable[[Memory], bool]
 Expiry = datetime | date | timedelta | str | None
 _SCOPE = lazily(r"[^\s,](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029,]{0,198}[^\s,])?")
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories somebody asks for; call it with one. The index reads it to ask for no others."""
+
+    tags: frozenset[str] = frozenset()  # any of them
+    equal: tuple[tuple[str, str], ...] = ()  # fields, and the value that each must have
+    first: datetime | None = None
+    last: datetime | None = None
+    archived: bool = False
+    scopes: frozenset[str] | None = None  # one of them; None for any or none
+    where: Where = ()
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it asks for less than all that is not archived."""
+        return bool(self.tags or self.equal or self.first or self.last or self.where or self.scopes is not None)
+
+    def __call__(self, memory: Memory) -> bool:
+        return (
+            (self.archived or memory.status != "archived")
+            and (not self.tags or not self.tags.isdisjoint(memory.tags))
+            and (self.scopes is None or memory.scope in self.scopes)
+            and all(getattr(memory, name) == value for name, value in self.equal)
+            and (self.first is None or date_of(memory) >= self.first)
+            and (self.last is None or _BEGINNING < date_of(memory) <= self.last)
+            and (not self.where or fits_where(self.where, memory.fields))
+        )
 
 
 def fitting(
@@ -27,31 +57,20 @@ def fitting(
     where: Mapping[str, Any] | Where | None = None,
     scopes: Collection[str] | None = None,
     **equal: str | None,
-) -> Fits:
+) -> Filter:
     """Whether a memory has any of the tags, one of the scopes, these values (`type`, `status`, `scope`, `project`,
     `thread`; None is no filter), a date in between, and fields that are as `where` says (see `memlane.core.where`).
     Archived ones only when they are asked for. Raises InvalidInput.
     """
-    any_of, wanted = set(tags_of(tags)), {name: value for name, value in equal.items() if value is not None}
+    wanted = {name: value for name, value in equal.items() if value is not None}
     first, last = date_given(since, "since"), date_given(until, "until", end_of_day=True)
     for name, value in wanted.items():
         if not isinstance(value, str):
             raise InvalidInput(f"The {name} is not text.", hint="Give a string.")
     archived = archived or "status" in wanted
     conditions = where if isinstance(where, tuple) else where_given(where)
-
-    def fits(memory: Memory) -> bool:
-        return (
-            (archived or memory.status != "archived")
-            and (not any_of or not any_of.isdisjoint(memory.tags))
-            and (scopes is None or memory.scope in scopes)
-            and all(getattr(memory, name) == value for name, value in wanted.items())
-            and (first is None or date_of(memory) >= first)
-            and (last is None or _BEGINNING < date_of(memory) <= last)
-            and (not conditions or fits_where(conditions, memory.fields))
-        )
-
-    return fits
+    among = None if scopes is None else frozenset(scopes)
+    return Filter(frozenset(tags_of(tags)), tuple(wanted.items()), first, last, archived, among, conditions)
 
 
 def date_of(memory: Memory) -> datetime:

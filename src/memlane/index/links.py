@@ -183,6 +183,13 @@ def last_names(node: str) -> set[str]:
     return names | {name.removesuffix(".md") for name in names}
 
 
+def namesakes(ids: Iterable[str], nodes: Iterable[str]) -> list[str]:
+    """Those of these ids that a link can mean which means the same as one of the nodes."""
+    names = {name for node in nodes for name in last_names(node)}
+    ends = tuple(names)
+    return [id for id in ids if (id.lower().endswith(ends) if id.isascii() else last_name(id) in names)]
+
+
 def ghost(node: str) -> str:
     """The node of a link that means no memory: of a file, without a place in it."""
     kind, _, target = node.partition(":")

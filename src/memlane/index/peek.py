@@ -15,10 +15,9 @@ from itertools import islice
 from time import monotonic, time_ns
 from typing import Any, NamedTuple, TypeVar
 
-from memlane.core.choosing import Fits, list_order
+from memlane.core.choosing import Filter, Fits, list_order
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
-from memlane.core.where import Where
 from memlane.disk import rooted
 from memlane.index import fields
 from memlane.index.rows import loaded, marks, shape
@@ -182,18 +181,19 @@ class Peek:
         return [memory for memory in found if "when" in memory.fields]
 
     def first(
-        self, fits: Fits, words: Collection[str] = (), limit: int | None = None, where: Where = ()
+        self, fits: Fits, words: Collection[str] = (), limit: int | None = None, among: Filter | None = None
     ) -> list[Memory]:
         """The memories that fit; with a limit the newest, then by id, those without a date last.
 
-        `words` are in small letters: what has none of them anywhere may be left out, and so may what `where` rules out.
+        `words` are in small letters: what has none of them anywhere may be left out, and so may what is not `among`
+        those that a filter lets pass.
         """
         clauses, values = [f"m.lane IN ({marks(self._lanes)})"], list[Any](self._lanes)
         if words and len(words) <= _MANY and all(word.isascii() for word in words):
             having = ["instr(lower(s.data), ?)"] * len(words) + ["instr(s.data, ?)"] * len(_ODD)
             clauses.append(f"({' OR '.join(having)})")
             values += (*words, *_ODD)
-        for clause, wanted in fields.clauses(where, "m.n"):
+        for clause, wanted in _conditions(among) if among else ():
             clauses.append(clause)
             values += wanted
         query = f"{_ROWS} WHERE {' AND '.join(clauses)}"
@@ -272,6 +272,24 @@ class Peek:
                     break
                 self._read_memories += (item for item in lane.parse(path) if isinstance(item, Memory))
         return self._read_memories
+
+
+def _conditions(among: Filter) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Conditions on the table of memories that whatever passes a filter fulfils, each with its values."""
+    if not among.archived:
+        yield "m.status IS NOT 'archived'", ()
+    if among.tags:
+        yield f"m.n IN (SELECT memory FROM tags WHERE tag IN ({marks(among.tags)}))", sorted(among.tags)  # noqa: S608
+    for name, value in among.equal:
+        if name in ("type", "status", "scope", "project"):
+            yield f"m.{name} = ?", (value,)
+        elif name == "thread":
+            yield "m.thread = ?", (fields.in_thread(value),)
+    if among.first:
+        yield "m.created >= ?", (among.first.timestamp() - 1,)  # a moment more: the filter itself is exact
+    if among.last:
+        yield "m.created <= ?", (among.last.timestamp() + 1,)
+    yield from fields.clauses(among.where, "m.n")
 
 
 def _mtime(file: tuple[Lane, str]) -> float:

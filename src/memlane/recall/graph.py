@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memlane.core.model import Link, Memory
 from memlane.core.patterns import lazily
 from memlane.index.chunks import chunks
-from memlane.index.links import Targets, ghost
+from memlane.index.links import Targets, ghost, namesakes
 from memlane.index.store import Index
 from memlane.index.words import QUERY_CHARACTERS, query_terms, terms
 from memlane.recall.address import link_targets
@@ -39,7 +39,7 @@ def _links(bank: Bank, names: Sequence[str], query: str, limit: int) -> list[Lin
     and those that are held back are left out.
     """
     index = bank.index
-    targets = Targets(index.ids())
+    targets = Targets(namesakes(index.ids(), names))
     wanted = next(filter(None, map(targets.find, names)), None)
     plain = set(map(ghost, names))
     rows = [row for name in names for row in index.links_to(name)]

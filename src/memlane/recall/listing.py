@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memlane.core.choosing import Fits, list_order
+from memlane.core.choosing import Filter, Fits, list_order
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.index.fields import Asked
@@ -23,7 +23,7 @@ _FEW = 100  # changed files that are read for an answer; with more, the index is
 
 
 def in_both(
-    bank: Bank, limit: int | None, lane: str | None, fits: Fits, asked: Asked = NOTHING, *, brief: bool
+    bank: Bank, limit: int | None, lane: str | None, fits: Filter, asked: Asked = NOTHING, *, brief: bool
 ) -> list[Memory]:
     """The newest memories that fit, of the bank and of the user's own below it."""
     found = listed(bank, limit, lane, fits, asked)
@@ -32,28 +32,35 @@ def in_both(
     if below is None:
         return own
     stays_out = under.hidden(bank, found)
-    theirs = listed(below, limit, lane, lambda memory: fits(memory) and not stays_out(memory), asked)
+    theirs = listed(below, limit, lane, fits, asked, stays_out)
     theirs = shown(below, theirs, brief=brief)
     found = sorted([*own, *map(under.as_users, theirs)], key=list_order)
     return found if limit is None else found[: max(limit, 0)]
 
 
-def listed(bank: Bank, limit: int | None, lane: str | None, fits: Fits, asked: Asked = NOTHING) -> list[Memory]:
-    """The newest memories that fit and are to be seen. What is asked is in `fits`, too: the index narrows by it."""
+def listed(
+    bank: Bank,
+    limit: int | None,
+    lane: str | None,
+    fits: Filter,
+    asked: Asked = NOTHING,
+    stays_out: Fits = lambda _: False,
+) -> list[Memory]:
+    """The newest memories that fit, are to be seen and do not stay out. The index narrows by the filter."""
     unseen = bank.unseen(expired=asked.expired)
 
     def may_show(memory: Memory) -> bool:
-        return fits(memory) and not unseen(memory)
+        return fits(memory) and not stays_out(memory) and not unseen(memory)
 
     names = (lane,) if lane else NAMES
-    few = limit is not None or bool(asked.where)
+    few = limit is not None or fits.narrows  # else every file is read anyway
     indexed = [name for name in names if name in _IN_INDEX] if few else []
     found = [memory for name in names if name not in indexed for memory in bank.memories(name) if may_show(memory)]
     if indexed:
         from memlane.index.peek import Peek
 
         with Peek(bank.index_file, [one for one in bank.present() if one.name in indexed]) as peek:
-            newest = peek.first(may_show, limit=limit, where=asked.where)
+            newest = peek.first(may_show, limit=limit, among=fits)
         found += (memory for memory in newest if memory.lane == "vault")  # JSON in its file as well
         found += (
             item
