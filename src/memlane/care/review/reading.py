@@ -121,11 +121,16 @@ class Reading:
         return self.known.targets.find(node, source)
 
     def remembered(self, kind: str, work_out: Callable[[Reading], Iterator[Item]]) -> Iterator[Item]:
-        """The items of a kind that takes long to work out: they are the same until a file changes."""
+        """The items of a kind that takes long to work out, completed: they are the same until a file changes."""
         aside = [stamp_of(path) for path in (self.bank.tombstones.path, self.bank.replaced.path)]
-        rows = self.known.remembered(kind, (self.folder, *aside), lambda: [astuple(item) for item in work_out(self)])
-        for id, action, reason, title, kind, others, command, options, along in rows:
-            yield Item(id, action, reason, title, kind, tuple(others), command, tuple(options), tuple(along))
+
+        def rows() -> list[tuple[Any, ...]]:
+            return [astuple(self.completed(item, kind)) for item in work_out(self)]
+
+        for id, action, reason, title, of, others, command, options, along in self.known.remembered(
+            kind, (self.folder, *aside), rows
+        ):
+            yield Item(id, action, reason, title, of, tuple(others), command, tuple(options), tuple(along))
 
     def command(self, *words: str) -> str:
         return command_line(self.folder, *words)
