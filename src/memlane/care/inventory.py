@@ -21,7 +21,7 @@ from memlane.care.known import BYTES, FORM, SAID, Known
 from memlane.config import Config
 from memlane.core.errors import MemlaneError, NotEnabled, StorageError
 from memlane.core.model import Problem
-from memlane.disk import anchors, files
+from memlane.disk import anchors, files, rooted
 from memlane.lanes import NAMES
 
 _SKIPPED = frozenset({".git", "node_modules", ".venv"})
@@ -156,7 +156,7 @@ def walk(root: str) -> Iterator[File]:
         yield File(path, name, root, info, bool(plainly) or may(path, os.R_OK))
         if stat.S_ISDIR(mode) and name not in _SKIPPED:
             try:
-                inside = files.states_in(path)
+                inside = rooted.states_in(path)
             except (OSError, StorageError):
                 continue  # it is known as one that cannot be read
             pending += [(f"{path}/{name}", name, found) for name, found in reversed(inside)]

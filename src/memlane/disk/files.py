@@ -418,16 +418,6 @@ def names_in(folder: str | Path) -> list[str]:
         return os.listdir(at)
 
 
-def states_in(folder: str | Path) -> list[tuple[str, os.stat_result]]:
-    """The names in a folder, each with its state, links not followed, by name. Raises OSError, StorageError."""
-    found = []
-    with rooted.folder(os.fspath(folder)) as at, os.scandir(at) as listing:
-        for entry in listing:
-            with suppress(FileNotFoundError):  # it vanished
-                found.append((entry.name, entry.stat(follow_symlinks=False)))
-    return sorted(found)
-
-
 def tree(folder: str | Path, *, links: bool = False, skip: Collection[str] = ()) -> Iterator[str]:
     """Every regular file below a folder, by name, hidden ones too. No folder, no files.
 

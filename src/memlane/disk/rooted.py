@@ -234,6 +234,16 @@ def folders(root: str, skip: Collection[str] = ()) -> Iterator[str]:
         pending += (f"{here}/{name}" for name in inner if name[0] != "." and name not in skip)
 
 
+def states_in(path: str) -> list[tuple[str, os.stat_result]]:
+    """The names in a folder, each with its state, links not followed, by name. Raises OSError, StorageError."""
+    found = []
+    with folder(path) as at, os.scandir(at) as listing:
+        for entry in listing:
+            with suppress(FileNotFoundError):  # it vanished
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+    return sorted(found)
+
+
 @contextmanager
 def parent(path: str, make: bool = False) -> Iterator[tuple[int, str]]:
     """(descriptor of the folder that holds this path, the name in it). The name itself may be a link."""

@@ -20,7 +20,7 @@ from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
 from memlane.disk import rooted
 from memlane.index import fields
-from memlane.index.rows import loaded, marks, shape
+from memlane.index.rows import in_thread, loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
 
@@ -284,7 +284,7 @@ def _conditions(among: Filter) -> Iterator[tuple[str, Sequence[Any]]]:
         if name in ("type", "status", "scope", "project"):
             yield f"m.{name} = ?", (value,)
         elif name == "thread":
-            yield "m.thread = ?", (fields.in_thread(value),)
+            yield "m.thread = ?", (in_thread(value),)
     if among.first:
         yield "m.created >= ?", (among.first.timestamp() - 1,)  # a moment more: the filter itself is exact
     if among.last:

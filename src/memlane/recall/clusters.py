@@ -47,7 +47,8 @@ def suggest_merges(
     """Clusters of memories of one type (None: any), the most alike first, at most `limit`.
 
     Two memories are linked when their similarity is over the threshold, and a cluster is a connected component. The
-    vector of a memory is the mean of its chunks'. Archived and expired memories, and those that `held` names, are left out.
+    vector of a memory is the mean of its chunks'. Archived and expired memories are left out, and those that `held`
+    names.
     """
     least = _least_cosine(index.encoder, threshold)
     scale = _scale(index.encoder)
@@ -88,9 +89,12 @@ def suggest_merges(
 def _allowed(index: Index, type: str | None) -> Array:
     """By number, whether a memory is of the type, and neither archived nor expired."""
     numbers, _, last = index.numbering()
-    chosen = index.matching(type=type)
     may = np.zeros(last + 1, bool)
-    may[numbers if chosen is None else chosen] = True
+    may[numbers] = True
+    if (passing := index.passing({"type": type})) is not None:
+        chosen = np.zeros(last + 1, bool)
+        chosen[index.columns().memory[: len(passing)][passing]] = True
+        may &= chosen
     may[index.expired()] = False
     return may
 

@@ -24,12 +24,11 @@ the cosine of the two.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,9 +40,10 @@ from memlane.index.encoders import Encoder, StaticEncoder, built_in
 from memlane.index.fields import Asked
 from memlane.index.query_dates import spans
 from memlane.index.store import Chunk, Index
-from memlane.index.words import fold, importance, plain_parts
+from memlane.index.words import importance
 from memlane.recall import renewal
 from memlane.recall.layout import Layout, layout_of, least_of_best
+from memlane.recall.phrases import Phrase, content, flat
 from memlane.recall.query import Query, parse
 from memlane.recall.relevance import probabilities
 from memlane.recall.spelling import nearest
@@ -133,8 +133,8 @@ def _search(
         return []
     layout = layout_of(index, columns)
     allowed = _allowed(index, layout, filters, now)
-    required = [_Phrase.of(index, layout, phrase) for phrase in query.phrases]
-    excluded = [_Phrase.of(index, layout, words) for words in query.without]
+    required = [Phrase.of(index, layout, phrase) for phrase in query.phrases]
+    excluded = [Phrase.of(index, layout, words) for words in query.without]
     for phrase in required:
         if phrase.candidates is not None:
             allowed = allowed & phrase.candidates
@@ -371,39 +371,6 @@ def _replaced_rows(index: Index, layout: Layout, replaced: Replaced) -> Iterator
                 yield at[old], at[new]
 
 
-@dataclass(slots=True)
-class _Phrase:
-    """Words that a memory must or must not contain as they are written."""
-
-    flat: str
-    whole_words: re.Pattern[str] | None  # for stop words only: "to be" is not in "go to bed"
-    candidates: Array | None  # whether each memory has the terms; None where there is no term to go by
-
-    @classmethod
-    def of(cls, index: Index, layout: Layout, words: str) -> Self:
-        flat = _flat(words)
-        parts = plain_parts(words)
-        whole_words = None
-        if not parts and re.search(r"\w", flat):
-            whole_words = re.compile(rf"(?<!\w){re.escape(flat)}(?!\w)")
-        candidates: Array | None = None
-        for part in dict.fromkeys(parts):
-            has = np.zeros(len(layout.start), np.bool_)
-            for alternative in part:
-                has |= np.logical_and.reduce([layout.having(index, term) for term in alternative])
-            if has.any():  # else it may be a part of longer words
-                candidates = has if candidates is None else candidates & has
-        return cls(flat, whole_words, candidates)
-
-    def occurs_in(self, text: str) -> bool:
-        return self.flat in text and (self.whole_words is None or self.whole_words.search(text) is not None)
-
-    def excludes(self, row: int, memory: Memory) -> bool:
-        if self.candidates is not None and not self.candidates[row]:
-            return False
-        return self.occurs_in(_content(memory)) or self.occurs_in(_flat("\n".join((memory.native_id, *memory.tags))))
-
-
 # -- words and vectors
 
 
@@ -546,8 +513,8 @@ def _best_rows(
     rows: Array,
     scores: Array,
     limit: int,
-    required: Sequence[_Phrase],
-    excluded: Sequence[_Phrase],
+    required: Sequence[Phrase],
+    excluded: Sequence[Phrase],
 ) -> list[tuple[int, Memory]]:
     """The best of these rows that pass the phrases; with equal scores the newest first, then by id."""
     left = SCANNED if required and all(phrase.candidates is None for phrase in required) else len(rows)
@@ -560,7 +527,7 @@ def _best_rows(
         order = zip(-rounded, -layout.created[batch], batch.tolist(), numbers, strict=False)
         entries = [(score, when, memories[n].id, row, memories[n]) for score, when, row, n in order if n in memories]
         for *_, row, memory in sorted(entries, key=itemgetter(0, 1, 2)):
-            text = _content(memory) if required else ""
+            text = content(memory) if required else ""
             if all(phrase.occurs_in(text) for phrase in required) and not any(
                 phrase.excludes(row, memory) for phrase in excluded
             ):
@@ -601,18 +568,9 @@ def _best_piece(index: Index, parts: _ScoreParts, row: int, phrases: Sequence[st
         return index.chunks([pieces.start])[0]
     order = [pieces.start + int(at) for at in np.argsort(-parts.of_chunks(pieces), kind="stable")]
     if phrases:
-        flat_phrases = [_flat(phrase) for phrase in phrases]
+        flat_phrases = [flat(phrase) for phrase in phrases]
         for chunk in index.chunks(order):
-            text = _flat(f"{chunk.header} {chunk.text}")
+            text = flat(f"{chunk.header} {chunk.text}")
             if all(phrase in text for phrase in flat_phrases):
                 return chunk
     return index.chunks(order[:1])[0]
-
-
-def _content(memory: Memory) -> str:
-    """What phrases are looked for in."""
-    return _flat(f"{memory.title}\n{memory.text}")
-
-
-def _flat(text: str) -> str:
-    return " ".join(fold(text).split())
