@@ -38,7 +38,7 @@ import numpy as np
 from memlane import Bank
 from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError
-from memlane.recall import finding, prompts, query, renewal, search
+from memlane.recall import companions, finding, prompts, query, renewal, search
 from memlane.recall.blocks import RELEVANT
 from retrieval import FILES, Collection, locomo, longmemeval, measures
 
@@ -58,11 +58,11 @@ ABLATIONS: tuple[tuple[str, tuple[tuple[Any, str, Any], ...]], ...] = (
     ("closer look: no words", NO_CLOSER_LOOK[1:]),
     ("closer look at 15", ((search, "CLOSER", 15),)),
     ("closer look at 60", ((search, "CLOSER", 60),)),
-    ("no companions", ((search, "COMPANION", 0.0),)),
-    ("companions 0.15", ((search, "COMPANION", 0.15),)),
-    ("companions 0.5", ((search, "COMPANION", 0.5),)),
-    ("companions of the best alone", ((search, "LEADERS", 1),)),
-    ("companions of the best five", ((search, "LEADERS", 5),)),
+    ("no companions", ((companions, "SHARE", 0.0),)),
+    ("companions 0.15", ((companions, "SHARE", 0.15),)),
+    ("companions 0.5", ((companions, "SHARE", 0.5),)),
+    ("companions of the best alone", ((companions, "GIVING", 1),)),
+    ("companions of the best five", ((companions, "GIVING", 5),)),
     ("times do not count", ((search, "DATED", 1.0),)),
     ("misspelt words as they are", ((search, "nearest", lambda *_: ""),)),
     ("no other languages", ((query, "english", lambda _: []),)),

@@ -12,6 +12,7 @@ from memlane.index.columns import Array, Columns
 from memlane.index.store import Index
 
 K1, B = 0.9, 0.4  # BM25's
+TIES = 1_000  # of memories that are equal, only so many are looked at together
 NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
 _FEW_ROWS = 64
 
@@ -137,3 +138,10 @@ def layout_of(index: Index, columns: Columns) -> Layout:
     if known is None or known.columns is not columns or known.state != (columns.used, columns.buried):
         known = _layouts[index] = Layout.of(columns)
     return known
+
+
+def best_of(scores: Array, count: int, floor: float = 1e-30) -> Array:
+    """The rows with the best scores from `floor` on; all that are equal to the last, or none where these are many."""
+    least = max(least_of_best(scores, count), floor)
+    rows = np.flatnonzero(scores >= least)
+    return rows if len(rows) <= TIES else np.flatnonzero(scores > least)

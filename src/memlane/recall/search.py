@@ -42,7 +42,8 @@ from memlane.index.query_dates import spans
 from memlane.index.store import Chunk, Index
 from memlane.index.words import importance
 from memlane.recall import renewal
-from memlane.recall.layout import Layout, layout_of, least_of_best
+from memlane.recall.companions import from_companions
+from memlane.recall.layout import TIES, Layout, best_of, layout_of, least_of_best
 from memlane.recall.phrases import Phrase, content, flat
 from memlane.recall.query import Query, parse
 from memlane.recall.relevance import probabilities
@@ -57,13 +58,10 @@ NEAR_WORDS = 0.3  # what words of near meaning add to x, for those, above what t
 MODEL_NEAR_WORDS = 0.15  # the same beside the vectors of a model, which know more of meaning
 MODEL_VECTORS = 0.5  # the same where a model made them rather than the built-in table
 DATED = 1.4  # factor for a memory from a time that the query mentions
-COMPANION = 0.3  # what a memory that stands alone gets of the x of one on the same subject, times their cosine
-LEADERS, COMPANIONS = 3, 200  # how many of the best give, and how many may get
 STEEPNESS = 2.0  # of the curve from x to a score below 1
 LEAST_COSINE = 0.10  # a memory without any of the words needs at least this
 RESCORED = 1_000  # in a large index, only so many vectors closest by sign, and so many best by words, are compared
 BATCH = 2_000  # memories that are read at a time, at most
-TIES = 1_000  # of memories with equal score and time, only so many are sorted by id
 SCANNED = 5_000  # memories that are searched for a phrase without any indexed term, the best first
 EXTRA, FEWER = 15, 5  # hits beyond the limit, which may overtake those whose code has changed, or that are unconfirmed
 SUPERSEDED = 0.3  # factor for a memory that another one took the place of
@@ -268,7 +266,7 @@ def _score_parts(
     if dated is not None:
         so_far *= np.where(dated, np.float32(DATED), np.float32(1))
     closer: dict[int, float] = {}
-    best = _best_of(so_far, CLOSER)
+    best = best_of(so_far, CLOSER)
     if encoder.dim and encoder.name != "hash" and len(best):
         chunks, ends = layout.start[best], layout.end[best]
         for at in np.flatnonzero(ends - chunks > 1):
@@ -278,15 +276,8 @@ def _score_parts(
         own[best] += added
         closer = dict(zip(best.tolist(), added.tolist(), strict=True))
     fused = layout.with_neighbours(own)
-    fused += _from_companions(layout, np.where(allowed, fused, -1), renewal.same_subject(encoder.name))
+    fused = fused + from_companions(layout, np.where(allowed, fused, -1), renewal.same_subject(encoder.name))
     return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, dated)
-
-
-def _best_of(scores: Array, count: int, floor: float = 1e-30) -> Array:
-    """The rows with the best scores from `floor` on; all that are equal to the last, or none where these are many."""
-    least = max(least_of_best(scores, count), floor)
-    rows = np.flatnonzero(scores >= least)
-    return rows if len(rows) <= TIES else np.flatnonzero(scores > least)
 
 
 def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array, chunks: Sequence[int]) -> Array:
@@ -307,24 +298,6 @@ def _middle(values: Array) -> Array:
     values = np.sort(values)
     middle: Array = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
     return middle
-
-
-def _from_companions(layout: Layout, scores: Array, least: float) -> Array:
-    """What the best memories that stand alone give to others on the same subject; a score below 0 keeps one out.
-
-    A query has words for the convention that it is about, and none for the other one that belongs to it.
-    """
-    given = np.zeros(len(scores), np.float32)
-    rows = _best_of(np.where(layout.alone, scores, -1), COMPANIONS, 0.0)
-    if not len(rows) or not layout.columns.rows.shape[1]:
-        return given
-    first = np.argsort(-scores[rows], kind="stable")[:LEADERS]
-    vectors = renewal.as_floats(layout.columns.rows[layout.start[rows]])
-    near = vectors @ vectors[first].T
-    near[first, np.arange(len(first))] = 0
-    near[near < least] = 0
-    given[rows] = COMPANION * (near * scores[rows[first]]).max(axis=1)
-    return given
 
 
 # -- which memories may be found

@@ -1,0 +1,31 @@
+"""What a short memory that stands alone gets from better hits on its subject.
+
+A query has words for the convention that it is about, and none for the other one that belongs to it: "start two
+emulators" names the emulators, and not the ports that they are given. Messages of a conversation have neighbours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memlane.index.columns import Array
+from memlane.recall.layout import Layout, best_of
+from memlane.recall.renewal import as_floats
+
+SHARE = 0.3  # of the x of the one that is like it, times their cosine
+GIVING, GETTING = 3, 200  # how many of the best give, and how many may get
+
+
+def from_companions(layout: Layout, scores: Array, least: float) -> Array:
+    """What each memory is given; `least` is the cosine of two on the same subject. A score below 0 keeps one out."""
+    given = np.zeros(len(scores), np.float32)
+    rows = best_of(np.where(layout.alone, scores, -1), GETTING, 0.0)
+    if not len(rows) or not layout.columns.rows.shape[1]:
+        return given
+    first = np.argsort(-scores[rows], kind="stable")[:GIVING]
+    vectors = as_floats(layout.columns.rows[layout.start[rows]])
+    near = vectors @ vectors[first].T
+    near[first, np.arange(len(first))] = 0
+    near[near < least] = 0
+    given[rows] = SHARE * (near * scores[rows[first]]).max(axis=1)
+    return given
