@@ -289,7 +289,7 @@ def test_processes_that_make_the_index_at_once_end_with_one(bank: Bank, before: 
         process.stdin.flush()
     ended = [process.communicate() for process in started]
     assert [out for out, _ in ended] == ["61 True\n"] * 8
-    anew = ["memlane: the index is damaged, old or not made here, and is made anew\n"]
+    anew = ["memlane: the index is damaged or not made here, and is made anew\n"]
     assert [err for _, err in ended if err] == (anew if before in ("damaged", "foreign") else [])
     first = (path.stat().st_ino, token.read_bytes())
     assert len(Bank.open(bank.config.project).search("tuna", 99)) == 61

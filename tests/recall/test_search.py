@@ -401,7 +401,7 @@ def test_a_damaged_index_is_made_anew(bank: Bank, tmp_path: Path, damage: bytes)
     assert ids(Bank.open(tmp_path).search("tuna"))[0] == "notes:pets"
 
 
-def test_an_index_of_another_version_is_made_anew(
+def test_an_index_of_another_version_is_made_anew_without_a_word(
     bank: Bank, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bank.search("x")
@@ -410,7 +410,7 @@ def test_an_index_of_another_version_is_made_anew(
     db.execute("PRAGMA user_version = 99")
     db.close()
     assert ids(Bank.open(tmp_path).search("tuna"))[0] == "notes:pets"
-    assert "made anew" in capsys.readouterr().err
+    assert capsys.readouterr().err == ""
 
 
 def test_the_index_lies_under_indices(bank: Bank) -> None:

@@ -111,7 +111,8 @@ def treat(
         require_trust(report.inventory.config)
     failed: dict[Finding, str] = {}
     mends = {check.name: check.mend for check in checks(deep=deep)}
-    for finding in todo:
+    order = list(mends)
+    for finding in sorted(todo, key=lambda finding: order.index(finding.check)):  # the index after what it indexes
         try:
             if mend := mends[finding.check]:
                 mend(report.inventory, finding.where)

@@ -1,6 +1,6 @@
 """The SQLite file of the index: how it is opened and made, and which errors mean that it is damaged. Its tables:
 
-files      what has been indexed, to compare with the disk: path, size, mtime
+files      what has been indexed, to compare with the disk: path, size, mtime, ctime
 memories   one row per memory: what filters and sorting need, and a digest of its content
 shapes     the memory itself as JSON
 tags       one row per tag of a memory
@@ -106,8 +106,8 @@ def _made(file: IndexFile, token_file: Path) -> tuple[sqlite3.Connection, Identi
         if file.path.parent.is_symlink():  # SQLite would follow it, wherever it leads by then
             raise seal.Foreign("the folder of the index is a link")
         derived.prepare(file.path.parent)
-        if os.path.lexists(file.path):
-            print("memlane: the index is damaged, old or not made here, and is made anew", file=sys.stderr)
+        if os.path.lexists(file.path) and not seal.is_older(file):
+            print("memlane: the index is damaged or not made here, and is made anew", file=sys.stderr)
         seal.remove(file.path)
         token = seal.new_token(held)
         os.close(os.open(file.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -17,6 +17,7 @@ import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from memlane.core.errors import ConfigError
 from memlane.core.patterns import lazily
 from memlane.gate import shown
+from memlane.index.words import Remembered
 
 Vectors = NDArray[np.float32]
 
@@ -170,15 +172,24 @@ class StaticEncoder(_Scaled):
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """How often each token of the table occurs in these texts."""
-        ids = [id for text in texts for id in self._tokens.ids(text)]
-        return np.bincount(np.array(ids, np.intp), minlength=len(self._table)).astype(np.int64)
+        return self._counted([*map(self._tokens.ids, texts)])
+
+    def _counted(self, texts: Sequence[list[int]]) -> NDArray[np.int64]:
+        flat = np.fromiter(chain.from_iterable(texts), np.intp)
+        return np.bincount(flat, minlength=len(self._table)).astype(np.int64)
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
-        return self._encode(texts, self._weights)
+        return self._encode([*map(self._tokens.ids, texts)], self._weights)
 
     def encode_query(self, text: str) -> Vectors:
-        row: Vectors = self._encode([text], self._query_weights)[0]
+        row: Vectors = self._encode([self._tokens.ids(text)], self._query_weights)[0]
         return row
+
+    def encode_passages(self, passages: Sequence[tuple[str, str]]) -> tuple[Vectors, NDArray[np.int64]]:
+        """The vectors of texts, with what stands above each; and how often each token occurs in the texts alone."""
+        own = [self._tokens.ids(text) for _, text in passages]
+        whole = [self._tokens.ids(above) + ids for (above, _), ids in zip(passages, own, strict=True)]
+        return self._encode(whole, self._weights), self._counted(own)
 
     def take_apart(self, texts: Sequence[Sequence[str]]) -> list[tuple[NDArray[np.uint16], NDArray[np.intp], Vectors]]:
         """Of each text, given in parts: its tokens, how many every part has that has any, and the length of the sum of
@@ -233,15 +244,17 @@ class StaticEncoder(_Scaled):
         weights: Vectors = (self._scale * (SIF_A / (SIF_A + probability))).astype(np.float32)
         return weights
 
-    def _encode(self, texts: Sequence[str], weights: Vectors) -> Vectors:
+    def _encode(self, texts: Sequence[list[int]], weights: Vectors) -> Vectors:
+        """The vectors of texts, given by their tokens."""
         # One text at a time: fast enough, needs little memory, and a vector cannot depend on the texts around it.
         rows = np.zeros((len(texts), self.dim), np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            ids = self._tokens.ids(text)
-            if ids:
+        for row, ids in zip(rows, texts, strict=True):
+            if len(ids) > _LONG_TEXT:
                 distinct, counts = np.unique(np.array(ids, np.intp), return_counts=True)
                 factors = weights[distinct] * counts.astype(np.float32)
                 np.matmul(factors, self._table[distinct].astype(np.float32), out=row)
+            elif ids:
+                np.matmul(weights.take(ids), self._table.take(ids, axis=0).astype(np.float32), out=row)
         return unit(rows)
 
 
@@ -258,6 +271,8 @@ def vocabulary() -> frozenset[str]:
 
 
 _LONGEST_WORD = 100  # characters; the rest of a longer word is ignored
+_LONG_TEXT = 4_096  # tokens; of a longer text, each is looked up once
+_MOST_KNOWN = 200_000  # words; keeps what is remembered of them below some 30 MB
 
 
 class Tokens:
@@ -270,18 +285,12 @@ class Tokens:
         self._ids = {token: id for id, token in enumerate(vocabulary.read_text("utf-8").split("\n"))}
         self._longest = max(map(len, self._ids))
         self._hashed = rows - len(self._ids)
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._known = Remembered(self._split)
 
     def ids(self, text: str) -> list[int]:
-        if len(self._known) > 200_000:  # keep the cache below some 30 MB
+        if len(self._known) > _MOST_KNOWN:
             self._known.clear()
-        text_ids: list[int] = []
-        for word in words(text):
-            ids = self._known.get(word)
-            if ids is None:
-                ids = self._known[word] = self._split(word)
-            text_ids += ids
-        return text_ids
+        return list(chain.from_iterable(map(self._known.__getitem__, words(text))))
 
     def _split(self, word: str) -> tuple[int, ...]:
         if not UNSPACED.match(word):

@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from heapq import merge
 from itertools import islice
 from time import monotonic, time_ns
@@ -18,16 +19,19 @@ from typing import Any, NamedTuple, TypeVar
 from memlane.core.choosing import Filter, Fits, list_order
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
-from memlane.disk import rooted
+from memlane.disk import files, rooted
 from memlane.index import fields
 from memlane.index.rows import in_thread, loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
 
 T = TypeVar("T")
-Changed = list[tuple[Lane, str, os.stat_result]]
-Stamp = tuple[int, int]  # size and time of the last change
-_TICK = 50_000_000  # ns; file systems tell times apart that are this far from each other
+# What is compared to tell whether a file has changed: size, mtime, and ctime, which no program can set at will.
+Stamp = tuple[int, int, int]
+Changed = list[tuple[Lane, str, Stamp]]
+Settled = list[tuple[Stamp, str, Stamp]]  # a stamp that lasts, the unchanged file, and the stamp that it had when young
+_TICK, _COARSE = 50_000_000, 2_000_000_000  # ns; file systems tell times apart that are this far from each other
+_YOUNG = -1  # in place of a ctime: no file has one below 0
 _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
@@ -41,24 +45,70 @@ _MANY = 50  # words that a query is narrowed by, at most
 _DAMAGE = (sqlite3.Error, ValueError, StorageError)  # ValueError: a value that should be text is not
 
 
+def look(path: str) -> Stamp:
+    """The lasting stamp of a file that is read after this. Raises OSError."""
+    looked = time_ns()
+    info = os.stat(path)
+    return lasting((info.st_size, info.st_mtime_ns, info.st_ctime_ns), looked)
+
+
+def lasting(of: Stamp, looked: int) -> Stamp:
+    """The stamp to remember of a file that is read after this look at it, by time.time_ns().
+
+    One that was changed just before may change again without its times showing it: it gets a stamp that no file has, so
+    that it is looked at again later.
+    """
+    size, changed, became = of
+    return of if became + (_TICK if became % 10**9 else _COARSE) < looked else (size, changed, _YOUNG)
+
+
+def with_content(kept: Stamp, path: str) -> Stamp:
+    """A stamp to be stored. That of a young file stands for its content, in place of its ctime: a number below 0.
+
+    To be asked before the file is read, so that a change in between makes it another one.
+    """
+    size, changed, became = kept
+    if became != _YOUNG:
+        return kept
+    try:
+        content = files.read_bytes(path)
+    except (OSError, StorageError):
+        return kept
+    return size, changed, _YOUNG - 1 - (int.from_bytes(blake2b(content, digest_size=7).digest()))
+
+
+def is_young(kept: Stamp) -> bool:
+    """Whether the file has to be looked at again, for it was changed just before."""
+    return kept[2] < 0
+
+
 def difference(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]) -> tuple[Changed, set[str]]:
     """The files of these lanes that are new or changed since they were indexed, and the indexed paths that are gone.
 
     `names` are the lanes to compare. It may name more than `lanes`: all files of a lane that no longer exists are gone.
     """
-    changed, gone, _ = compared(db, lanes, names)
-    return changed, gone
+    found = compared(db, lanes, names)
+    return found.changed, found.gone
 
 
-def compared(
-    db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]
-) -> tuple[Changed, set[str], dict[str, Stamp]]:
-    """As `difference`, and the stamp of every file as it was when it was compared."""
-    query = f"SELECT path, size, mtime FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
-    known = {path: (size, mtime) for path, size, mtime in db.execute(query, tuple(names))}
+class Compared(NamedTuple):
+    """The disk beside the index."""
+
+    changed: Changed
+    gone: set[str]
+    settled: Settled
+    stamps: dict[str, Stamp]  # of every file, as it was when it was compared
+
+
+def compared(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]) -> Compared:
+    """As `difference`, with stamps."""
+    query = f"SELECT path, size, mtime, ctime FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
+    known = {path: (size, mtime, ctime) for path, size, mtime, ctime in db.execute(query, tuple(names))}
     changed: Changed = []
+    settled: Settled = []
     stamps: dict[str, Stamp] = {}
     stat = os.stat
+    looked = time_ns()
     for lane in lanes:
         for path in lane.files():
             if isinstance(path, Problem):
@@ -67,10 +117,17 @@ def compared(
                 info = stat(path)
             except OSError:
                 continue
-            stamps[path] = stamp = (info.st_size, info.st_mtime_ns)
-            if known.pop(path, None) != stamp:
-                changed.append((lane, path, info))
-    return changed, set(known), stamps
+            now = info.st_size, info.st_mtime_ns, info.st_ctime_ns
+            stamps[path] = kept = lasting(now, looked)
+            before = known.pop(path, None)
+            if before == now:
+                continue
+            if before is not None and is_young(before) and with_content((*now[:2], _YOUNG), path) == before:
+                if not is_young(kept):
+                    settled.append((kept, path, before))
+                continue
+            changed.append((lane, path, kept))
+    return Compared(changed, set(known), settled, stamps)
 
 
 class Seen(NamedTuple):
@@ -93,9 +150,9 @@ class Seen(NamedTuple):
             for path, mtime in self.folders.items():
                 if stat(path).st_mtime_ns != mtime:
                     return False
-            for path, (size, mtime) in self.files.items():  # a loop, since this is most of the time that a search takes
+            for path, kept in self.files.items():  # a loop, since this is most of the time that a search takes
                 info = stat(path)
-                if info.st_mtime_ns != mtime or info.st_size != size:
+                if (info.st_size, info.st_mtime_ns, info.st_ctime_ns) != kept:
                     return False
             return True
         except OSError:

@@ -25,10 +25,10 @@ from typing import NamedTuple
 from memlane.core.errors import StorageError
 from memlane.disk import derived
 
-SCHEMA = 6
+SCHEMA = 7
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT) WITHOUT ROWID;
+    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT, ctime INT) WITHOUT ROWID;
     CREATE TABLE memories (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, file TEXT, digest BLOB,
                            created REAL, thread TEXT, position INT,
                            lane TEXT, type TEXT, status TEXT, scope TEXT, project TEXT);
@@ -177,6 +177,17 @@ def reading(file: IndexFile, timeout: float = 1) -> sqlite3.Connection:
     except OSError as error:
         raise Unfit("there is no index") from error
     return db
+
+
+def is_older(file: IndexFile) -> bool:
+    """Whether it is an index of ours, whole, that another version of memlane has made."""
+    try:
+        reading(file).close()
+    except OtherVersion:
+        return True
+    except sqlite3.Error:
+        pass
+    return False
 
 
 def check(db: sqlite3.Connection, token: str) -> None:

@@ -13,12 +13,12 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
 from threading import RLock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from memlane.core.progress import OnProgress, tell
 from memlane.core.values import dataclass
 from memlane.disk import locks, notices
 from memlane.disk.notices import Notices
-from memlane.index import database, fields, seal, writing
+from memlane.index import building, database, fields, seal, writing
 from memlane.index.columns import (
     POSTING,
     Array,
@@ -42,14 +42,14 @@ from memlane.index.columns import (
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.links import placeless
-from memlane.index.peek import Changed, Seen, compared, folders_of
+from memlane.index.peek import Changed, Seen, Settled, compared, folders_of, look
+from memlane.index.preparing import Prepared
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import IndexFile
-from memlane.index.writing import Entry, ReadFile, Writer
+from memlane.index.writing import Chunk, Unit, read_chunks
 from memlane.lanes import NAMES, Lane
 
-BATCH = 500  # files per transaction
-EMBEDDED = 64  # passages between two words on how far it is: with a model, a second's work
+BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody waits, and in a large build
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
 KEPT = 4_000  # memories that are kept as they were read
 JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
@@ -60,24 +60,8 @@ _SHAPES = (
     "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
-_OF_MEMORIES = (
-    "memories", "shapes", "chunks", "postings", "vectors", "links", "tags", "fields", "expiring", "graves",
-)  # fmt: skip
 _LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
-
-
-class Chunk(NamedTuple):
-    """A piece of a memory."""
-
-    title: str  # the memory's
-    header: str
-    text: str
-
-    @property
-    def embedded(self) -> str:
-        """What an encoder sees of it."""
-        return writing.embedded_text(*self)
 
 
 @dataclass(slots=True)
@@ -97,16 +81,6 @@ def _place(folder: str, path: str) -> tuple[int, ...] | None:
         return None
     of_folder = (around.st_mode, around.st_ino, around.st_uid, around.st_mtime_ns, around.st_ctime_ns)
     return (*of_folder, file.st_dev, file.st_ino, file.st_mode, file.st_nlink, file.st_uid)
-
-
-def _read_chunks(db: sqlite3.Connection, which: str = "", numbers: Sequence[int] = ()) -> dict[int, Chunk]:
-    """Every chunk, or some, by its number."""
-    rows = db.execute(
-        "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "  # noqa: S608
-        f"{which} ORDER BY c.n",
-        numbers,
-    )
-    return {n: Chunk(*rest) for n, *rest in rows}
 
 
 def _read_postings(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
@@ -282,7 +256,7 @@ class Index:
     def _apply_difference(self, now: float, wait: float | None, on_progress: OnProgress) -> None:
         lanes = list(self._lanes())
         folders = folders_of(lanes)
-        changed, gone, stamps = compared(self._db, lanes, NAMES)
+        changed, gone, settled, stamps = compared(self._db, lanes, NAMES)
         self._seen = None
         if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
@@ -293,20 +267,35 @@ class Index:
             with self._writing() as db:
                 for path in sorted(gone):
                     writing.forget_file(db, path)
-        for start in range(0, len(changed), BATCH):
-            on_progress(start, len(changed))
-            if wait is not None and time.monotonic() - now > wait:
-                self.complete, self._seen = False, None
-                return
-            self._index_files(changed[start : start + BATCH])
+        if settled:
+            self._renew_stamps(settled)
+        done, counted, tokens = 0, 0, None
+        with closing(self._index_files(changed, None if wait is None else BATCH)) as indexing:
+            while done < len(changed):
+                on_progress(done, len(changed))
+                if wait is not None and time.monotonic() - now > wait:
+                    self.complete = False
+                    return
+                unit, prepared = next(indexing)
+                done, counted = done + len(unit.files), counted + len(prepared.chunks)
+                tokens = prepared.tokens if tokens is None else tokens + prepared.tokens
         self.complete = True
         self._seen = Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, stamps)
         if changed:
             on_progress(len(changed), len(changed))
         if changed or gone or self._noted:
             self._noted = 0
-            self._tune_encoder()
+            self._tune_encoder(counted, tokens)
             self._pack()
+
+    def _renew_stamps(self, settled: Settled) -> None:
+        """Write the stamps of files that are no longer young; unless another process writes, for it can wait."""
+        try:
+            with database.waiting(self._db, 0), self._writing() as db:
+                writing.renew_stamps(db, settled)
+        except sqlite3.OperationalError as error:
+            if not database.is_busy(error):
+                raise
 
     def note(self, lane: Lane, path: str) -> None:
         """Index one file that was just written or removed. Never fails: the next `refresh` mends what goes wrong."""
@@ -320,7 +309,8 @@ class Index:
         self._follow_file()
         with database.waiting(self._db, 1.0):
             if os.path.exists(path):
-                self._index_files([(lane, path, os.stat(path))])
+                for _ in self._index_files([(lane, path, look(path))], BATCH):
+                    pass
             else:
                 with self._writing() as db:
                     writing.forget_file(db, path)
@@ -329,44 +319,36 @@ class Index:
                 self._tune_encoder()
                 self._pack()
 
-    def _index_files(self, changed: Changed) -> None:
-        files: list[ReadFile] = []
-        new: list[Entry] = []
-        for lane, path, info in changed:
-            known = dict(self._db.execute("SELECT id, digest FROM memories WHERE file = ?", (path,)))
-            entries = [Entry.of(memory) for memory in lane.parse(path) if isinstance(memory, Memory)]
-            files.append(ReadFile(lane, path, info, entries))
-            # most memories of a large file have not changed
-            new += (entry for entry in entries if known.get(entry.memory.id) != entry.digest)
-        while True:
-            encoder = self.encoder
-            for entry in new:
-                entry.embed(encoder)  # before the transaction: a model may take its time
-            with self._writing() as db:
-                if self._embedded == encoder.fingerprint:  # else another process changed it meanwhile
-                    writer = Writer(db, encoder)
-                    for file in files:
-                        writer.replace_file(file)
-                    writer.flush()
-                    return
+    def _index_files(self, changed: Changed, most: int | None) -> Generator[tuple[Unit, Prepared]]:
+        """Index files, at most so many memories in a transaction, and yield each that is done.
+
+        Without a limit, nobody waits for the first of them: then other processes may help.
+        """
+        encoder = self.encoder
+        is_new = self._db.execute("SELECT 1 FROM memories").fetchone() is None
+        read = building.units(changed, None if is_new else self._digests, most or LARGE_BATCH)
+        for unit, prepared in building.prepared(read, encoder, 0 if most else building.helpers_for(changed, encoder)):
+            while not self._written(unit, prepared, encoder):
+                _ = self.encoder  # another process has made other vectors meanwhile: ours are made anew
+            yield unit, prepared
+
+    def _written(self, unit: Unit, prepared: Prepared, encoder: Encoder) -> bool:
+        with self._writing() as db:
+            if same := self._embedded == encoder.fingerprint:
+                writing.write(db, unit, prepared)
+        return same
+
+    def _digests(self, path: str) -> dict[str, bytes]:
+        return dict(self._db.execute("SELECT id, digest FROM memories WHERE file = ?", (path,)))
 
     def _pack(self) -> None:
         """Renumber all chunks when most numbers belong to deleted ones, which every update leaves behind."""
-        alive, used = self._db.execute("SELECT count(*), coalesce(max(n) + 1, 0) FROM chunks").fetchone()
+        alive, used = writing.chunk_counts(self._db)
         if used < 3 * alive + 1000:
             return
         encoder = self.encoder
         with self._writing() as db:
-            rows = db.execute(
-                "SELECT s.data, m.position FROM shapes s JOIN memories m ON m.n = s.n ORDER BY m.n"
-            ).fetchall()
-            for table in _OF_MEMORIES:
-                db.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
-            writer = Writer(db, encoder)
-            for data, position in rows:
-                writer.add(Entry.of(loaded(data)), position)
-            writer.flush()
-            set_meta(db, packed=get_meta(db, "packed", 0) + 1)
+            writing.renumber(db, encoder)
 
     # -- the encoder
 
@@ -377,7 +359,7 @@ class Index:
             self._encoder = open_encoder(self._encoder_name)
             self._use_counts()
         if self._embedded != self._encoder.fingerprint:
-            self._embed_all(self._encoder)
+            building.embed_all(self._db, self._writing, self._encoder)
         return self._encoder
 
     @property
@@ -391,38 +373,17 @@ class Index:
         if isinstance(self._encoder, StaticEncoder) and counts is not None:
             self._encoder.use_counts(np.frombuffer(counts, "<i8"))
 
-    def _tune_encoder(self) -> None:
-        """Count the bank's own words again when it has grown by half since the last time."""
-        total = self._db.execute("SELECT count(*) FROM chunks").fetchone()[0]
+    def _tune_encoder(self, counted: int = 0, tokens: Array | None = None) -> None:
+        """Count the bank's own words again when it has grown by half since; `tokens` are those of so many chunks."""
+        total, _ = writing.chunk_counts(self._db)
         encoder = self.encoder
         if not isinstance(encoder, StaticEncoder) or total < 1.5 * (get_meta(self._db, "counted") or 16):
             return
         with self._writing() as db:
-            counts = encoder.count_tokens([text for (text,) in db.execute("SELECT text FROM chunks")])
-            set_meta(db, counts=np.asarray(counts, "<i8").tobytes(), counted=total)
+            if tokens is None or counted != total:
+                tokens = writing.all_tokens(db, encoder)
+            set_meta(db, counts=np.asarray(tokens, "<i8").tobytes(), counted=total)
         self._use_counts()
-
-    def _embed_all(self, encoder: Encoder) -> None:
-        """Embed every chunk again. The work is done before the transaction, so that nobody else has to wait for it."""
-        vectors: dict[int, Array] = {}
-        while True:
-            packed, chunks = get_meta(self._db, "packed"), _read_chunks(self._db)
-            texts = {n: chunk.embedded for n, chunk in chunks.items()}
-            missing = [n for n in texts if n not in vectors]
-            for start in range(0, len(missing), EMBEDDED):
-                tell("embedding passages", start, len(missing))
-                batch = missing[start : start + EMBEDDED]
-                vectors.update(zip(batch, writing.stored_vectors(encoder, [texts[n] for n in batch]), strict=True))
-            if missing:
-                tell("embedding passages", len(missing), len(missing))
-            with self._writing() as db:
-                if get_meta(db, "packed") != packed:
-                    vectors.clear()  # the numbers mean other chunks now
-                elif all(n in vectors for (n,) in db.execute("SELECT n FROM chunks")):
-                    db.execute("DELETE FROM vectors")
-                    writing.write_vectors(db, encoder.dim, [(n, vectors[n]) for n in texts])
-                    set_meta(db, encoder=encoder.fingerprint)
-                    return
 
     # -- reading
 
@@ -507,7 +468,7 @@ class Index:
         if unknown := [n for n in numbers if n not in self._chunks]:
             if len(self._chunks) > KEPT:
                 self._chunks, unknown = {}, list(numbers)
-            self._chunks |= _read_chunks(self._db, f"WHERE c.n IN ({marks(unknown)})", unknown)
+            self._chunks |= read_chunks(self._db, unknown)
         return [self._chunks[n] for n in numbers]
 
     def passing(self, filters: Mapping[str, Any]) -> Array | None:

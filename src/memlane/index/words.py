@@ -8,7 +8,9 @@ become overlapping pairs of characters, so that any two adjacent characters of a
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
+from collections.abc import Callable
+from itertools import chain
+from typing import TypeVar
 
 from Stemmer import Stemmer
 
@@ -30,6 +32,7 @@ _ASKING = """many much long often old total number amount ago past last next rec
     recommendation advice help please want like kind type thing something anything someone name called different
     new get got go went make made use take took happen""".split()
 ASKING_WEIGHT = 0.4
+_MOST_KNOWN = 100_000  # pieces of text whose terms are remembered
 QUERY_CHARACTERS, QUERY_TERMS = 2_000, 200  # of a longer query, only the beginning counts
 _PIECE = lazily(r"[^\W_]+(?:[._/'’+#@:-]+[^\W_]+|_+[^\W_]+)*[+#]{0,2}|[^\W_]+")
 _PART = lazily(r"[^\W_]+")
@@ -45,9 +48,27 @@ _stem = Stemmer("english", 50_000).stemWord
 _WEAK = frozenset(map(_stem, _ASKING))
 
 
+T = TypeVar("T")
+
+
+class Remembered(dict[str, tuple[T, ...]]):
+    """What a function made of words, each asked for once: in indexing, most of them were there before."""
+
+    def __init__(self, of: Callable[[str], tuple[T, ...]]) -> None:
+        self._of = of
+
+    def __missing__(self, word: str) -> tuple[T, ...]:
+        found = self[word] = self._of(word)
+        return found
+
+
 def terms(text: str) -> list[str]:
     """The terms of a text to be indexed, repeated as often as they occur. Stop words are left out."""
-    result = [term for piece in _PIECE.findall(text) for term in _terms_of(piece)]
+    if not text:
+        return []
+    if len(_known) > _MOST_KNOWN:
+        _known.clear()
+    result = list(chain.from_iterable(map(_known.__getitem__, _PIECE.findall(text))))
     if not text.isascii():
         for run in _UNSPACED.findall(text):
             result += fold(run) if len(run) > 1 else ""  # people search for single characters, too
@@ -57,7 +78,7 @@ def terms(text: str) -> list[str]:
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query, at most QUERY_TERMS; its stop words count if it has nothing else."""
     text = shortened(text)
-    distinct = dict.fromkeys(term for piece in _PIECE.findall(text) for term in _terms_of(piece))
+    distinct = dict.fromkeys(term for piece in _PIECE.findall(text) for term in _known[piece])
     return list(distinct or dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text)))[:QUERY_TERMS]
 
 
@@ -109,10 +130,14 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c))).casefold()
 
 
-@lru_cache(maxsize=100_000)
+def _is_word(piece: str) -> bool:
+    """Whether it is a word that is one term."""
+    return piece.isalpha() and (piece.islower() or piece.istitle() or len(piece) == 1)
+
+
 def _terms_of(piece: str) -> tuple[str, ...]:
     """The terms of one unbroken piece of text."""
-    if piece.isascii() and piece.isalpha() and (piece.islower() or piece.istitle() or len(piece) == 1):
+    if piece.isascii() and (piece.isdigit() or _is_word(piece)):
         word = piece.lower()
         return () if word in STOP_WORDS else (_stem(word),)
     if not piece.isascii() and _UNSPACED.search(piece):
@@ -130,6 +155,9 @@ def _terms_of(piece: str) -> tuple[str, ...]:
     elif piece[-1] in "+#":
         result.append(fold(piece))  # C++, C#
     return tuple(result)
+
+
+_known: Remembered[str] = Remembered(_terms_of)
 
 
 def _humps(part: str) -> list[str]:

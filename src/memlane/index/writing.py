@@ -1,167 +1,129 @@
-"""Memories on their way into the index: worked out before a transaction, written inside it.
+"""Writing to the tables of the index, inside a transaction of the caller's.
 
-Does not open the file and does not compare it with the disk: that is `store`.
+Does not open the file, does not compare it with the disk, and does not work out what is written: that is `preparing`.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import struct
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from memlane.core import triggers
-from memlane.core.invisible import visible
 from memlane.core.model import Memory
-from memlane.core.values import dataclass, field
 from memlane.index import fields
-from memlane.index.chunks import chunks
-from memlane.index.columns import Array
-from memlane.index.database import BLOCK, ROWS
-from memlane.index.encoders import Encoder
+from memlane.index.columns import POSTING, Array
+from memlane.index.database import BLOCK, ROWS, get_meta, set_meta
+from memlane.index.encoders import Encoder, StaticEncoder
 from memlane.index.links import links_of
-from memlane.index.rows import FILTERS, in_thread, marks, shape
-from memlane.index.words import terms
-from memlane.lanes import Lane
+from memlane.index.peek import Settled, Stamp
+from memlane.index.preparing import PLACED, Prepared, embedded_text, prepare
+from memlane.index.rows import FILTERS, in_thread, loaded, marks, shape
 
-HEADER_WEIGHT = 1.5  # of a term in a chunk's headings; one in its text has 1
-TITLE_WEIGHT = TAGS_WEIGHT = 2.0
+_TOGETHER = 1_000  # memories that are renumbered at a time
 
 
-class Piece(NamedTuple):
-    """A chunk with its terms and how much each of them counts."""
+class Chunk(NamedTuple):
+    """A piece of a memory."""
 
+    title: str  # the memory's
     header: str
     text: str
-    weights: dict[str, float]
+
+    @property
+    def embedded(self) -> str:
+        """What an encoder sees of it."""
+        return embedded_text(*self)
 
 
-@dataclass
-class Entry:
-    """A memory to be indexed. Its pieces are worked out when they are first needed, its vectors by `embed`."""
+class Entry(NamedTuple):
+    """A memory to be written, as JSON as well. `position` orders those of a thread that have the same date."""
 
     memory: Memory
     data: str
     digest: bytes
-    vectors: dict[str, Array] = field(default_factory=dict)  # by the fingerprint of the encoder that made them
+    position: int
 
     @classmethod
-    def of(cls, memory: Memory) -> Entry:
-        return cls(memory, *shape(memory))
-
-    @cached_property
-    def pieces(self) -> list[Piece]:
-        memory = self.memory
-        common: dict[str, float] = {}  # terms that every chunk of the memory has
-        for text, weight in (
-            (memory.title, TITLE_WEIGHT),
-            (" ".join((*memory.tags, memory.type or "")), TAGS_WEIGHT),
-            (also_known_as(memory), TITLE_WEIGHT),
-            (f"{memory.native_id} {memory.scope or ''} {memory.project or ''}", 1.0),
-            (scope.removeprefix("file:") if (scope := memory.scope or "").startswith("file:") else "", TITLE_WEIGHT),
-            (memory.created_at.strftime("%d %B %Y %A") if memory.created_at else "", 1.0),
-        ):
-            for term in terms(text):
-                common[term] = max(common.get(term, 0.0), weight)
-        pieces = []
-        for header, text in chunks(visible(memory.text)):  # a soft hyphen must not hide a word
-            weights: defaultdict[str, float] = defaultdict(float, Counter(terms(text)))
-            for term in terms(header):
-                weights[term] += HEADER_WEIGHT
-            for term, weight in common.items():
-                weights[term] += weight
-            pieces.append(Piece(header, text, weights))
-        pieces += (Piece("", when, dict(Counter(terms(when)))) for when in triggers.of(memory.fields))
-        return pieces
-
-    def embed(self, encoder: Encoder) -> Array:
-        """The vectors of the pieces, made once for each encoder."""
-        if encoder.fingerprint not in self.vectors:
-            texts = [embedded_text(self.memory.title, piece.header, piece.text) for piece in self.pieces]
-            self.vectors[encoder.fingerprint] = stored_vectors(encoder, texts)
-        return self.vectors[encoder.fingerprint]
+    def of(cls, memory: Memory, position: int) -> Entry:
+        return cls(memory, *shape(memory), position)
 
 
 class ReadFile(NamedTuple):
-    """A file of a lane as it was read, with all its memories."""
+    """A file of a lane that was read to its end, with the ids of all its memories."""
 
-    lane: Lane
     path: str
-    info: os.stat_result
+    lane: str
+    stamp: Stamp
+    ids: Collection[str]
+
+
+class Unit(NamedTuple):
+    """What is written in one transaction: memories that are new or changed, each once, and the files that end here."""
+
     entries: list[Entry]
+    files: list[ReadFile]
 
 
-class Writer:
-    """Adds memories inside one transaction; `flush` writes their postings and vectors together at its end."""
+def write(db: sqlite3.Connection, unit: Unit, prepared: Prepared) -> None:
+    """Bring the rows of files up to date: write what is new or changed, delete what they no longer hold."""
+    entries, files = unit
+    ids = {file.path: file.ids for file in files}
+    query = f"SELECT n, id, file FROM memories WHERE file IN ({marks(ids)})"  # noqa: S608 - marks
+    gone = [n for n, id, file in db.execute(query, tuple(ids)) if id not in ids[file]]
+    query = f"SELECT id, n, digest FROM memories WHERE id IN ({marks(entries)})"  # noqa: S608 - marks
+    found = db.execute(query, [entry.memory.id for entry in entries])
+    there = {id: (n, digest) for id, n, digest in found}
+    fresh = []
+    for entry in entries:
+        n, digest = there.get(entry.memory.id, (None, None))
+        fresh.append(digest != entry.digest)  # else another process has written it meanwhile
+        if fresh[-1] and n is not None:
+            gone.append(n)
+    forget(db, gone)
+    _add(db, entries, fresh, prepared)
+    db.executemany(
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", [(file.path, file.lane, *file.stamp) for file in files]
+    )
 
-    def __init__(self, db: sqlite3.Connection, encoder: Encoder) -> None:
-        self._db = db
-        self._encoder = encoder
-        self._next = db.execute(
-            "SELECT max(coalesce(max(n), -1), (SELECT coalesce(max(chunk), -1) FROM graves)) + 1 FROM chunks"
-        ).fetchone()[0]
-        self._postings: defaultdict[tuple[str, int], bytearray] = defaultdict(bytearray)
-        self._vectors: list[tuple[int, Array]] = []
 
-    def replace_file(self, file: ReadFile) -> None:
-        """Bring the rows of a file up to date: write what is new or changed, delete what it no longer holds."""
-        rows = self._db.execute("SELECT id, n, digest FROM memories WHERE file = ?", (file.path,))
-        old = {id: (n, digest) for id, n, digest in rows}
-        for entry in file.entries:
-            n, digest = old.pop(entry.memory.id, (None, None))
-            if digest == entry.digest:
-                continue
-            if n is None:  # perhaps it was in another file before
-                moved = self._db.execute("SELECT n FROM memories WHERE id = ?", (entry.memory.id,)).fetchone()
-                n = moved[0] if moved else None
-            if n is not None:
-                forget(self._db, n)
-            self.add(entry, file.info.st_mtime_ns)
-        for n, _ in old.values():
-            forget(self._db, n)
-        row = (file.path, file.lane.name, file.info.st_size, file.info.st_mtime_ns)
-        self._db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row)
+def _add(db: sqlite3.Connection, entries: Sequence[Entry], fresh: Sequence[bool], prepared: Prepared) -> None:
+    """Write memories, without those that are not fresh; what was prepared of those is of chunks that do not exist."""
+    number = db.execute("SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'memories'").fetchone()[0]
+    first = db.execute(
+        "SELECT max(coalesce(max(n), -1), (SELECT coalesce(max(chunk), -1) FROM graves)) + 1 FROM chunks"
+    ).fetchone()[0]
+    memories, shapes, tags, chunks, links = [], [], [], [], []
+    at = 0
+    for entry, new, count in zip(entries, fresh, prepared.counts, strict=True):
+        if new:
+            memory = entry.memory
+            memories.append((number, *_row(entry)))
+            shapes.append((number, entry.data))
+            tags += [(number, tag) for tag in memory.tags]
+            if memory.fields:
+                fields.add(db, number, memory)
+            links += [(number, *link) for link in links_of(memory)]
+            chunks += [(first + at + k, number, *prepared.chunks[at + k]) for k in range(count)]
+            number += 1
+        at += count
+    tables: dict[str, list[Any]] = {
+        "memories": memories, "shapes": shapes, "tags": tags, "chunks": chunks, "links": links,
+    }  # fmt: skip
+    for table, rows in tables.items():
+        if rows:
+            db.executemany(f"INSERT INTO {table} VALUES ({marks(rows[0])})", rows)  # noqa: S608 - fixed names
+    _write_postings(db, first, prepared.postings)
+    write_vectors(db, np.arange(first, first + len(prepared.chunks)), prepared.vectors)
 
-    def add(self, entry: Entry, position: int) -> None:
-        """Write one memory. `position` orders the memories of a thread that have the same date."""
-        memory = entry.memory
-        created = memory.created_at or memory.updated_at
-        row = (
-            memory.id,
-            memory.file,
-            entry.digest,
-            created.timestamp() if created else None,
-            _thread(memory),
-            position,
-            *(getattr(memory, name) for name in FILTERS),
-        )
-        n = self._db.execute(f"INSERT INTO memories VALUES (NULL, {marks(row)})", row).lastrowid  # noqa: S608 - marks
-        self._db.execute("INSERT INTO shapes VALUES (?, ?)", (n, entry.data))
-        self._db.executemany("INSERT INTO tags VALUES (?, ?)", [(n, tag) for tag in memory.tags])
-        fields.add(self._db, n, memory)
-        for vector, (header, text, weights) in zip(entry.embed(self._encoder), entry.pieces, strict=True):
-            number = self._next
-            self._next += 1
-            length = float(sum(weights.values()))
-            self._db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", (number, n, header, text, length))
-            block, at = divmod(number, BLOCK)
-            for term, weight in weights.items():
-                self._postings[term, block] += struct.pack("<HB", at, min(round(weight * 4), 255))
-            self._vectors.append((number, vector))
-        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", [(n, *link) for link in links_of(memory)])
 
-    def flush(self) -> None:
-        self._db.executemany(
-            "INSERT INTO postings VALUES (?, ?, ?) "
-            "ON CONFLICT (term, block) DO UPDATE SET data = CAST(data || excluded.data AS BLOB)",
-            [(term, block, bytes(data)) for (term, block), data in self._postings.items()],
-        )
-        write_vectors(self._db, self._encoder.dim, self._vectors)
+def _row(entry: Entry) -> tuple[object, ...]:
+    memory = entry.memory
+    created = memory.created_at or memory.updated_at
+    when = created.timestamp() if created else None
+    filters = (getattr(memory, name) for name in FILTERS)
+    return memory.id, memory.file, entry.digest, when, _thread(memory), entry.position, *filters
 
 
 def _thread(memory: Memory) -> str | None:
@@ -171,50 +133,116 @@ def _thread(memory: Memory) -> str | None:
     return f"topic {memory.scope}" if memory.lane == "topics" else None
 
 
-def also_known_as(memory: Memory) -> str:
-    """Other words that somebody may look for it by: its own field `aka`, one text or a list."""
-    words = memory.fields.get("aka", "")
-    return " ".join(map(str, words)) if isinstance(words, list | tuple) else str(words)
+def _write_postings(db: sqlite3.Connection, first: int, postings: dict[str, bytearray]) -> None:
+    """Add postings, in which the chunk 0 means the number `first`, to their blocks."""
+    placed = np.frombuffer(b"".join(postings.values()), PLACED)
+    blocks, places = np.divmod(placed["at"].astype(np.int64) + first, BLOCK)
+    rows = np.empty(len(placed), POSTING)
+    rows["at"], rows["weight"] = places, placed["weight"]
+    data, width = rows.tobytes(), POSTING.itemsize
+    ends = np.cumsum([len(own) // PLACED.itemsize for own in postings.values()], dtype=np.int64)
+    cuts = np.union1d(ends, np.flatnonzero(np.diff(blocks)) + 1)  # a piece is of one term and one block
+    starts = np.concatenate([cuts[:0], [0], cuts[:-1]])[: len(cuts)].astype(np.int64)
+    terms, which = list(postings), np.searchsorted(ends, starts, side="right")
+    columns = (column.tolist() for column in (which, blocks[starts], starts, cuts))
+    pieces = [
+        (terms[at], block, data[low * width : high * width]) for at, block, low, high in zip(*columns, strict=True)
+    ]
+    pieces.sort()  # neighbours in the file one after the other
+    db.executemany(
+        "INSERT INTO postings VALUES (?, ?, ?) "
+        "ON CONFLICT (term, block) DO UPDATE SET data = CAST(data || excluded.data AS BLOB)",
+        pieces,
+    )
 
 
-def embedded_text(title: str, header: str, text: str) -> str:
-    """What an encoder sees of a chunk."""
-    return "\n".join(filter(None, (title, header, text)))
-
-
-def stored_vectors(encoder: Encoder, texts: Sequence[str]) -> Array:
-    """The vectors of texts in the form in which they are stored: int8."""
-    vectors: Array = np.rint(encoder.encode_texts(texts) * 127).astype(np.int8)
-    return vectors
-
-
-def write_vectors(db: sqlite3.Connection, dim: int, vectors: Sequence[tuple[int, Array]]) -> None:
-    """Write (chunk number, vector) pairs into their blocks."""
-    blocks: defaultdict[int, list[tuple[int, Array]]] = defaultdict(list)
-    for number, vector in vectors if dim else ():
-        blocks[number // ROWS].append((number % ROWS, vector))
-    for block, members in blocks.items():
+def write_vectors(db: sqlite3.Connection, numbers: Array, vectors: Array) -> None:
+    """Write the vectors of chunks, whose numbers ascend, into their blocks."""
+    dim = vectors.shape[1]
+    blocks = np.unique(numbers // ROWS) if dim else ()
+    for block in map(int, blocks):
+        low, high = np.searchsorted(numbers, [block * ROWS, (block + 1) * ROWS])
+        places = numbers[low:high] % ROWS
         row = db.execute("SELECT data FROM vectors WHERE block = ?", (block,)).fetchone()
         old = np.frombuffer(row[0] if row else b"", np.int8).reshape(-1, dim)
-        matrix = np.zeros((max(len(old), max(place for place, _ in members) + 1), dim), np.int8)
+        matrix = np.zeros((max(len(old), int(places[-1]) + 1), dim), np.int8)
         matrix[: len(old)] = old
-        for place, vector in members:
-            matrix[place] = vector
+        matrix[places] = vectors[low:high]
         db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (block, matrix.tobytes()))
 
 
-def forget(db: sqlite3.Connection, memory: int) -> None:
-    """Delete a memory and bury the numbers of its chunks."""
-    db.execute("INSERT INTO graves (chunk) SELECT n FROM chunks WHERE memory = ?", (memory,))
-    fields.forget(db, memory)
+def forget(db: sqlite3.Connection, memories: Iterable[int]) -> None:
+    """Delete memories and bury the numbers of their chunks."""
+    numbers = [(n,) for n in memories]
+    if not numbers:
+        return
+    db.executemany("INSERT INTO graves (chunk) SELECT n FROM chunks WHERE memory = ?", numbers)
+    for (n,) in numbers:
+        fields.forget(db, n)
     for table in ("chunks", "links", "tags"):
-        db.execute(f"DELETE FROM {table} WHERE memory = ?", (memory,))  # noqa: S608 - fixed names
+        db.executemany(f"DELETE FROM {table} WHERE memory = ?", numbers)  # noqa: S608 - fixed names
     for table in ("memories", "shapes"):
-        db.execute(f"DELETE FROM {table} WHERE n = ?", (memory,))  # noqa: S608 - fixed names
+        db.executemany(f"DELETE FROM {table} WHERE n = ?", numbers)  # noqa: S608 - fixed names
 
 
 def forget_file(db: sqlite3.Connection, path: str) -> None:
     """Delete a file and all its memories."""
-    for (n,) in db.execute("SELECT n FROM memories WHERE file = ?", (path,)).fetchall():
-        forget(db, n)
+    forget(db, [n for (n,) in db.execute("SELECT n FROM memories WHERE file = ?", (path,)).fetchall()])
     db.execute("DELETE FROM files WHERE path = ?", (path,))
+
+
+def renew_stamps(db: sqlite3.Connection, settled: Settled) -> None:
+    """Other stamps for indexed files, unless they were indexed anew meanwhile."""
+    which = "path = ? AND size = ? AND mtime = ? AND ctime = ?"
+    rows = [(*stamp, path, *before) for stamp, path, before in settled]
+    db.executemany(f"UPDATE files SET size = ?, mtime = ?, ctime = ? WHERE {which}", rows)  # noqa: S608 - fixed
+
+
+def chunk_numbers(db: sqlite3.Connection) -> Array:
+    """The numbers of all chunks, ascending."""
+    return np.fromiter((n for (n,) in db.execute("SELECT n FROM chunks ORDER BY n")), np.int64)
+
+
+def read_chunks(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
+    """Some chunks, by number."""
+    rows = db.execute(
+        "SELECT c.n, s.data ->> 'title', c.header, c.text FROM chunks c JOIN shapes s ON s.n = c.memory "  # noqa: S608
+        f"WHERE c.n IN ({marks(numbers)}) ORDER BY c.n",
+        numbers,
+    )
+    return {n: Chunk(*rest) for n, *rest in rows}
+
+
+def chunk_counts(db: sqlite3.Connection) -> tuple[int, int]:
+    """How many chunks there are, nearly, and how many numbers were given out. Does not look at all of them."""
+    buried, last = db.execute("SELECT count(*), coalesce(max(chunk), -1) FROM graves").fetchone()
+    used = max(db.execute("SELECT coalesce(max(n), -1) FROM chunks").fetchone()[0], last) + 1
+    return max(used - buried, 0), used
+
+
+def all_tokens(db: sqlite3.Connection, encoder: StaticEncoder) -> Array:
+    """How often each token of the encoder occurs in all chunks."""
+    rows = db.execute("SELECT text FROM chunks")
+    total = encoder.count_tokens([])
+    while some := rows.fetchmany(_TOGETHER):
+        total += encoder.count_tokens([text for (text,) in some])
+    return total
+
+
+def renumber(db: sqlite3.Connection, encoder: Encoder) -> None:
+    """Number all chunks from 0 on, and forget the deleted ones."""
+    last = db.execute("SELECT coalesce(max(n), 0) FROM memories").fetchone()[0]
+    for table in ("chunks", "postings", "vectors", "links", "tags", "fields", "expiring", "graves"):
+        db.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+    after = 0
+    query = (
+        "SELECT m.n, s.data, m.position FROM memories m JOIN shapes s ON s.n = m.n WHERE m.n > ? AND m.n <= ? "
+        "ORDER BY m.n LIMIT ?"
+    )
+    while rows := db.execute(query, (after, last, _TOGETHER)).fetchall():
+        after = rows[-1][0]
+        entries = [Entry.of(loaded(data), position) for _, data, position in rows]
+        for table in ("memories", "shapes"):
+            db.executemany(f"DELETE FROM {table} WHERE n = ?", [(n,) for n, _, _ in rows])  # noqa: S608 - fixed names
+        _add(db, entries, [True] * len(entries), prepare([entry.memory for entry in entries], encoder))
+    set_meta(db, packed=get_meta(db, "packed", 0) + 1)

@@ -39,8 +39,9 @@ from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder, StaticEncoder, built_in
 from memlane.index.fields import Asked
 from memlane.index.query_dates import spans
-from memlane.index.store import Chunk, Index
+from memlane.index.store import Index
 from memlane.index.words import importance
+from memlane.index.writing import Chunk
 from memlane.recall import renewal
 from memlane.recall.companions import from_companions
 from memlane.recall.layout import TIES, Layout, best_of, layout_of, least_of_best
