@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from memlane.core.dates import utc_now
 from memlane.core.progress import tell
 from memlane.index.columns import Array
 from memlane.index.facts import Facts
@@ -23,8 +24,9 @@ _AT_ONCE = 1 << 23  # pairs of vectors that are compared at once
 
 def pairs(index: Index, least: float) -> Iterator[Array]:
     """Every pair with a cosine over `least`, as arrays of PAIR, among the memories that are there now."""
-    alive, layout, last = index.numbering()
-    about = f"{layout} {least!r}"
+    alive = [n for (n,) in index.rows("SELECT n FROM memories")]
+    layout = index.rows("SELECT value FROM meta WHERE key IN ('token', 'packed', 'encoder') ORDER BY key")
+    about, last = f"{layout!r} {least!r}", max(alive, default=0)
     facts = Facts(index.file)
     try:
         known, upto = _known(facts, about)
@@ -43,6 +45,18 @@ def pairs(index: Index, least: float) -> Iterator[Array]:
             facts.keep("near", f"{about} {last}", np.concatenate(parts).tobytes())
     finally:
         facts.close()
+
+
+def lasting(index: Index, type: str | None) -> Array:
+    """By number, whether a memory is of a type (None: any), and neither archived nor expired."""
+    ((last,),) = index.rows("SELECT coalesce(max(n), 0) FROM memories")
+    query = (
+        "SELECT n FROM memories WHERE status IS NOT 'archived' AND coalesce(type = ?, ? IS NULL) "
+        "AND n NOT IN (SELECT memory FROM expiring WHERE at <= ?)"
+    )
+    may = np.zeros(last + 1, bool)
+    may[[n for (n,) in index.rows(query, type, type, utc_now().timestamp())]] = True
+    return may
 
 
 def _known(facts: Facts, about: str) -> tuple[Array, int]:

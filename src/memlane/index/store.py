@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.core.progress import OnProgress, tell
@@ -440,23 +439,9 @@ class Index:
         rows = self._db.execute(f"SELECT id, n FROM memories WHERE id IN ({marks(wanted)})", wanted)  # noqa: S608 - marks
         return dict(rows.fetchall())
 
-    def numbering(self) -> tuple[list[int], str, int]:
-        """The numbers of all memories; what changes when numbers or vectors mean something else; the last number."""
-        numbers = [n for (n,) in self._db.execute("SELECT n FROM memories ORDER BY n")]
-        layout = " ".join(str(get_meta(self._db, key, "")) for key in ("token", "packed", "encoder"))
-        return numbers, layout, numbers[-1] if numbers else 0
-
-    def expired(self) -> list[int]:
-        """The numbers of the memories that have expired by now."""
-        return fields.over(self._db, utc_now())
-
-    def ids_of(self, numbers: Sequence[int]) -> dict[int, str]:
-        """The ids of the memories that have these numbers."""
-        found: dict[int, str] = {}
-        for start in range(0, len(numbers), BATCH):
-            some = numbers[start : start + BATCH]
-            found |= self._db.execute(f"SELECT n, id FROM memories WHERE n IN ({marks(some)})", some).fetchall()  # noqa: S608
-        return found
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """Rows of the tables: see `database`."""
+        return self._db.execute(query, values).fetchall()
 
     def every_memory(self) -> Iterator[tuple[int, Memory]]:
         """Every memory with its number in the index."""
@@ -486,10 +471,6 @@ class Index:
     def link_targets(self) -> list[str]:
         """Every target that a memory links to, once."""
         return [target for (target,) in self._db.execute("SELECT DISTINCT target FROM links ORDER BY target")]
-
-    def links(self) -> list[tuple[int, str, str, str]]:
-        """(memory number, target, edge type, context) of all links."""
-        return self._db.execute(f"{_LINKS} ORDER BY memory, rowid").fetchall()
 
     def links_to(self, target: str) -> list[tuple[int, str, str, str]]:
         """The links to one target, or to a place in it: `ghost:src/a.py`, `ghost:src/a.py#heading`."""

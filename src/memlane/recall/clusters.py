@@ -11,7 +11,7 @@ from memlane.core.model import Memory
 from memlane.core.values import dataclass
 from memlane.index.columns import Array
 from memlane.index.encoders import Encoder
-from memlane.index.near import pairs
+from memlane.index.near import lasting, pairs
 from memlane.index.store import Index
 
 PREVIEW = 100  # characters
@@ -47,12 +47,11 @@ def suggest_merges(
     """Clusters of memories of one type (None: any), the most alike first, at most `limit`.
 
     Two memories are linked when their similarity is over the threshold, and a cluster is a connected component. The
-    vector of a memory is the mean of its chunks'. Archived and expired memories are left out, and those that `held`
-    names.
+    vector of a memory is the mean of its chunks'. Archived and expired memories are left out, and those that are held.
     """
     least = _least_cosine(index.encoder, threshold)
     scale = _scale(index.encoder)
-    may = _allowed(index, type)
+    may = lasting(index, type)
     labels = np.arange(len(may))
     sums, counts = np.zeros(len(may)), np.zeros(len(may), np.int64)
     for found in pairs(index, float(_least_cosine(index.encoder, min(threshold, KEPT)))):
@@ -71,7 +70,7 @@ def suggest_merges(
     members = np.flatnonzero(joined[labels])
     for number, label in zip(members.tolist(), labels[members].tolist(), strict=True):
         groups.setdefault(label, []).append(number)
-    ids = index.ids_of(members.tolist())
+    ids = dict(index.rows("SELECT n, id FROM memories")) if len(members) else {}
     clusters = [
         (round(float(sums[group].sum() / counts[group].sum()), 2), sorted(group, key=ids.__getitem__))
         for group in groups.values()
@@ -84,19 +83,6 @@ def suggest_merges(
         Cluster(place, score, reason, tuple(memories[number] for number in group))
         for place, (score, group) in enumerate(best)
     ]
-
-
-def _allowed(index: Index, type: str | None) -> Array:
-    """By number, whether a memory is of the type, and neither archived nor expired."""
-    numbers, _, last = index.numbering()
-    may = np.zeros(last + 1, bool)
-    may[numbers] = True
-    if (passing := index.passing({"type": type})) is not None:
-        chosen = np.zeros(last + 1, bool)
-        chosen[index.columns().memory[: len(passing)][passing]] = True
-        may &= chosen
-    may[index.expired()] = False
-    return may
 
 
 def _forbid(index: Index, numbers: Array, held: Callable[[Memory], object], may: Array) -> None:

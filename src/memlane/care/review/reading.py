@@ -128,7 +128,7 @@ class Reading:
             return [astuple(self.completed(item, kind)) for item in work_out(self)]
 
         for id, action, reason, title, of, others, command, options, along in self.known.remembered(
-            kind, (self.folder, *aside), rows
+            kind, (self.folder, *aside, sorted(self.expired)), rows
         ):
             yield Item(id, action, reason, title, of, tuple(others), command, tuple(options), tuple(along))
 

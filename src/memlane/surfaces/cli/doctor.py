@@ -123,7 +123,7 @@ def _reindex(bank: Bank, as_json: bool) -> None:
 
     derived.remove(bank.root)
     bank.index.refresh(force=True)
-    count = sum(1 for _ in bank.index.every_memory())
+    count = len(bank.index.ids())
     print_result({"indexed": count}, as_json, talk=f"indexed {count} memories")
 
 
