@@ -1,9 +1,9 @@
 """Dataclasses that a command makes quickly: the part of `dataclasses` that is used here, with the same meaning.
 
 `dataclasses` imports `inspect`, and compiles half a dozen functions for every class. That was a fifth of what a hook
-took before it had read a file. Here only `__init__` is compiled; the other methods are shared by all classes. What
-asks `dataclasses` itself about such a class (`asdict`, a user's `replace`) gets the answer: see `_Told`. And what is
-asked here about a class of `dataclasses` is answered by it.
+took before it had read a file. Here only `__init__` is compiled, when it is first called; the other methods are shared
+by all classes. What asks `dataclasses` itself about such a class (`asdict`, a user's `replace`) gets the answer: see
+`_Told`. And what is asked here about a class of `dataclasses` is answered by it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ if not TYPE_CHECKING:
                     delattr(cls, name)
         cls._fields_ = known
         cls.__match_args__ = () if kw_only else tuple(known)
-        cls.__init__ = _init(cls, known, frozen, slots, kw_only)
+        cls.__init__ = _init_later(cls, known, frozen, slots, kw_only)
         names = [own.name for own in known.values() if own.compare]
         hashed = [own.name for own in known.values() if (own.compare if own.hash is None else own.hash)]
         methods = {"__repr__": _repr, "__eq__": _eq_of(names), "__replace__": replace}
@@ -136,6 +136,15 @@ if not TYPE_CHECKING:
         content.pop("__dict__", None)
         content.pop("__weakref__", None)
         return type(cls)(cls.__name__, cls.__bases__, content)
+
+    def _init_later(cls, *how):
+        """An `__init__` that makes the real one when the first value is made: most classes of a command get none."""
+
+        def init(self, *args, **given):
+            cls.__init__ = _init(cls, *how)
+            cls.__init__(self, *args, **given)
+
+        return init
 
     def _init(cls, known, frozen, slots, kw_only):
         """`__init__`, compiled. A slot is set by its own descriptor: that is quicker than `setattr`, frozen or not."""

@@ -12,6 +12,8 @@ from memlane.gate.secrets.rules import RULES
 # Characters that are rare in notes, the rarest first. A keyword that has one is looked for where it stands, all of them
 # in one pass; the others one by one, which is as quick for those few.
 _RARE = '@!\\=2("q_xjk:/vywb-gpu'
+_COMPILED_IN = 60_000  # characters
+_looked_at = 0
 
 
 @cache
@@ -25,11 +27,24 @@ def rules_of(wide: bool) -> dict[str, tuple[int, ...]]:
 
 
 @cache
+def _all() -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*rules_of(True), *names.WORDS)))
+
+
+def _pays(size: int) -> bool:
+    """Whether the pattern pays off for a text of this size after those before: compiling it takes as long as to look
+    for each keyword in so many characters. A hook reads less, and ends."""
+    global _looked_at
+    _looked_at += size
+    return _looked_at > _COMPILED_IN
+
+
+@cache
 def _sought() -> tuple[re.Pattern[str], dict[str, list[tuple[str, int]]], list[str]]:
     """Finds the rare character of a keyword; for each of them the keywords, and its place in them; and the others."""
     rare: dict[str, list[tuple[str, int]]] = {}
     others = []
-    for keyword in dict.fromkeys((*rules_of(True), *names.WORDS)):
+    for keyword in _all():
         foreign = [sign for sign in keyword if not sign.isascii()]
         sign = next((sign for sign in (*foreign, *_RARE) if sign in keyword), "")
         if sign:
@@ -49,6 +64,8 @@ def _around(keyword: str, at: int) -> str:
 
 def held(lowered: str) -> set[str]:
     """The keywords of wide rules and the words of names that a text in lower case holds."""
+    if not _pays(len(lowered)):
+        return {keyword for keyword in _all() if keyword in lowered}
     search, rare, others = _sought()
     found = {keyword for keyword in others if keyword in lowered}
     for match in search.finditer(lowered):
