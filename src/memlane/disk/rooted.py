@@ -356,13 +356,3 @@ def _refuse_owner(uid: int, path: str, home: str) -> None:
         hint="If you trust it, make it yours with chown; else delete it.",
         code="not_yours",
     )
-
-
-def states_in(place: str) -> list[tuple[str, os.stat_result]]:
-    """The names in a folder, each with its state, links not followed, by name. Raises OSError, StorageError."""
-    found = []
-    with folder(place) as at, os.scandir(at) as listing:
-        for entry in listing:
-            with suppress(FileNotFoundError):  # it vanished
-                found.append((entry.name, entry.stat(follow_symlinks=False)))
-    return sorted(found)

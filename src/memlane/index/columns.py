@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from memlane.core.values import dataclass, field
+from memlane.core.where import Where
+from memlane.index import fields
 from memlane.index.database import BLOCK, ROWS
 from memlane.index.rows import FILTERS, marks
 
@@ -22,6 +25,7 @@ MANY = 2_000  # changes; with more, reading everything again is simpler than app
 SPARSE = 1_000  # numbers per chunk; `Index._pack` renumbers long before
 POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
 TAGS = 100  # tags that were asked for, whose memories are kept
+ASKED = 32  # questions about fields and conversations whose answers are kept
 _FILTERS = ", ".join(f"m.{name}" for name in FILTERS)
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +53,7 @@ class Columns:
     `rows` are the vectors minus `mean` (what they all have in common), scaled to length 1: as float32 up to EXACT
     chunks, beyond that as int8 with their `signs` for a first pass, 64 of them a number, place by place.
 
-    What filters ask for is read when one first does: `labels` and `tagged`.
+    What filters ask for is read when one first does: `labels`, `tagged` and `asked`.
     """
 
     used: int  # chunk numbers given out so far
@@ -65,6 +69,7 @@ class Columns:
     signs: Array
     labels: dict[str, Labels] = field(default_factory=dict)
     tagged: dict[str, Array] = field(default_factory=dict)  # whether each chunk's memory has a tag
+    asked: dict[tuple[Where, str | None], Array] = field(default_factory=dict)  # the same of fields and conversations
 
     def put_vectors(self, start: int, vectors: Array) -> None:
         """Set the vectors of the chunks from number `start` on; `vectors` as they are in the file."""
@@ -158,6 +163,8 @@ def extend_columns(db: sqlite3.Connection, dim: int, columns: Columns) -> bool:
         for name, value in zip(FILTERS, values, strict=True):
             if name in columns.labels:
                 columns.labels[name].put(n, value)
+    if added:
+        columns.asked.clear()
     if columns.tagged:
         query = "SELECT t.tag, c.n FROM chunks c JOIN tags t ON t.memory = c.memory WHERE c.n >= ?"
         for tag, n in db.execute(query, (columns.used,)):
@@ -188,12 +195,15 @@ def passing(
     until: float | None = None,
     archived: bool = False,
     visible: tuple[Sequence[str], Sequence[str]] | None = None,
+    asked: fields.Asked = fields.NOTHING,
+    now: datetime | None = None,
     **equal: str | None,
 ) -> Array | None:
     """Whether the memory of each chunk passes these filters; None when all do.
 
     `equal` are some of FILTERS and the value each must have; None is no filter. `visible` are scopes and lanes: a
-    memory with a scope must have one of these scopes or be of one of these lanes.
+    memory with a scope must have one of these scopes or be of one of these lanes. What has expired by `now` does not
+    pass, unless it is asked for.
     """
 
     def among(name: str, *values: str | None) -> Array:
@@ -211,6 +221,10 @@ def passing(
     if visible:
         scopes, lanes = visible
         passed.append(among("scope", None, *scopes) | among("lane", *lanes))
+    if (found := having(db, columns, asked)) is not None:
+        passed.append(found)
+    if now is not None and not asked.expired and (over := fields.over(db, now)):
+        passed.append(~np.isin(columns.memory, over))
     return np.logical_and.reduce(passed)[: columns.used] if passed else None
 
 
@@ -233,6 +247,19 @@ def tagged(db: sqlite3.Connection, columns: Columns, tag: str) -> Array:
         having = [n for (n,) in db.execute("SELECT memory FROM tags WHERE tag = ?", (tag,))]
         columns.tagged[tag] = np.isin(columns.memory, np.array(having, np.int64))
     return columns.tagged[tag]
+
+
+def having(db: sqlite3.Connection, columns: Columns, asked: fields.Asked) -> Array | None:
+    """Whether each chunk's memory has what is asked of it; None where that is nothing."""
+    key = asked.where, asked.thread
+    if key not in columns.asked:
+        found = fields.numbers(db, asked)
+        if found is None:
+            return None
+        if len(columns.asked) >= ASKED:
+            columns.asked.clear()
+        columns.asked[key] = np.isin(columns.memory, np.array(found, np.int64))
+    return columns.asked[key]
 
 
 def _chain(db: sqlite3.Connection, columns: Columns, used: int, threads: Collection[str] = ()) -> None:

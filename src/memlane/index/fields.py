@@ -28,6 +28,9 @@ class Asked(NamedTuple):
     expired: bool = False
 
 
+NOTHING = Asked()
+
+
 def over(db: sqlite3.Connection, now: datetime) -> list[int]:
     """The numbers of the memories that have expired by now."""
     return [n for (n,) in db.execute("SELECT memory FROM expiring WHERE at <= ?", (now.timestamp(),))]

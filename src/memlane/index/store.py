@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from datetime import datetime
 from functools import partial
 from threading import RLock
 from typing import Any, TypeVar
@@ -28,7 +27,7 @@ from memlane.core.progress import OnProgress, tell
 from memlane.core.values import dataclass
 from memlane.disk import locks, notices
 from memlane.disk.notices import Notices
-from memlane.index import building, database, fields, seal, writing
+from memlane.index import building, database, seal, writing
 from memlane.index.columns import (
     POSTING,
     Array,
@@ -459,10 +458,6 @@ class Index:
     def passing(self, filters: Mapping[str, Any]) -> Array | None:
         """Whether the memory of each chunk passes these filters, those of `columns.passing`; None when all do."""
         return passing(self._db, self.columns(), self._now().archived, **filters)
-
-    def having(self, asked: fields.Asked, now: datetime) -> tuple[list[int] | None, list[int]]:
-        """The numbers of the memories that have what is asked of them (None: all), and of those that have expired."""
-        return fields.numbers(self._db, asked), [] if asked.expired else fields.over(self._db, now)
 
     def ids(self) -> list[str]:
         """The ids of all memories."""

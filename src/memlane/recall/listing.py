@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memlane.core.choosing import Filter, Fits, list_order
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
-from memlane.index.fields import Asked
+from memlane.index.fields import NOTHING, Asked
 from memlane.lanes import NAMES
 from memlane.recall import under
 from memlane.recall.leaving import shown
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 _IN_INDEX = ("notes", "vault", "records")  # lanes whose memories stay as the index has them until their file changes
-NOTHING = Asked()
 _FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
 
 

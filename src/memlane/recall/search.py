@@ -37,7 +37,6 @@ from memlane.core.values import dataclass, replace
 from memlane.index import closeness
 from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder, StaticEncoder, built_in
-from memlane.index.fields import Asked
 from memlane.index.query_dates import spans
 from memlane.index.store import Index
 from memlane.index.words import importance
@@ -306,15 +305,8 @@ def _middle(values: Array) -> Array:
 
 def _allowed(index: Index, layout: Layout, filters: Mapping[str, Any], now: datetime) -> Array:
     """Which memories may be found at all."""
-    labels = {name: value for name, value in filters.items() if name != "asked"}
-    passing = index.passing(labels) if labels else None
-    allowed = layout.living if passing is None else layout.living & passing[layout.start]
-    having, over = index.having(filters.get("asked", Asked()), now)
-    if having is not None:
-        allowed = allowed & np.isin(layout.memory, having)
-    if over:
-        allowed = allowed & ~np.isin(layout.memory, over)
-    return allowed
+    passing = index.passing({**filters, "now": now}) if filters else None
+    return layout.living if passing is None else layout.living & passing[layout.start]
 
 
 def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) -> Iterator[tuple[int, int]]:
