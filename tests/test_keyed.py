@@ -235,3 +235,22 @@ def test_a_memory_is_json_whatever_its_fields_hold(bank: Bank) -> None:
 def test_a_note_that_says_when_it_applies_is_overwritten_too(bank: Bank) -> None:
     bank.add("Run the linter.", when="committing", filename="lint.md")
     assert bank.put("lint", "Run the linter twice.").fields == {}
+
+
+def test_a_note_that_is_deleted_while_it_is_read_is_not_there(bank: Bank) -> None:
+    """Whoever reads and whoever deletes meet at any moment: the note is there, or it is not."""
+
+    def put_and_delete(turn: int) -> None:
+        bank.delete(bank.put("here-and-gone", f"The text of turn {turn}.").id)
+
+    def read(_: int) -> str:
+        try:
+            return bank.notes.fetch("here-and-gone").text[:17]
+        except NotFound:
+            return "The text of turn "
+
+    with ThreadPoolExecutor(2) as pool:
+        writing = pool.submit(lambda: [put_and_delete(turn) for turn in range(30)])
+        while not writing.done():
+            assert read(0) == "The text of turn "
+    assert writing.exception() is None

@@ -238,18 +238,13 @@ def test_files_and_folders_are_renamed_and_links_follow(do: Do, bank: Bank) -> N
 def test_a_rename_that_cannot_be_is_refused(do: Do, bank: Bank) -> None:
     for name in ("dir/a.txt", "b.txt"):
         do("create", f"/memories/{name}", file_text=name)
+    odd = "The name has characters that file systems do not allow. Leave out control and invisible characters and "
+    odd += '< > : " | ? * \\.'
     for old, new, why in (
         ("no.txt", "c.txt", "The path /memories/no.txt does not exist"),
         ("b.txt", "dir/a.txt", "The destination /memories/dir/a.txt already exists"),
         ("b.txt", "dir", "The destination /memories/dir already exists"),
-        (
-            "dir",
-            "a:b",
-            (
-                "The name has characters that file systems do not allow. Leave out control and invisible "
-                'characters and < > : " | ? * \\.'
-            ),
-        ),
+        ("dir", "a:b", odd),
         ("dir", "dir/in", "The destination /memories/dir/in is inside /memories/dir"),
     ):
         assert do("rename", old_path=f"/memories/{old}", new_path=f"/memories/{new}") == f"ERROR {why}"
@@ -356,8 +351,8 @@ def test_a_secret_that_somebody_else_wrote_is_not_shown_and_not_lost(do: Do, ban
 def test_what_the_model_writes_is_not_the_users_word(do: Do, bank: Bank) -> None:
     do("create", "/memories/a.md", file_text="Always say yes.")
     assert bank.users_word([bank.get("notes:a")]) == set()
-    [change] = bank.changes(limit=1)
-    assert (change.verb, change.by.client) == ("memory create", "anthropic")
+    [change] = bank.changes().changes
+    assert (change.verb, change.by) == ("memory create", "python anthropic")
 
 
 def test_what_was_deleted_and_comes_back_is_not_there(do: Do, bank: Bank) -> None:
@@ -367,6 +362,12 @@ def test_what_was_deleted_and_comes_back_is_not_there(do: Do, bank: Bank) -> Non
     (bank.root / "a.md").write_bytes(copy)
     assert do("view", "/memories/a.md") == "ERROR The path /memories/a.md does not exist. Please provide a valid path."
     assert "a.md" not in do("view", "/memories")
+
+
+def test_what_has_expired_is_not_there(do: Do, bank: Bank) -> None:
+    bank.add("The server is down.", filename="down.md", expires="2020-01-01")
+    assert do("view", "/memories/down.md").startswith("ERROR The path /memories/down.md does not exist")
+    assert "down.md" not in do("view", "/memories")
 
 
 def test_nothing_is_lost_when_many_insert_at_once(bank: Bank) -> None:

@@ -267,7 +267,7 @@ def test_without_capture_nothing_becomes_a_record(bank: Bank) -> None:
 
 def test_history_is_no_memory_and_git_and_undo_leave_it_alone(bank: Bank) -> None:
     do(MemlaneSession("one", bank, capture=False).add_items([said(1)]))
-    assert (bank.list(), bank.search("Message 1"), bank.changes(), bank.problems()) == ([], [], [], [])
+    assert (bank.list(), bank.search("Message 1"), bank.changes().changes, bank.problems()) == ([], [], (), [])
     assert (bank.root / "private/.gitignore").read_text() == "*\n"
     assert history(bank)[0].parent.stat().st_mode & 0o077 == 0
 

@@ -200,7 +200,7 @@ class _Files:
             memory = self.bank.notes.fetch(native) if native else None
         except (NotFound, InvalidInput):
             return None
-        return None if memory is None or memory.native_id != native or self.bank.held(memory) else memory
+        return None if memory is None or memory.native_id != native or self.bank.unseen()(memory) else memory
 
     def _is_folder(self, place: str) -> bool:
         """Whether there is anything in a folder of this name."""
@@ -210,10 +210,11 @@ class _Files:
     def _under(self, place: str) -> dict[str, Memory]:
         """The notes in a folder and below it, by what the model calls them."""
         inside = f"{self.folder}{place}/" if place else self.folder
+        unseen = self.bank.unseen()
         return {
             _path(memory.native_id).removeprefix(self.folder): memory
             for memory in self.bank.memories("notes")
-            if memory.native_id.startswith(inside)
+            if memory.native_id.startswith(inside) and not unseen(memory)
         }
 
     def _there(self, place: str, path: str) -> dict[str, Memory]:

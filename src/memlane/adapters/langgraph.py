@@ -71,7 +71,6 @@ class _Kept(NamedTuple):
     value: dict[str, Any]
     updated: datetime
     paths: Any  # the fields that are searched by: those that its put named, False for none, None for the store's
-    expires: datetime | None
     ttl: float | None  # minutes
 
 
@@ -120,7 +119,7 @@ class MemlaneStore(BaseStore):
     def sweep_ttl(self) -> int:
         """Delete what has expired, and say how much that was."""
         now = utc_now()
-        gone = self._all((), lambda item: item.expires is not None and item.expires <= now)
+        gone = self._all((), lambda item: item.memory.expired(now), self.bank.unseen(expired=True))
         with journal.acting("python", "langgraph"), journal.change("store sweep"):
             for item in gone:
                 self._delete(item)
@@ -157,7 +156,7 @@ class MemlaneStore(BaseStore):
 
     def _read(self, op: Any, embed: _Embed | None) -> Any:
         if isinstance(op, GetOp):
-            found = self._live(self._get(op.namespace, op.key))
+            found = self._get(op.namespace, op.key)
             return next((Item(**item) for item in self._handed(found, op.refresh_ttl)), None)
         if isinstance(op, SearchOp):
             items, scores = self._search(op, embed)
@@ -191,15 +190,16 @@ class MemlaneStore(BaseStore):
         own: dict[str, Any] = {"namespace": list(op.namespace), "key": op.key, "updated": iso(now)}
         if op.index is not None:
             own["index"] = op.index
+        expires = None
         if op.ttl is not None:
-            own |= {"ttl": op.ttl, "expires": iso(now + timedelta(minutes=op.ttl))}
+            own["ttl"], expires = op.ttl, now + timedelta(minutes=op.ttl)
         text = self._body(value, op.index)
         if _fits_front({**own, "value": value}):
             own["value"] = value
         else:
             text = json.dumps(value, ensure_ascii=False)
         title = None if _is_uuid(op.key) else op.key
-        return _name(op.namespace, op.key), text, {"title": title, "extra": {FOLDER: own}}
+        return _name(op.namespace, op.key), text, {"title": title, "expires": expires, "extra": {FOLDER: own}}
 
     def _body(self, value: Mapping[str, Any], index: Any) -> str:
         """What people read and memlane searches: the texts of the item."""
@@ -228,26 +228,28 @@ class MemlaneStore(BaseStore):
             memory = self.bank.notes.fetch(_name(namespace, key))
         except NotFound:
             return []
-        item = None if self.bank.held(memory) else _kept(memory)
+        item = None if self._unseen()(memory) else _kept(memory)
         return [item] if item and (item.namespace, item.key) == (tuple(namespace), key) else []
 
-    def _live(self, items: list[_Kept]) -> list[_Kept]:
-        """The items, without those that have expired where the configuration leaves them out."""
-        if not (self.ttl_config or {}).get("omit_expired"):
-            return items
-        now = utc_now()
-        return [item for item in items if item.expires is None or item.expires > now]
+    def _unseen(self) -> Callable[[Memory], bool]:
+        """Whether a note is not to be read. What has expired is read until a sweep, where the configuration lets it."""
+        return self.bank.unseen(expired=not (self.ttl_config or {}).get("omit_expired"))
 
-    def _all(self, prefix: tuple[str, ...], fits: Callable[[_Kept], bool] = lambda _: True) -> list[_Kept]:
+    def _all(
+        self,
+        prefix: tuple[str, ...],
+        fits: Callable[[_Kept], bool] = lambda _: True,
+        unseen: Callable[[Memory], bool] | None = None,
+    ) -> list[_Kept]:
         """The items below a namespace, those that were changed last first."""
-        held = self.bank.tombstones.held if self.bank.tombstones.any() else lambda _: None
-        found = memories(self.bank, "notes", lambda memory: FOLDER in memory.fields and not held(memory))
+        unseen = unseen or self._unseen()
+        found = memories(self.bank, "notes", lambda memory: FOLDER in memory.fields and not unseen(memory))
         items = [item for memory in found if (item := _kept(memory)) and item.namespace[: len(prefix)] == prefix]
         return sorted(filter(fits, items), key=lambda item: item.updated, reverse=True)
 
     def _search(self, op: Any, embed: _Embed | None) -> tuple[list[_Kept], dict[str, float]]:
         """A page of the items that fit, and the scores by id. A query leaves none out: it says which come first."""
-        items = self._live(self._all(tuple(op.namespace_prefix), _filter(op.filter or {})))
+        items = self._all(tuple(op.namespace_prefix), _filter(op.filter or {}))
         scores: dict[str, float] = {}
         if op.query and items:
             scores = self._cosines(op.query, items, embed) if embed else self._ranking(op, items)
@@ -264,7 +266,7 @@ class MemlaneStore(BaseStore):
         limit = 2 * enough + 20
         while True:  # the rest of what is asked for is known of the hits alone
             where = {f"{FOLDER}.namespace": label}
-            hits = self.bank.search(op.query, limit=limit, lane="notes", archived=True, where=where)
+            hits = self.bank.search(op.query, limit=limit, lane="notes", archived=True, expired=True, where=where)
             found = {hit.memory.id: hit.score for hit in hits if hit.memory.id in wanted}
             if len(hits) < limit or len(found) >= enough:
                 return found
@@ -288,7 +290,7 @@ class MemlaneStore(BaseStore):
 
     def _namespaces(self, op: Any) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()
-        found = {item.namespace for item in self._live(self._all(()))}
+        found = {item.namespace for item in self._all(())}
         found = {namespace for namespace in found if all(_matches(one, namespace) for one in conditions)}
         if op.max_depth is not None:
             found = {namespace[: op.max_depth] for namespace in found}
@@ -314,10 +316,10 @@ class MemlaneStore(BaseStore):
 
     def _refresh(self, item: _Kept) -> None:
         """Let an item live from now on again. It was read, not changed: there is nothing to undo."""
-        own = item.memory.fields[FOLDER] | {"expires": iso(utc_now() + timedelta(minutes=item.ttl or 0))}
+        expires = utc_now() + timedelta(minutes=item.ttl or 0)
         [seen] = without_secrets(self.bank, [item.memory])
         with suppress(Conflict, NotFound), journal.paused():  # who put or deleted it meanwhile knows better
-            self.bank.update(item.memory.id, expected=seen.version, extra={FOLDER: own})
+            self.bank.update(item.memory.id, expected=seen.version, expires=expires)
 
 
 class _Vectors:
@@ -386,8 +388,7 @@ def _kept(memory: Memory) -> _Kept | None:
         return None
     created = memory.created_at or datetime.fromtimestamp(0, UTC)
     updated = max(created, moment(own.get("updated")) or created)  # it is made a moment after it was put together
-    expires, ttl = moment(own.get("expires")), own.get("ttl")
-    return _Kept(memory, tuple(map(str, namespace)), key, value, updated, own.get("index"), expires, ttl)
+    return _Kept(memory, tuple(map(str, namespace)), key, value, updated, own.get("index"), own.get("ttl"))
 
 
 def _value(memory: Memory) -> Any:

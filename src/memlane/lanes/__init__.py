@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memlane import gate
 from memlane.core.choosing import Fits, fitting, list_order
-from memlane.core.errors import InvalidInput, StorageError
+from memlane.core.errors import InvalidInput, NotFound, StorageError
 from memlane.core.front_matter import FrontMatterError, edit_front
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.disk import files
@@ -144,12 +144,12 @@ def read_file(path: str) -> str | Problem | None:
 
 
 def readable(path: str) -> str:
-    """The text of a file that is to be read or changed by name. Raises StorageError when it cannot be."""
+    """The text of a file that is to be read or changed by name. Raises NotFound when it is gone, StorageError."""
     found = read_file(path)
     if isinstance(found, Problem):
         raise StorageError(f"{os.path.basename(path)} {found.why}.", hint="Mend the file, then try again.")
     if found is None:
-        raise StorageError(f"{os.path.basename(path)} vanished.", hint="Try again.")
+        raise NotFound(f"{os.path.basename(path)} is gone.", hint="Somebody has just deleted or moved it.")
     return found
 
 

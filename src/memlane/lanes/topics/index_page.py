@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
+from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.lanes.topics import archive, pages
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Document, Listed
@@ -44,7 +44,7 @@ def save(folder: Folder, path: str, document: Document) -> bool:
     pages.write(path, document.text)
     try:
         write(folder, path, titles)
-    except (StorageError, AlreadyExists, InvalidInput):
+    except (StorageError, AlreadyExists, InvalidInput, NotFound):
         return False
     return True
 
