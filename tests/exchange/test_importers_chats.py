@@ -99,9 +99,12 @@ def test_an_export_of_chatgpt_in_several_files_with_damage_in_between(tmp_path: 
 def test_conversations_are_private_and_known_again(bank: Bank, tmp_path: Path) -> None:
     secret = chat(conversation_id="c2", title="Deploys", mapping={"a": node(None, "user", f"Use {TOKEN} for it.")})
     path = write(tmp_path / "export/conversations.json", [chat(), {**secret, "current_node": "a"}])
-    assert statuses(bank, path.parent) == ["new", "new"]
+    ids = ["notes:private/chatgpt/bread", "notes:private/chatgpt/deploys"]
+    for dry_run in (True, False):
+        outcomes = list(import_from(bank, path.parent, dry_run=dry_run))
+        assert [(outcome.status, outcome.id) for outcome in outcomes] == [("new", id) for id in ids]
     assert statuses(bank, path.parent) == ["same", "same"]
-    assert [memory.id for memory in bank.list()] == ["notes:private/chatgpt/bread", "notes:private/chatgpt/deploys"]
+    assert [memory.id for memory in bank.list()] == ids
     assert TOKEN not in bank.notes.fetch("private/chatgpt/deploys").text
     longer = chat()
     longer["mapping"]["z"] = node("a", "user", "Thanks!")

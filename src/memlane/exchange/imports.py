@@ -29,6 +29,7 @@ from memlane.core.errors import InvalidInput, MemlaneError, NotFound, Refused
 from memlane.core.front_matter import find_front, load_front
 from memlane.core.model import Draft, Memory
 from memlane.disk import journal
+from memlane.disk.names import PRIVATE
 from memlane.exchange import importers, restoring
 from memlane.exchange.importers import Found, Item, Skipped
 from memlane.exchange.importers.folder import HASH, MARK
@@ -202,6 +203,7 @@ def _marks_in_trash(bank: Bank) -> set[str]:
 def _created(bank: Bank, draft: Draft, name: str, dry_run: bool) -> Memory:
     if dry_run:
         gate.admit(bank.notes.checks, draft, bank.notes)
+        name = f"{PRIVATE}/{name}" if draft.fields.get("private") is True else name
         return Memory(f"notes:{name}", "notes", draft.text, draft.title or "", "", fields=draft.fields)
     return restoring.told(bank, restoring.create_note(bank, draft, name))
 
