@@ -145,3 +145,17 @@ def test_a_file_that_has_no_time_there_is_named(bank: Bank) -> None:
     assert [hit.memory.id for hit in bank.search("heron")] == [made.id]
     rules = list(bank.notes.answers.broken_rules(made))
     assert rules == ["has an expires that is not a date: write it like 2025-01-15T10:30:00Z"]
+
+
+def test_what_could_be_merged_leaves_out_what_has_expired_or_was_just_deleted(bank: Bank) -> None:
+    for title in ("one", "two", "three"):
+        bank.put(title, f"Standup: the build is slow, Ann looks into it, says {title}.")
+
+    def groups() -> list[list[str]]:
+        return [sorted(memory.id for memory in group.memories) for group in bank.suggest_merges(threshold=0.5)]
+
+    assert groups() == [["notes:one", "notes:three", "notes:two"]]
+    bank.delete("notes:three")  # the last number of the index
+    assert groups() == [["notes:one", "notes:two"]]
+    bank.update("notes:one", expires=GONE)
+    assert groups() == []
