@@ -19,32 +19,44 @@ _PLAIN = 0x1000000 | 0x2000000  # IN_ONLYDIR | IN_DONT_FOLLOW
 
 
 class Notices:
-    """What the kernel has to tell of some folders; not of those below them. To be closed."""
+    """What the kernel has to tell of some folders; not of those below them. Ends with the object."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd, self._process = fd, os.getpid()
+    def __init__(self, fd: int, folders: Collection[str]) -> None:
+        self._fd, self._process, self._told = fd, os.getpid(), False
+        self.folders = frozenset(folders)
 
     def quiet(self) -> bool:
-        """Whether nothing has changed since the last time that this was asked, or since the beginning."""
-        if self._fd < 0 or self._process != os.getpid():  # a fork shares what is told with its parent
-            return False
-        quiet = True
-        while True:  # all that was told
-            try:
-                os.read(self._fd, 65536)
-            except BlockingIOError:
-                return quiet
-            except OSError:
-                return False
-            quiet = False
+        """Whether nothing has changed since the beginning, or since `begin`."""
+        self._told = self._told or not self.ours or self._told_more()
+        return not self._told
 
-    def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+    def begin(self) -> None:
+        """Let what was told so far count no more."""
+        while self._told_more():
+            pass
+        self._told = False
+
+    @property
+    def ours(self) -> bool:
+        """Whether we began to listen: a fork shares what is told with its parent, and must not take it away."""
+        return self._process == os.getpid()
+
+    def _told_more(self) -> bool:
+        try:
+            return bool(os.read(self._fd, 65536))
+        except BlockingIOError:
+            return False
 
     def __del__(self) -> None:
-        self.close()
+        os.close(self._fd)
+
+
+def anew(known: Notices | None, folders: Collection[str]) -> Notices | None:
+    """Begin to listen to these folders, or go on without what was told so far; None where that cannot be."""
+    if known is None or not known.ours or known.folders != frozenset(folders):
+        return listen(folders)
+    known.begin()
+    return known
 
 
 def listen(folders: Collection[str]) -> Notices | None:
@@ -56,8 +68,6 @@ def listen(folders: Collection[str]) -> Notices | None:
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init1") or (fd := libc.inotify_init1(_OPTIONS)) < 0:
         return None
-    notices = Notices(fd)
-    if any(libc.inotify_add_watch(fd, os.fsencode(folder), _CHANGES | _PLAIN) < 0 for folder in folders):
-        notices.close()
-        return None
-    return notices
+    notices = Notices(fd, folders)
+    heard = all(libc.inotify_add_watch(fd, os.fsencode(folder), _CHANGES | _PLAIN) >= 0 for folder in folders)
+    return notices if heard else None

@@ -141,6 +141,10 @@ class Seen(NamedTuple):
     folders: dict[str, int]
     files: dict[str, Stamp]
 
+    def are_roots(self, lanes: Iterable[Lane]) -> bool:
+        """Whether the lanes are where they were."""
+        return self.roots == _roots(lanes)
+
     def still(self, lanes: Iterable[Lane]) -> bool:
         """Whether nothing has changed since."""
         stat = os.stat

@@ -49,6 +49,7 @@ from memlane.lanes import NAMES, Lane
 
 BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody waits, and in a large build
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
+QUIET = 5.0  # seconds without a look while the kernel tells of no change: it does not tell of everything
 KEPT = 4_000  # memories that are kept as they were read
 JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
@@ -131,12 +132,7 @@ class Index:
 
     def close(self) -> None:
         self._db.close()
-        self._listen_no_more()
-
-    def _listen_no_more(self) -> None:
-        if self._notices is not None:
-            self._notices.close()
-            self._notices = None
+        self._notices = None
 
     def _open_again(self) -> None:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
@@ -231,24 +227,24 @@ class Index:
         What is done is kept, and the next call goes on from there; `complete` tells whether anything is missing.
 
         Called before every search. Where every file and folder is as it was at the last look, there is nothing to
-        compare. Even that look takes most of the time of a search: so it is skipped when the last one was a moment ago
-        and the kernel told of no change, and never takes more than a twentieth of the time. In a bank of tens of
-        thousands it is skipped then whatever was told. `force` compares in any case.
+        compare. Even that look takes most of the time of a search: so it is skipped for some seconds where the kernel
+        tells of no change. In a bank of tens of thousands it is skipped a moment after the last one whatever was told,
+        so that it never takes more than a twentieth of the time. `force` compares in any case.
         """
         with self._alone():
             self._follow_file()
             now, (last, cost) = time.monotonic(), self._looked
             if not force and self._seen:
-                quiet = self._notices is not None and self._notices.quiet()
-                if (quiet or cost > LONG_LOOK) and now - last < 20 * cost:
+                quiet = self._notices is not None and self._notices.quiet() and self._seen.are_roots(self._lanes())
+                if now - last < max(20 * cost if cost > LONG_LOOK else 0.0, QUIET if quiet else 0.0):
                     return
-                if self._notices is None:  # before the look, so that nothing is missed; once is not worth it
-                    self._notices = notices.listen({*self._seen.folders, os.fspath(self.file.path.parent.parent)})
+                # before the look, so that nothing is missed; a bank that is asked once does not listen
+                self._notices = notices.anew(self._notices, {*self._seen.folders, os.path.dirname(self._folder)})
             began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
             same = not force and self._seen is not None and self._seen.still(self._lanes())
             self._looked = (now, time.thread_time() - began)
             if not same:
-                self._listen_no_more()  # to folders that may not be all of them any more
+                self._notices = None  # of folders that may not be all of them any more
                 self._apply_difference(now, wait, on_progress or partial(tell, "indexing files"))
 
     def _apply_difference(self, now: float, wait: float | None, on_progress: OnProgress) -> None:
