@@ -45,6 +45,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("init",), ("init", "--git"), ("check-config",), ("add", "A new fact of the day.", "--title", "new"),
     ("get", "notes:first"), ("list",), ("search", "deploy"), ("links", "src/app.py"), ("links",), ("context", "deploy"),
     ("context",), ("update", "notes:first", "Changed text."), ("append", "notes:first", "One more line."),
+    ("put", "a key of mine", "Text of a program."), ("put", "first", "Other text."), ("changes",),
     ("history", "notes:first"), ("history",), ("list", "--as-of", "2024-06-01"), ("rm", "notes:first"),
     ("restore", "notes:gone"), ("forget", "notes:first", "--yes"), ("restore",),
     ("merge", "notes:first", "notes:second", "--into", "both", "--text", "Both."), ("review", "--only", "similar"),
