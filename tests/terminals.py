@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
@@ -64,8 +65,11 @@ def _pieces(terminal: int, child: int) -> Iterator[bytes]:
 
 
 def steering(shown: str) -> set[str]:
-    """The characters in what a terminal was sent that steer it, or that nobody sees. A line may end with CR and LF."""
-    text = shown.replace("\r\n", "\n")
+    """The characters in what a terminal was sent that steer it, or that nobody sees. A line may end with CR and LF.
+
+    The line that says how far a slow command is begins with CR and ends with an escape of memlane's own.
+    """
+    text = re.sub(r"\r([^\r\n\x1b]*)\x1b\[K", r"\1", shown.replace("\r\n", "\n"))
     return {
         char for char in text if char not in "\n\t" and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
     }
