@@ -243,3 +243,11 @@ def test_exit_codes_of_import(run: Run, tmp_path: Path) -> None:
     assert run("import", tmp_path / "missing").code == 3
     assert run("import", write(tmp_path / "data.json", "{}")).code == 2
     assert run("import", tmp_path / "b", "--from", "notion").code == 2
+
+
+@pytest.mark.parametrize("kind", [None, "chatgpt"])
+def test_a_packed_export_is_to_be_unpacked_first(bank: Bank, tmp_path: Path, kind: str | None) -> None:
+    (tmp_path / "export.ZIP").write_bytes(b"PK\x03\x04")
+    with pytest.raises(InvalidInput) as refused:
+        list(import_from(bank, tmp_path / "export.ZIP", kind=kind))
+    assert str(refused.value) == "export.ZIP is packed."

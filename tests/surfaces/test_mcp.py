@@ -845,6 +845,19 @@ def test_toolsets_are_chosen_by_the_configuration_or_the_command(folder: Path) -
     )
 
 
+def test_the_command_takes_every_toolset() -> None:
+    from memlane.surfaces.cli.mcp import mcp
+
+    (option,) = (each for each in mcp.params if each.name == "more")
+    assert tuple(option.type.choices) == toolsets.NAMES  # type: ignore[attr-defined]
+
+
+def test_what_is_missing_inside_an_argument_is_named(folder: Path) -> None:
+    given = ("create_entities", {"entities": [{"name": "Bob", "observations": []}]})
+    answer = calls(folder, given, more=("knowledge-graph",))[0]
+    assert answer.startswith("create_entities cannot be called like that; entities.0.entityType: field required.")
+
+
 def test_an_unknown_toolset_is_refused(folder: Path) -> None:
     with pytest.raises(ConfigError):
         toolsets.check(Bank.open(folder, mcp__toolsets=["valut"]).config)

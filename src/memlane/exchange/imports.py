@@ -81,6 +81,8 @@ def import_from(
     Raises NotFound, InvalidInput before anything is imported.
     """
     path = Path(path).expanduser().absolute()
+    if path.suffix.lower() == ".zip" and path.is_file():
+        raise InvalidInput(f"{path.name} is packed.", hint="Unpack it, and import the folder or the file in it.")
     kind = kind or importers.detect(path)
     if not os.path.lexists(path):
         raise NotFound("There is nothing at that path.", hint="Name a folder or a file that exists.")

@@ -32,7 +32,7 @@ _MAX_TOKEN = 4096  # bytes
     "--toolset",
     "more",
     multiple=True,
-    type=click.Choice(["vault", "topics", "layers", "records", "knowledge-graph"]),
+    type=click.Choice(["vault", "topics", "layers", "records", "knowledge-graph", "keys"]),
     help="Further tools, besides those of [mcp] toolsets; may be repeated.",
 )
 @click.pass_context

@@ -151,7 +151,9 @@ class Tool:
         for detail in error.errors(include_input=False, include_url=False, include_context=False):
             name = str(detail["loc"][0]) if detail["loc"] else ""
             if name in self.arguments.model_fields:
-                complaints.append(f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}")
+                # of what is missing, the whole path is the schema's own: entities.0.entityType
+                where = ".".join(map(str, detail["loc"])) if detail["type"] == "missing" else name
+                complaints.append(f"{where}: {detail['msg'][:1].lower()}{detail['msg'][1:]}")
             else:
                 is_name = name.isidentifier() and len(name) < 200  # else it is not worth to be judged
                 near = get_close_matches(name[:200], self.arguments.model_fields, 1)
