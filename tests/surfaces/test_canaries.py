@@ -61,6 +61,7 @@ READS = (
     ["topics", "reindex"], ["records", "retain", "--count", "0"], ["vault", "compact"],
     ["search", "zebra", "--as-of", "HEAD", "--json"], ["rm", f"zebra-{TOKEN}"], ["restore"], [],
     ["recover"], ["undo", "--list", "--json"], ["rm", "labels"], ["undo"], ["redo"], ["undo"],
+    ["changes"], ["changes", "--json"], ["put", "key", "Less of the zebra."],
     ["distil", "labels.jsonl"],
     ["share"], ["backup", "kept"], ["restore-backup", "kept"], ["move", "labels", "notes"],
 )  # fmt: skip
@@ -295,6 +296,8 @@ def _writes() -> Iterator[list[str]]:
         yield ["add", "words", "--extra", f"own={secret}"]
         yield ["add", "words", "--scope", secret]
         yield ["add", "words", "--thread", secret]
+        yield ["put", "words", secret]
+        yield ["put", secret, "words"]
         for verb in ("update", "append", "edit"):
             yield [verb, "deploy-day", secret]
         yield ["update", "deploy-day", "--tag", secret]

@@ -26,6 +26,7 @@ def graph(bank: Bank) -> dict[str, list[Row]]:
         nodes: dict[str, Row] = {}
         hidden = {*known.held, *map(tuple, known.entries("", "expires <= ?", utc_now().timestamp()))}
         secret = {(fact.path, fact.id) for fact in known.of("secret")}
+        shown: dict[str, str] = {}  # the names of nodes that have a secret in them, without it
         tags: list[Row] = []
         for path, id, title, names in known.entries("title, tags"):
             if (path, id) in hidden:
@@ -34,19 +35,26 @@ def graph(bank: Bank) -> dict[str, list[Row]]:
             if (path, id) in secret and (memory := known.memory(path, id)):
                 clean = cleaned(memory, bank.guard)
                 title, labels = clean.title, clean.tags
-            nodes[id] = {"id": id, "title": title, "is_ghost": False}
+                shown[id] = cleaned(id, bank.guard)
+            nodes[id] = {"id": shown.get(id, id), "title": title, "is_ghost": False}
             for tag in labels:
                 node = f"tag:{tag.lower()}"
                 nodes.setdefault(node, {"id": node, "title": tag, "is_ghost": False})
                 tags.append(_edge(id, node, "HAS_TAG"))
-        edges = [*tags, *_links(known, nodes, hidden, secret)]
+        edges = [*tags, *_links(known, nodes, hidden, secret, shown)]
         for old, successors in bank.replaced.links().items():
             edges += (_edge(new, old, "SUPERSEDES") for new in successors if old in nodes and new in nodes)
+    for edge in edges if shown else ():
+        edge["source"], edge["target"] = (shown.get(edge[end], edge[end]) for end in ("source", "target"))
     return {"nodes": list(nodes.values()), "edges": edges}
 
 
 def _links(
-    known: Known, nodes: dict[str, Row], hidden: set[tuple[str, ...]], secret: set[tuple[str, str]]
+    known: Known,
+    nodes: dict[str, Row],
+    hidden: set[tuple[str, ...]],
+    secret: set[tuple[str, str]],
+    shown: dict[str, str],
 ) -> Iterator[Row]:
     """The edges of the links, and the nodes of what they lead to that is no memory."""
     targets = known.targets_without({id for _, id in hidden})
@@ -62,7 +70,10 @@ def _links(
             if node == id:
                 continue  # a heading of its own
             if node not in nodes:
-                nodes[node] = {"id": node, "title": node.partition(":")[2], "is_ghost": True}
+                name = cleaned(node, known.bank.guard, [memory.text]) if memory else node
+                if name != node:
+                    shown[node] = name
+                nodes[node] = {"id": name, "title": name.partition(":")[2], "is_ghost": True}
             said = cleaned(context, known.bank.guard, [memory.text]) if memory else context
             yield _edge(id, node, edge, said)
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 FORM, SAID, BYTES = 1, 2, 4
-RULES = 1  # another number when the same file has to be judged anew
+RULES = 2  # another number when the same file has to be judged anew
 LONG = 50_000  # characters of a note or record that are worth a word
 _IRRELEVANT = ("search.", "hook.", "mcp.", "journal.", "profile.", "distil.")  # settings that no answer depends on
 _AT_ONCE = 500  # names in one question
@@ -187,7 +187,7 @@ class Known:
                 found.append(("suspicious", memory.id, json.dumps(why)))
             if about := list(links_by_scope(memory)):
                 found.append(("about", memory.id, json.dumps(about)))
-            if cleaned(memory, guard) is not memory:
+            if cleaned(memory, guard) is not memory or cleaned(memory.id, guard) != memory.id:
                 found.append(("secret", memory.id, ""))
             if links := list(links_in(memory.text)):
                 found.append(("links", memory.id, json.dumps(links)))
