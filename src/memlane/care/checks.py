@@ -443,14 +443,18 @@ def _in_index(inventory: Inventory, question: Callable[[sqlite3.Connection], T])
 
 
 def _behind(inventory: Inventory) -> tuple[Sequence[str], Sequence[str]]:
-    """The files that are not in the index as they are, and those in it that are gone; nothing without an index."""
+    """The files that are not in the index as they are, and those in it that are gone; nothing without an index.
+
+    A file that was only moved, or came back, has the size and time that the index knows: it is no news.
+    """
     from memlane.index.peek import difference
 
-    def compare() -> list[list[str]]:
-        changed, gone = _in_index(inventory, lambda db: difference(db, _lanes(inventory), NAMES)) or ((), set())
-        return [[path for _, path, _ in changed], sorted(gone)]
+    def question(db: sqlite3.Connection) -> list[list[str]]:
+        changed, gone = difference(db, _lanes(inventory), NAMES)
+        known = {path: (size, mtime) for path, size, mtime in db.execute("SELECT path, size, mtime FROM files")}
+        return [[path for _, path, stamp in changed if known.get(path) != stamp[:2]], sorted(gone)]
 
-    changed, gone = _of_index(inventory, "index behind", compare)
+    changed, gone = _of_index(inventory, "index behind", lambda: _in_index(inventory, question) or ((), ()))
     return changed, gone
 
 
