@@ -15,7 +15,9 @@ import pytest
 
 from memlane import Bank
 from memlane.core.model import Memory
-from memlane.index import building
+from memlane.index import building, database, writing
+from memlane.index.columns import POSTING
+from memlane.index.database import BLOCK
 from memlane.index.encoders import open_encoder
 from memlane.index.preparing import Prepared, prepare
 from memlane.index.writing import Entry, Unit
@@ -93,3 +95,21 @@ def test_a_file_of_many_memories_is_written_in_parts(tmp_path: Path) -> None:
         assert len(bank.search("zebra", 2_000)) == 1_200
         bank.vault.path.write_text("".join(lines[:600]))
         assert len(bank.search("zebra", 2_000)) == 600
+
+
+def test_what_another_process_wrote_meanwhile_leaves_no_words_to_the_next_memory() -> None:
+    """Two processes index one file: the second finds it written, and what it prepared belongs to nothing."""
+    encoder = open_encoder("static")
+    with closing(database.open_in_memory()) as db:
+        one = unit(1)
+        for _ in range(2):
+            writing.write(db, one, prepare([entry.memory for entry in one.entries], encoder))
+        kangaroo = Memory(id="notes:k", lane="notes", text="A kangaroo.", title="Kangaroo", file="/y")
+        writing.write(db, Unit([Entry.of(kangaroo, 1)], []), prepare([kangaroo], encoder))
+        [(number,)] = db.execute("SELECT c.n FROM chunks c JOIN memories m ON m.n = c.memory WHERE m.id = 'notes:k'")
+        having = {
+            term
+            for term, block, data in db.execute("SELECT term, block, data FROM postings")
+            if number in np.frombuffer(data, POSTING)["at"].astype(int) + block * BLOCK
+        }
+        assert having == set(prepare([kangaroo], encoder).postings)

@@ -171,6 +171,8 @@ def extend_columns(db: sqlite3.Connection, dim: int, columns: Columns) -> bool:
             if tag in columns.tagged:
                 columns.tagged[tag][n] = True
     for _, chunk in graves:
+        if chunk >= used:
+            continue  # it came and went since
         columns.alive[chunk] = False
         before, after = int(columns.before[chunk]), int(columns.after[chunk])
         if before >= 0:

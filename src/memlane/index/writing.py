@@ -89,7 +89,8 @@ def write(db: sqlite3.Connection, unit: Unit, prepared: Prepared) -> None:
 
 
 def _add(db: sqlite3.Connection, entries: Sequence[Entry], fresh: Sequence[bool], prepared: Prepared) -> None:
-    """Write memories, without those that are not fresh; what was prepared of those is of chunks that do not exist."""
+    """Write memories, without those that are not fresh. What was prepared of those belongs to chunks that do not exist:
+    their numbers are buried, so that no other chunk is given them."""
     number = db.execute("SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'memories'").fetchone()[0]
     first = db.execute(
         "SELECT max(coalesce(max(n), -1), (SELECT coalesce(max(chunk), -1) FROM graves)) + 1 FROM chunks"
@@ -107,6 +108,8 @@ def _add(db: sqlite3.Connection, entries: Sequence[Entry], fresh: Sequence[bool]
             links += [(number, *link) for link in links_of(memory)]
             chunks += [(first + at + k, number, *prepared.chunks[at + k]) for k in range(count)]
             number += 1
+        else:
+            db.executemany("INSERT INTO graves (chunk) VALUES (?)", [(first + at + k,) for k in range(count)])
         at += count
     tables: dict[str, list[Any]] = {
         "memories": memories, "shapes": shapes, "tags": tags, "chunks": chunks, "links": links,
