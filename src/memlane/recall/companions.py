@@ -16,13 +16,19 @@ SHARE = 0.3  # of the x of the one that is like it, times their cosine
 GIVING, GETTING = 3, 200  # how many of the best give, and how many may get
 
 
-def from_companions(layout: Layout, scores: Array, least: float) -> Array:
-    """What each memory is given; `least` is the cosine of two on the same subject. A score below 0 keeps one out."""
+def from_companions(layout: Layout, scores: Array, found: Array, least: float) -> Array:
+    """What each memory is given by the best of those that are found by themselves. A score below 0 keeps one out.
+
+    `least` is the cosine of two on the same subject.
+    """
     given = np.zeros(len(scores), np.float32)
     rows = best_of(np.where(layout.alone, scores, -1), GETTING, 0.0)
     if not len(rows) or not layout.columns.rows.shape[1]:
         return given
     first = np.argsort(-scores[rows], kind="stable")[:GIVING]
+    first = first[found[rows[first]]]
+    if not len(first):
+        return given
     vectors = as_floats(layout.columns.rows[layout.start[rows]])
     near = vectors @ vectors[first].T
     near[first, np.arange(len(first))] = 0

@@ -276,7 +276,8 @@ def _score_parts(
         own[best] += added
         closer = dict(zip(best.tolist(), added.tolist(), strict=True))
     fused = layout.with_neighbours(own)
-    fused = fused + from_companions(layout, np.where(allowed, fused, -1), renewal.same_subject(encoder.name))
+    found = (words.memories > 0) | (cosine >= LEAST_COSINE)
+    fused = fused + from_companions(layout, np.where(allowed, fused, -1), found, renewal.same_subject(encoder.name))
     return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, dated)
 
 
