@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memlane import gate
+from memlane import Bank, gate
 from memlane.core.errors import InvalidInput, NotFound, Refused
 from memlane.core.model import Draft
 from memlane.gate import Guard
@@ -301,3 +301,10 @@ def test_a_category_is_scanned_as_it_was_written(vault: MemoryVault, secret: str
         vault.update_memory(id, category=secret)
     assert vault.get_memory(id).category == "goal"
     assert vault.update_memory(id, category="PLAN").category == "plan"
+
+
+def test_a_record_that_is_deleted_while_it_is_judged_breaks_no_rule(tmp_path: Path) -> None:
+    with Bank.init(tmp_path) as bank:
+        memory = bank.add("Deploys go out on Tuesdays.", lane="vault")
+        bank.delete(memory.id)
+        assert list(bank.vault.answers.broken_rules(memory)) == []

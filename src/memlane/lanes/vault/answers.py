@@ -156,7 +156,10 @@ class VaultAnswers(Answers):
 
     def broken_rules(self, memory: Memory) -> Iterator[str]:
         """A record that is read as it is, though no call here would have written it."""
-        record = self.lane.get_memory(memory.native_id)
+        try:
+            record = self.lane.get_memory(memory.native_id)
+        except NotFound:  # it was deleted meanwhile
+            return
         name = shown(record.id)
         if not _ID.fullmatch(record.id):
             yield f"{name}: the id is not 12 hex digits"
