@@ -245,7 +245,7 @@ def make_table(teacher_folder: Path, corpus_file: Path, out: Path) -> None:
     vocabulary = [token for token in every if LATIN.fullmatch(token)]
     out.mkdir(parents=True, exist_ok=True)
     (out / "vocab.txt").write_text("\n".join(vocabulary), "utf-8")
-    tokens = Tokens(out / "vocab.txt", len(vocabulary) + HASHED)
+    tokens = Tokens({token: id for id, token in enumerate(vocabulary)}, len(vocabulary) + HASHED)
     rows = [line.split("\t", 1) for line in corpus_file.read_text("utf-8").splitlines()]
     rows = [(source, text) for source, text in rows if tokens.ids(text)]
     ids = [tokens.ids(text) for _, text in rows]

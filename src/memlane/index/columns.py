@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from memlane.index.rows import FILTERS, marks
 EXACT = 20_000  # up to this many vectors are compared exactly; beyond, signs alone choose the candidates first
 FEW = 50  # chunks; the mean of fewer vectors is mostly chance
 MANY = 2_000  # changes; with more, reading everything again is simpler than applying them one by one
+TOGETHER = 512  # vectors that are scaled at a time: as many as a processor has at hand
 SPARSE = 1_000  # numbers per chunk; `Index._pack` renumbers long before
 POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
 TAGS = 100  # tags that were asked for, whose memories are kept
@@ -73,18 +74,17 @@ class Columns:
 
     def put_vectors(self, start: int, vectors: Array) -> None:
         """Set the vectors of the chunks from number `start` on; `vectors` as they are in the file."""
-        for offset in range(0, len(vectors), 8192):
-            part = vectors[offset : offset + 8192].astype(np.float32)
-            part /= np.float32(127)
+        exact = not len(self.signs)
+        for offset in range(0, len(vectors), TOGETHER):
+            some = vectors[offset : offset + TOGETHER]
+            place = slice(start + offset, start + offset + len(some))
+            part = np.divide(some, np.float32(127), out=self.rows[place] if exact else None, dtype=np.float32)
             part -= self.mean
             part /= np.maximum(np.sqrt(np.einsum("ij,ij->i", part, part)), 1e-9)[:, None]
-            place = slice(start + offset, start + offset + len(part))
-            if len(self.signs):
+            if not exact:
                 self.signs[:, place] = np.packbits(part > 0, axis=1).view(np.uint64).T
                 part *= np.float32(127)
                 self.rows[place] = np.rint(part, out=part)
-            else:
-                self.rows[place] = part
 
 
 def _empty(used: int, buried: int, mean: Array) -> Columns:
@@ -108,8 +108,7 @@ def _empty(used: int, buried: int, mean: Array) -> Columns:
 def read_columns(db: sqlite3.Connection, dim: int) -> Columns:
     """The columns of all chunks in the file. `dim` is the encoder's."""
     buried = db.execute("SELECT coalesce(max(n), 0) FROM graves").fetchone()[0]
-    chunks = np.array(db.execute("SELECT n, memory, length FROM chunks ORDER BY n").fetchall(), np.float64)
-    chunks = chunks.reshape(-1, 3)
+    chunks = _read_rows(db, "SELECT n, memory, length FROM chunks INDEXED BY chunks_by_memory")
     numbers = chunks[:, 0].astype(np.int64)
     used = int(numbers[-1]) + 1 if len(numbers) else 0
     if used > SPARSE * (len(numbers) + SPARSE):
@@ -118,10 +117,8 @@ def read_columns(db: sqlite3.Connection, dim: int) -> Columns:
     alive[numbers] = True
     columns = _empty(used, buried, _mean(db, dim, alive))
     columns.memory[numbers], columns.length[numbers], columns.alive[numbers] = chunks[:, 1], chunks[:, 2], True
-    memories = np.array(db.execute("SELECT n, created FROM memories ORDER BY n").fetchall(), np.float64)
-    memories = memories.reshape(-1, 2)  # a memory without a date has NaN
-    created = memories[np.searchsorted(memories[:, 0], chunks[:, 1]), 1]
-    columns.created[numbers] = np.where(np.isnan(created), -np.inf, created)
+    memories = _read_rows(db, "SELECT n, ifnull(created, -1e999) FROM memories INDEXED BY memories_by_created")
+    columns.created[numbers] = memories[np.searchsorted(memories[:, 0], chunks[:, 1]), 1]
     continued = numbers[:-1][chunks[:-1, 1] == chunks[1:, 1]]  # the chunks of a memory have successive numbers
     columns.after[continued], columns.before[continued + 1] = continued + 1, continued
     _chain(db, columns, used)
@@ -130,12 +127,20 @@ def read_columns(db: sqlite3.Connection, dim: int) -> Columns:
     return columns
 
 
+def _read_rows(db: sqlite3.Connection, query: str) -> Array:
+    """Rows of numbers, by the first of them, asked from an index that has them all: nothing else is read."""
+    cursor = db.execute(query)
+    rows = np.fromiter(chain.from_iterable(cursor), np.float64).reshape(-1, len(cursor.description))
+    return rows[np.argsort(rows[:, 0])]
+
+
 def _mean(db: sqlite3.Connection, dim: int, alive: Array) -> Array:
     """What the vectors have in common. FEW keeps it small where there are so few chunks that it is mostly chance."""
     total = np.zeros(dim, np.int64)
     for start in range(0, len(alive), BLOCK):
         end = min(start + BLOCK, len(alive))
-        total += read_vectors(db, dim, start, end)[alive[start:end]].sum(axis=0, dtype=np.int64)
+        vectors, living = read_vectors(db, dim, start, end), alive[start:end]
+        total += (vectors if living.all() else vectors[living]).sum(axis=0, dtype=np.int64)
     return (total / (int(alive.sum()) + FEW) / 127).astype(np.float32)
 
 
@@ -268,7 +273,7 @@ def _chain(db: sqlite3.Connection, columns: Columns, used: int, threads: Collect
     """Make the chunks of these threads (default: of all) each other's neighbours, in the order of their memories."""
     which = f"IN ({marks(threads)})" if threads else "IS NOT NULL"
     rows = db.execute(
-        "SELECT c.n, m.thread FROM chunks c JOIN memories m ON m.n = c.memory "  # noqa: S608 - marks
+        "SELECT c.n, m.thread FROM memories m CROSS JOIN chunks c ON c.memory = m.n "  # noqa: S608 - marks
         f"WHERE m.thread {which} AND c.n < ? ORDER BY m.thread, m.created, m.position, m.n, c.n",
         (*threads, used),
     ).fetchall()

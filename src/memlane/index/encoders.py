@@ -156,7 +156,7 @@ class StaticEncoder(_Scaled):
         # int8, read page by page and shared by processes
         self._table = np.asarray(np.load(STATIC / "table.npy", mmap_mode="r"))
         self._scale, self._probability = np.load(STATIC / "tokens.npy")
-        self._tokens = Tokens(STATIC / "vocab.txt", len(self._table))
+        self._tokens = Tokens(vocabulary(), len(self._table))
         self._weights = self._query_weights = self._token_weights(self._probability)
         self._counts = np.zeros(len(self._table), np.int64)
         self.dim = int(self._table.shape[1])
@@ -265,9 +265,9 @@ def built_in() -> StaticEncoder:
 
 
 @cache
-def vocabulary() -> frozenset[str]:
-    """The whole words that the built-in table knows: nearly all of English that is common."""
-    return frozenset((STATIC / "vocab.txt").read_text("utf-8").split("\n"))
+def vocabulary() -> Mapping[str, int]:
+    """The words that the built-in table knows, each with its row: nearly all of English that is common."""
+    return {token: id for id, token in enumerate((STATIC / "vocab.txt").read_text("utf-8").split("\n"))}
 
 
 _LONGEST_WORD = 100  # characters; the rest of a longer word is ignored
@@ -281,8 +281,8 @@ class Tokens:
     The rows of the table beyond the vocabulary are for hashed pieces of words that are not in it.
     """
 
-    def __init__(self, vocabulary: Path, rows: int) -> None:
-        self._ids = {token: id for id, token in enumerate(vocabulary.read_text("utf-8").split("\n"))}
+    def __init__(self, ids: Mapping[str, int], rows: int) -> None:
+        self._ids = ids
         self._longest = max(map(len, self._ids))
         self._hashed = rows - len(self._ids)
         self._known = Remembered(self._split)

@@ -133,20 +133,19 @@ def entries() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for line in filter(None, _IDEAS.splitlines()):
         words, _, others = line.partition(":")
-        for other in others.split():
-            found.setdefault(fold(other), ())
-            found[fold(other)] += tuple(words.split())
+        for other in map(fold, others.split()):
+            found[other] = (*found.get(other, ()), *words.split())
     return found
 
 
 def english(text: str) -> list[str]:
     """The English words for those of a text that the dictionary has, in order, once each."""
-    known = entries()
     found: dict[str, None] = {}
     folded = fold(text)
     for word in _WORD.findall(folded):
         if word in vocabulary():
             continue
+        known = entries()  # most questions are in English and need none
         for size in range(len(word), max(1, len(word) - LONGEST_ENDING - 1), -1):
             entry = word[:size]
             if entry in known and (size >= _SHORT or size == len(word)):
@@ -154,7 +153,7 @@ def english(text: str) -> list[str]:
                 break
     if not text.isascii():
         for run in _UNSPACED.findall(folded):
-            for entry, words in known.items():
+            for entry, words in entries().items():
                 if not entry.isascii() and entry in run:
                     found |= dict.fromkeys(words)
     return list(found)

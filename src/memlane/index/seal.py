@@ -25,7 +25,7 @@ from typing import NamedTuple
 from memlane.core.errors import StorageError
 from memlane.disk import derived
 
-SCHEMA = 7
+SCHEMA = 8
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
     CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT, ctime INT) WITHOUT ROWID;
@@ -44,7 +44,7 @@ TABLES = """
     CREATE TABLE fields (key TEXT, value, memory INT, PRIMARY KEY (key, value, memory)) WITHOUT ROWID;
     CREATE TABLE expiring (at REAL, memory INT, PRIMARY KEY (at, memory)) WITHOUT ROWID;
     CREATE TABLE chunks (n INTEGER PRIMARY KEY, memory INT, header TEXT, text TEXT, length REAL);
-    CREATE INDEX chunks_by_memory ON chunks (memory);
+    CREATE INDEX chunks_by_memory ON chunks (memory, length);
     CREATE TABLE postings (term TEXT, block INT, data BLOB, PRIMARY KEY (term, block)) WITHOUT ROWID;
     CREATE TABLE vectors (block INTEGER PRIMARY KEY, data BLOB);
     CREATE TABLE links (memory INT, target TEXT, edge_type TEXT, context TEXT);

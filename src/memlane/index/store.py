@@ -59,6 +59,7 @@ _SHAPES = (
     "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
+_WITHOUT_FILE = "SELECT DISTINCT file FROM memories WHERE file NOT IN (SELECT path FROM files)"
 _LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
 
@@ -255,7 +256,7 @@ class Index:
         if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
         if not self._swept:
-            gone |= {path for (path,) in self._db.execute("SELECT file FROM memories EXCEPT SELECT path FROM files")}
+            gone |= {path for (path,) in self._db.execute(_WITHOUT_FILE)}
             self._swept = True
         if gone:
             with self._writing() as db:
