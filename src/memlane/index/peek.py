@@ -118,10 +118,11 @@ def compared(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[st
             except OSError:
                 continue
             now = info.st_size, info.st_mtime_ns, info.st_ctime_ns
-            stamps[path] = kept = lasting(now, looked)
             before = known.pop(path, None)
-            if before == now:
+            if before == now:  # nearly all; what is indexed with the time of its last change is not young
+                stamps[path] = now
                 continue
+            stamps[path] = kept = lasting(now, looked)
             if before is not None and is_young(before) and with_content((*now[:2], _YOUNG), path) == before:
                 if not is_young(kept):
                     settled.append((kept, path, before))
