@@ -159,3 +159,38 @@ def test_a_merge_says_which_tags_are_gone(bank: Bank) -> None:
     assert answer["remark"] == (
         "the sources' tags are not in the new note: y; begin the content with front matter to keep them"
     )
+
+
+# What the index knows is remembered from one write to the next, and must not hide a file from the look.
+
+
+def test_an_open_bank_finds_a_file_that_somebody_put_beside_those_it_knows(bank: Bank) -> None:
+    bank.add("The cache lives in Redis and is emptied at night.")
+    bank.search("cache")
+    bank.add("Releases are tagged by hand after the smoke test.")
+    (bank.root / "aside.md").write_text("Deploys go through the blue cluster on Fridays.")
+    found = bank.add("Deploys go through the blue cluster on Fridays, always.").similar
+    assert [like.id for like in found] == ["notes:aside"]
+
+
+def test_an_open_bank_finds_a_file_in_a_new_folder(bank: Bank) -> None:
+    bank.add("The cache lives in Redis and is emptied at night.")
+    bank.search("cache")
+    bank.add("Releases are tagged by hand after the smoke test.")
+    folder = bank.root / "deep" / "down"
+    folder.mkdir(parents=True)
+    (folder / "note.md").write_text("Retries stop after the third attempt within a minute.")
+    found = bank.add("Retries stop after the third attempt within a minute, silently.").similar
+    assert [like.id for like in found] == ["notes:deep/down/note"]
+
+
+def test_an_open_bank_finds_a_file_that_was_deleted_and_written_again_by_others(bank: Bank, tmp_path: Path) -> None:
+    cache = bank.add("The cache lives in Redis and is emptied at night.")
+    bank.search("cache")
+    bank.add("Releases are tagged by hand after the smoke test.")
+    cache.path.unlink()
+    with Bank.open(tmp_path) as other:
+        other.search("cache")  # the index lets go of it
+    cache.path.write_text("Queues are drained before a restart of the worker.")  # and has not seen this
+    found = bank.add("Queues are drained before a restart of the worker, slowly.").similar
+    assert [like.id for like in found] == [cache.id]

@@ -10,9 +10,10 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Problem
@@ -34,6 +35,8 @@ LEFT_OVER = 3600.0  # seconds after which nobody is still writing a temporary fi
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
 NO_LINKS = renaming.NO_LINKS
+Names = Mapping[str, Collection[str]]  # of files, by folder
+NO_NAMES: Names = MappingProxyType({})
 
 
 # -- reading
@@ -438,11 +441,13 @@ def tree(folder: str | Path, *, links: bool = False, skip: Collection[str] = ())
         pending.extend(path for path, is_folder in reversed(found) if is_folder)
 
 
-def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Iterator[str | Problem]:
+def walk(
+    root: str | Path, suffix: str = ".md", skip: Sequence[str] = (), known: Names = NO_NAMES
+) -> Iterator[str | Problem]:
     """Every file with this suffix below root, by name, and a Problem for each that looks like one but is not read.
 
-    Hidden folders (.git, .trash), `indices` and the folders in `skip` are passed over. Links are followed
-    only to files inside root.
+    Hidden folders (.git, .trash), `indices` and the folders in `skip` are passed over, and what is `known` in a folder.
+    Links are followed only to files inside root.
     """
     pending = [os.fspath(root)]
     while pending:
@@ -450,12 +455,13 @@ def walk(root: str | Path, suffix: str = ".md", skip: Sequence[str] = ()) -> Ite
         found: list[str | Problem] = []
         folders: list[str] = []
         plain: list[str] = []  # nearly all, so nothing else is asked about them
-        in_ascii = folder.isascii()
+        in_ascii, passed = folder.isascii(), known.get(folder, ())
         others: dict[str, os.DirEntry[str]] = {}
         try:
             with rooted.folder(folder) as at, os.scandir(at) as listing:
                 for entry in listing:
-                    name = entry.name
+                    if (name := entry.name) in passed:
+                        continue
                     usual = name.endswith(suffix) and name[0] != "." and name.isascii() and in_ascii
                     if usual and entry.is_file(follow_symlinks=False):
                         plain.append(name)

@@ -12,7 +12,7 @@ vectors    one int8 row per chunk, in blocks of ROWS
 links      what each memory links to
 graves     the numbers of deleted chunks, which are never used again
 meta       single values: the token that `seal` compares, the encoder of the vectors, token counts, how often chunks
-           were renumbered
+           were renumbered, and how often a file was taken out of `files`
 """
 
 from __future__ import annotations

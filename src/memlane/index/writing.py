@@ -189,9 +189,10 @@ def forget(db: sqlite3.Connection, memories: Iterable[int]) -> None:
 
 
 def forget_file(db: sqlite3.Connection, path: str) -> None:
-    """Delete a file and all its memories."""
+    """Delete a file and all its memories. That is counted, for those who remember which files there were."""
     forget(db, [n for (n,) in db.execute("SELECT n FROM memories WHERE file = ?", (path,)).fetchall()])
     db.execute("DELETE FROM files WHERE path = ?", (path,))
+    set_meta(db, forgotten=get_meta(db, "forgotten", 0) + 1)
 
 
 def renew_stamps(db: sqlite3.Connection, settled: Settled) -> None:

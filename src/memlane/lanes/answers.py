@@ -147,6 +147,13 @@ class Answers:
         """Files of the lane that lie outside its root."""
         return []
 
+    def files_without(self, known: files.Names) -> Iterator[str | Problem]:
+        """The files of the lane that are not `known`."""
+        for path in self.lane.files():
+            folder, _, name = path.rpartition("/") if isinstance(path, str) else ("", "", "")
+            if name not in known.get(folder, ()):
+                yield path
+
     def _inside(self, relative: str) -> str:
         return names.inside(self.lane.root, *relative.split("/"))
 

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +23,7 @@ from memlane.core.model import Memory
 from memlane.disk.tombstones import plain
 from memlane.gate.likeness import overlap, ratio, tokens
 from memlane.index.rows import loaded, marks
-from memlane.index.seal import reading
+from memlane.index.seal import mark, reading
 from memlane.recall.superseded import there
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ SHARED, OF_ALL = 0.6, 0.4  # of the smaller text's words, and of the words of bo
 ALIKE = 0.8  # or their sequence ratio
 _WORTH = 0.25  # of the words of both texts: with fewer in common the sequence ratio is not worth its time
 _LONG = 4_000  # characters: beyond that only words are compared
+_TOGETHER = 500  # files that the index is asked for at once
 _DAMAGE = (sqlite3.Error, ValueError, TypeError, struct.error)
+Names = dict[str, set[str]]  # of files, by folder
 Opened = tuple[sqlite3.Connection | None, set[str]]
 
 
@@ -106,6 +108,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[tuple[int, int] | None, list[Memory]]] = {}
+        self._indexed: tuple[tuple[int, ...], Names] = (), {}  # a state of the index, and the files that it knows
         self._holders: defaultdict[str, set[str]] = defaultdict(set)  # paths of the files that have a word
         self.steady: Opened | None = None
 
@@ -136,10 +139,10 @@ class _Seen:
             db = None
         try:
             try:
-                indexed = _indexed_files(db) if db else {}
+                unread = self._read(bank, db, end)
             except _DAMAGE:  # the next search mends it
-                indexed = {}
-            yield db, self._read(bank, indexed, end)
+                unread = self._read(bank, None, end)
+            yield db, unread
         finally:
             if db is not None:
                 db.close()
@@ -152,14 +155,36 @@ class _Seen:
             with suppress(*_DAMAGE):
                 yield from (memory for memory in _of_index(db, text) if memory.file not in unread)
 
-    def _read(self, bank: Bank, indexed: dict[str, tuple[int, int]], end: float) -> set[str]:
+    def _names(self, db: sqlite3.Connection | None) -> Names:
+        """The files that the index knows: all of them at first, then with those that are found to be in it, for as long
+        as it has let go of none.
+        """
+        from memlane.index.database import get_meta
+
+        if db is None:
+            return {}
+        state = (*mark(db), int(get_meta(db, "forgotten", 0)))
+        as_of, names = self._indexed
+        if as_of != state:
+            names = {}
+            for (path,) in db.execute("SELECT path FROM files"):
+                _put(names, path)
+            self._indexed = state, names
+        return names
+
+    def _read(self, bank: Bank, db: sqlite3.Connection | None, end: float) -> set[str]:
         """Read the files that the index does not know, until the time is over; return their paths."""
         unread: set[str] = set()
+        known = self._names(db)
         for lane in bank.present():
             shared = lane.answers.shares_files
-            for path in lane.files():
-                if not isinstance(path, str) or (path in indexed and not shared):
-                    continue  # a memory of its own file that was changed by hand is compared as it is now, if found
+            listed = lane.files() if shared else lane.answers.files_without(known)
+            paths = [path for path in listed if isinstance(path, str)]
+            indexed = _indexed_files(db, paths) if db else {}
+            for path in paths:
+                if path in indexed and not shared:
+                    _put(known, path)  # one that was changed by hand is compared as it is now, if it is found
+                    continue
                 state = _state(path) if shared or path not in self._files else self._files[path][0]
                 if state is None or indexed.get(path) == state:
                     continue
@@ -194,8 +219,18 @@ def _state(path: str) -> tuple[int, int] | None:
     return info.st_size, info.st_mtime_ns
 
 
-def _indexed_files(db: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-    return {path: (size, mtime) for path, size, mtime in db.execute("SELECT path, size, mtime FROM files")}
+def _put(names: Names, path: str) -> None:
+    folder, _, name = str(path).rpartition("/")
+    names.setdefault(folder, set()).add(name)
+
+
+def _indexed_files(db: sqlite3.Connection, paths: Sequence[str]) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for start in range(0, len(paths), _TOGETHER):
+        some = paths[start : start + _TOGETHER]
+        query = f"SELECT path, size, mtime FROM files WHERE path IN ({marks(some)})"  # noqa: S608 - marks
+        found |= {path: (size, mtime) for path, size, mtime in db.execute(query, some)}
+    return found
 
 
 _SHAPES = "SELECT DISTINCT s.data, m.digest FROM chunks c JOIN memories m ON m.n = c.memory JOIN shapes s ON s.n = m.n"

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlane.core.dates import moment
-from memlane.core.model import Draft, Memory
+from memlane.core.model import Draft, Memory, Problem
 from memlane.core.values import replace
+from memlane.disk.files import Names
 from memlane.disk.names import is_private
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers
@@ -44,6 +45,9 @@ class NoteAnswers(Answers):
         tags = values.get("tags")
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"
+
+    def files_without(self, known: Names) -> Iterator[str | Problem]:
+        return self.lane.files(known)  # type: ignore[no-any-return]
 
     def unfolded(self, draft: Draft) -> Draft:
         return front.unfolded(draft, to_tags)

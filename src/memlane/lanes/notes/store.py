@@ -190,8 +190,8 @@ class NoteLane:
 
     # -- the bank's verbs
 
-    def files(self) -> Iterator[str | Problem]:
-        return files.walk(self.root, skip=self._skip)
+    def files(self, known: files.Names = files.NO_NAMES) -> Iterator[str | Problem]:
+        return files.walk(self.root, skip=self._skip, known=known)
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
         text = read_file(path)
