@@ -129,6 +129,64 @@ def test_no_two_names_have_one_file(first: str, second: str) -> None:
     assert (of_key(first) == of_key(second)) == (first == second)
 
 
+@pytest.mark.parametrize("expired", [False, True])
+def test_a_note_is_found_by_exactly_the_key_that_it_was_put_under(bank: Bank, expired: bool) -> None:
+    keys = ["Banner", "banner", "notes:banner", "alice@example.org", "a\u200bb", "a\u2028b", "private/x", "null", "Ä"]
+    made = {key: bank.put(key, f"The text of {key!r}.", expires="2020-01-01" if expired else None).id for key in keys}
+    assert {key: bank.get(key=key, expired=True).id for key in keys} == made
+    assert len(set(made.values())) == len(keys)
+    for other in ("BANNER", "ab", "alice-example-org", made["Banner"].removeprefix("notes:")):
+        with pytest.raises(NotFound, match="under the key"):
+            bank.get(key=other)
+    if expired:
+        with pytest.raises(NotFound, match="expired"):
+            bank.get(key="Banner")
+
+
+@pytest.mark.parametrize("given", [{}, {"id": "notes:plan", "key": "plan"}, {"key": ""}])
+def test_get_takes_an_id_or_a_key(bank: Bank, given: dict[str, str]) -> None:
+    bank.put("plan", "First.")
+    with pytest.raises(InvalidInput):
+        bank.get(**given)
+
+
+def test_a_private_note_stays_private_and_has_one_key(bank: Bank) -> None:
+    made = bank.put("Plan", "First.", scope="private")
+    again = bank.put("Plan", "Second.")
+    assert (again.id, again.scope, bank.get(key="Plan").text) == (made.id, None, "Second.")
+    assert made.path.parent == bank.root / "private"
+    assert len(bank.list()) == 1
+
+
+def test_a_shared_note_that_is_put_as_private_moves(bank: Bank) -> None:
+    version = bank.put("plan", "First.").version
+    for wrong in ({"type": "nonsense"}, {"expected": "other"}):
+        with pytest.raises((InvalidInput, Conflict)):
+            bank.put("plan", "Second.", scope="private", **wrong)
+    assert (bank.get(key="plan").id, bank.get(key="plan").version) == ("notes:plan", version)
+    assert bank.put("plan", "Second.", scope="private", expected=version).id == "notes:private/plan"
+    assert [memory.text for memory in bank.list()] == ["Second."]
+    bank.undo()
+    assert bank.get(key="plan").id == "notes:plan"
+
+
+def test_a_key_in_the_users_bank_is_found_from_the_project(bank: Bank) -> None:
+    own = Bank.init(user=True)
+    made = bank.put("Plan", "Mine.", scope="user")
+    assert (made.id, made.owner, own.get(key="Plan").text) == (bank.get(key="Plan").id, "user", "Mine.")
+    bank.put("Plan", "The project's.")
+    assert (bank.get(key="Plan").text, own.get(key="Plan").text) == ("The project's.", "Mine.")
+
+
+def test_a_renamed_note_has_its_new_name_as_its_key(bank: Bank) -> None:
+    bank.put("Alice@example.org", "Prefers tea.")
+    moved = bank.move(bank.get(key="Alice@example.org").id, "team/alice")
+    assert (bank.get(key="team/alice").id, dict(moved.fields)) == ("notes:team/alice", {})
+    with pytest.raises(NotFound):
+        bank.get(key="Alice@example.org")
+    assert bank.put("team/alice", "Prefers coffee.").id == moved.id
+
+
 def test_put_expects_a_version_or_nothing(bank: Bank) -> None:
     made = bank.put("plan", "First.", expected="")
     with pytest.raises(Conflict, match="there already"):

@@ -50,6 +50,17 @@ def test_a_note_of_a_key_is_made_replaced_and_renamed(bank: Bank, call: Call) ->
     assert again["version"] != made["version"]
 
 
+def test_a_note_is_read_renamed_and_removed_by_its_key(bank: Bank, call: Call) -> None:
+    made = call("put_memory", key="Alice@x", text="Prefers tea.", scope="private")
+    assert made["memory_id"].startswith("memory:private/alice-x-")
+    assert call("get_memory", key="Alice@x")["memory_id"] == made["memory_id"]
+    assert call("rename_memory", key="Alice@x", new="alice")["memory_id"] == "memory:private/alice"
+    version = call("get_memory", key="alice")["version"]
+    assert call("remove_memory", key="alice", expected=version)["status"] == "deleted"
+    assert call("get_memory", key="alice").startswith("There is no note under the key alice.")
+    assert call("get_memory").startswith("There is no id")
+
+
 @pytest.mark.parametrize("lane", ["notes", "vault"])
 def test_what_somebody_else_has_changed_is_not_removed(bank: Bank, call: Call, lane: str) -> None:
     made = bank.add("Deploys go out on Tuesdays.", lane=lane, type="rule" if lane == "vault" else None)

@@ -101,12 +101,6 @@ class Bank(Keyed):
         memory = add(self, draft, lane, extra or {})
         return memory if memory.duplicate else self._anchored(self._indexed(memory))
 
-    def get(self, id: str, *, expired: bool = False) -> Memory:
-        """One memory by its id, path, file name or title, the user's as well; secrets are blanked. Raises NotFound,
-        also for one that has expired, unless that is asked for.
-        """
-        return under.get(self, id, expired=expired)
-
     def list(
         self,
         *,

@@ -12,10 +12,11 @@ from memlane.bank.journaled import Journaled
 from memlane.bank.opened import verb
 from memlane.core.choosing import Expiry, expiry_given, scope_given, tags_of
 from memlane.core.dates import utc_now
-from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Memory
-from memlane.disk.names import PRIVATE, of_key
-from memlane.lanes import NAMES
+from memlane.core.values import replace
+from memlane.disk.names import PRIVATE, is_private
+from memlane.lanes.notes import keys
 from memlane.lanes.notes.front import KEYS, MEANT
 from memlane.recall import under
 from memlane.recall.leaving import shown
@@ -24,13 +25,32 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 _ATTEMPTS = 20
-_FOLDERS = (*NAMES, PRIVATE, "indices")  # these are not for notes of a program's
-_KEY = "key"  # where a note says what it is called, if that is no file name
+_NOT_EXTRA = KEYS | {keys.FIELD, "filename", "private"}
 
 
 class Keyed(Journaled):
     """A bank in which a program can choose the names of notes."""
 
+    def get(self, id: str | None = None, *, key: str | None = None, expired: bool = False) -> Memory:
+        """One memory by its id, path, file name or title, or the note that was put under exactly this `key`; the user's
+        as well. Secrets are blanked. Raises NotFound, also for one that has expired, unless that is asked for.
+        """
+        if (id is None) == (key is None):
+            raise InvalidInput("There is no id, or a key beside it.", hint="Give an id, or key=…, the key of a note.")
+        bank = cast("Bank", self)
+        if key is None:
+            return under.get(bank, cast("str", id), expired=expired)
+        try:
+            return under.get(bank, keys.get(self.notes, key).id, expired=expired)
+        except NotFound as error:
+            if (below := bank.under) is None:
+                raise
+            try:
+                return under.as_users(below.get(key=key, expired=expired))
+            except (NotFound, InvalidInput):
+                raise error from None
+
+    @under.adding
     @verb
     def put(
         self,
@@ -45,34 +65,32 @@ class Keyed(Journaled):
         extra: Mapping[str, Any] | None = None,
         expected: str | None = None,
     ) -> Memory:
-        """Make the note of this name say this, whether it is there or not; the text is taken as it is.
+        """Make the note under this key say this, whether it is there or not; the text is taken as it is.
 
-        Any string is a name, and upper and lower case differ; one that can be a file's is. Everything that the note
-        said before is replaced, but when it was made. `expires` is that of `add`. With `expected`, a `Memory.version`,
-        or "" for a note that is not there: raises Conflict where it is another by now. Raises Refused, InvalidInput,
-        StorageError.
+        Any string is a key, upper and lower case differ, and `get(key=…)` finds it. Everything that the note said
+        before is replaced, but when it was made. The scopes `private` and `user` are those of `add`; a note that is
+        private stays so. `expires` is that of `add`. With `expected`, a `Memory.version`, or "" for a note that is not
+        there: raises Conflict where it is another by now. Raises Refused, InvalidInput, StorageError.
         """
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("There is no text to remember.", hint="Give some text.")
-        native = of_key(key, _FOLDERS)
-        own = {**(extra or {}), **({} if native == key else {_KEY: key})}
-        own |= {"expires": expiry_given(expires)} if expires is not None else {}
-        if taken := sorted(KEYS & own.keys()):
+        native = keys.native_of(key)
+        if taken := sorted(_NOT_EXTRA & (extra or {}).keys()):
             raise InvalidInput(f"{', '.join(taken)} cannot be under extra.", hint="It is an argument of its own.")
-        said: dict[str, Any] = {
-            "title": title or None,
-            "tags": tags_of(tags),
-            "type": type,
-            "scope": scope_given(scope),
-        }
+        own = {**(extra or {}), **({} if native == key else {keys.FIELD: key})}
+        own |= {"expires": expiry_given(expires)} if expires is not None else {}
+        said: dict[str, Any] = {"title": title or None, "tags": tags_of(tags), "type": type}
+        private = (scope_given(scope) or "").strip().lower() == PRIVATE
+        said["scope"] = None if private else scope
+        place = {"private": True} if private else {}
         for _ in range(_ATTEMPTS):
             try:
-                memory = self._overwritten(key, native, text, said, own, expected)
+                memory = self._overwritten(key, text, said, own, expected, private=private)
             except NotFound:
                 if expected:
                     raise Conflict(f"{gate.shown(key)} is gone.", hint="Read what is there now.") from None
                 try:
-                    memory = self.notes.put(Draft(text, **said, fields={**own, "filename": native}))
+                    memory = self.notes.put(Draft(text, **said, fields={**own, **place, "filename": native}))
                 except AlreadyExists:
                     continue  # somebody else made it at this moment
             bank = cast("Bank", self)
@@ -82,29 +100,45 @@ class Keyed(Journaled):
     def _overwritten(
         self,
         key: str,
-        native: str,
         text: str,
         said: Mapping[str, Any],
         own: Mapping[str, Any],
         expected: str | None,
+        *,
+        private: bool,
     ) -> Memory:
-        there = self.notes.fetch(native)
-        if there.fields.get(_KEY, native) != key:
-            raise InvalidInput("Another name means that note.", hint="Choose another name.")
+        bank, there = cast("Bank", self), keys.fetch(self.notes, key)
+        if not keys.has(there, key):
+            raise InvalidInput("The note of that name has another key.", hint="Choose another key.")
         anew: dict[str, Any] = {}
         if there.expired(utc_now()):  # as if there were none
             if expected:
                 raise NotFound("It has expired.")
             anew["created_at"] = utc_now()
-            expected = expected if expected is None else shown(cast("Bank", self), [there])[0].version
+            expected = expected if expected is None else shown(bank, [there])[0].version
         elif expected == "":
             raise Conflict(f"{gate.shown(key)} is there already.", hint="Read it, and expect its version.")
         gone: dict[str, Any] = dict.fromkeys(there.fields)
         fields = {**gone, **own}
         meant = {name: fields.pop(name) for name in MEANT & fields.keys()}
         changes = {**said, "type": said["type"] or "journal", "text": text, "extra": fields, **meant, **anew}
-        with expecting(cast("Bank", self), self.notes, native, expected):
-            return self.notes.revise(native, changes)
+        with expecting(bank, self.notes, there.native_id, expected):
+            if not private or is_private(there.id):
+                return self.notes.revise(there.native_id, changes)
+            return self._made_private(there, changes)
+
+    def _made_private(self, there: Memory, changes: Mapping[str, Any]) -> Memory:
+        """Move a note to where git leaves it out, and only then let it say something else."""
+        from memlane.exchange import sharing
+
+        bank, native = cast("Bank", self), f"{PRIVATE}/{there.native_id}"
+        moved = sharing.move(bank, there, private=True)
+        try:
+            memory = self.notes.revise(native, changes)
+        except MemlaneError:
+            sharing.move(bank, self.notes.fetch(native), private=False)
+            raise
+        return replace(memory, remarks=(*memory.remarks, *moved.remarks))
 
     @under.by_id
     @verb

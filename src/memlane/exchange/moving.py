@@ -16,6 +16,7 @@ from memlane.core.values import replace
 from memlane.disk import anchors, derived, files
 from memlane.disk.names import PRIVATE, is_private
 from memlane.index.links import Targets, retargeted
+from memlane.lanes.notes import keys
 from memlane.recall import address
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def move(bank: Bank, id: str, new: str) -> Memory:
     gate.admit(gate.common(bank.guard), Draft(native), bank.notes)  # a name tells as much as a text
     if native == memory.native_id:
         return replace(memory, remarks=("that is its name already",))
-    return to(bank, memory, native)
+    moved = to(bank, memory, native)
+    if not keys.is_lost(memory, native):
+        return moved
+    return replace(bank.notes.revise(native, {"extra": {keys.FIELD: None}}), remarks=moved.remarks)
 
 
 def to(bank: Bank, memory: Memory, native: str) -> Memory:

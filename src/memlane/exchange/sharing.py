@@ -229,12 +229,12 @@ def share(bank: Bank, names: Sequence[str], *, private: bool = False) -> list[Sh
             )
     done = [_share_lane(bank, private=private)] if whole else []
     return done + [
-        _share_record(bank, memory, private=private) if memory.lane == _LANE else _move(bank, memory, private=private)
+        _share_record(bank, memory, private=private) if memory.lane == _LANE else move(bank, memory, private=private)
         for memory in memories
     ]
 
 
-def _move(bank: Bank, memory: Memory, *, private: bool) -> Shared:
+def move(bank: Bank, memory: Memory, *, private: bool) -> Shared:
     """Move a note, and with it what is said of it elsewhere."""
     if is_private(memory.id) == private:
         return Shared(memory.id, memory.id, private, (f"it is {'private' if private else 'shared'} already",))

@@ -222,17 +222,19 @@ def _as_users(value: Any) -> Any:
 
 
 def adding(add: V) -> V:
-    """Let `Bank.add` write to the user's bank: with the scope `user`, or in the place of a memory of the user's."""
+    """Let `Bank.add` and `put` write to the user's bank: with the scope `user`, or in the place of one of its own."""
 
     @wraps(add)
-    def routed(bank: Bank, text: str, **labels: Any) -> Any:
-        at, replaces = home(bank, labels["replaces"]) if labels.get("replaces") else (bank, None)
+    def routed(bank: Bank, *given: Any, **labels: Any) -> Any:
+        at = bank
+        if labels.get("replaces"):
+            at, labels["replaces"] = home(bank, labels["replaces"])
         if labels.get("scope") == SCOPE:
-            at, labels = users(bank), {**labels, "scope": None}
+            at, labels["scope"] = users(bank), None
         if at is bank:
-            return add(bank, text, **labels)
+            return add(bank, *given, **labels)
         with telling():
-            return as_users(add(at, text, **{**labels, "replaces": replaces}))
+            return as_users(add(at, *given, **labels))
 
     return cast("V", routed)
 

@@ -24,3 +24,14 @@ def test_what_was_added_is_listed_and_read(run: Run, bank: Bank) -> None:
     assert run("get", "deploy-day").out == "Deploys go out on Tuesdays.\n"
     assert run("get", "deploy-day", "--json").json == bank.get("deploy-day").to_dict()
     assert run("get", "deploy-day", "--raw").out == bank.get("deploy-day").path.read_text()
+
+
+def test_what_was_put_under_a_key_is_read_by_it(run: Run, bank: Bank) -> None:
+    run("put", "Alice@example.org", "Prefers tea.", "--private")
+    run("put", "alice@example.org", "Prefers coffee.")
+    assert [run("get", "--key", key).out for key in ("Alice@example.org", "alice@example.org")] == [
+        "Prefers tea.\n",
+        "Prefers coffee.\n",
+    ]
+    assert bank.get(key="Alice@example.org").path.parent == bank.root / "private"
+    assert (run("get", "--key", "ALICE@example.org").code, run("get").code) == (3, 2)

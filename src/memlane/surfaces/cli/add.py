@@ -130,15 +130,17 @@ expected_option = click.option(
 @tag_option
 @click.option("--type", help="journal, plan, fact, observation or reflection.")
 @click.option("--scope", help="What it applies to: file:PATH, area:NAME.")
+@user_option
+@click.option("--private", "scope", flag_value="private", help="Keep it out of git. As --scope private.")
 @expires_option
 @click.option("--extra", "own", metavar="NAME=VALUE", multiple=True, help="A field of your own.")
 @expected_option
 @with_bank
 def put(bank: Bank, key: str, text: str | None, own: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Make the note of the name KEY say TEXT (or what is piped in), whether it is there or not.
+    """Make the note under KEY say TEXT (or what is piped in), whether it is there or not.
 
-    Any KEY will do, and upper and lower case differ. Everything that the note said before is replaced. With
-    --expected "", only if there is none.
+    Any KEY will do, upper and lower case differ, and `memlane get --key KEY` finds it. Everything that the note said
+    before is replaced; one that is private stays so. With --expected "", only if there is none.
 
     \b
     $ memlane put on-call "Maria is on call in March." --expires 30d

@@ -15,9 +15,9 @@ from memlane.recall import under
 from memlane.surfaces.cli.options import (
     archived_option,
     as_of,
+    complete_id,
     expired_option,
     filters,
-    id_argument,
     limit_option,
     offset_option,
     user_option,
@@ -37,12 +37,13 @@ from memlane.surfaces.cli.output import (
 
 
 @click.command()
-@id_argument
+@click.argument("id", required=False, shell_complete=complete_id)
+@click.option("--key", help="Instead of an ID: exactly the key under which `memlane put` stored it.")
 @click.option("--raw", is_flag=True, help="Print the whole file, front matter included.")
 @expired_option
 @as_of
 @with_bank
-def get(bank: Bank, id: str, raw: bool, expired: bool, as_json: bool) -> None:
+def get(bank: Bank, id: str | None, key: str | None, raw: bool, expired: bool, as_json: bool) -> None:
     """Print one memory.
 
     On a terminal it is shown as it is in its file. In a pipe, and as JSON, it is for programs: there a secret that got
@@ -50,13 +51,14 @@ def get(bank: Bank, id: str, raw: bool, expired: bool, as_json: bool) -> None:
 
     \b
     $ memlane get notes:deploy-day
+    $ memlane get --key alice@example.org
     """
     for_person = sys.stdout.isatty() and not as_json
-    memory = bank.get(id, expired=expired)
+    memory = bank.get(id, key=key, expired=expired)
     if raw and not as_json:
         print_bytes(files.read_bytes(memory.file, files.MAX_LOG_BYTES), as_it_is=for_person)
         return
-    at, stored = under.found_in(bank, id)
+    at, stored = under.found_in(bank, memory.id)
     is_whole = memory == (stored if at is bank else under.as_users(stored))
     if for_person:
         memory = replace(memory, text=stored.text)

@@ -10,7 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from memlane.bank import Bank
-from memlane.core.model import Memory
+from memlane.core.model import USERS, Memory
+from memlane.disk.names import PRIVATE, is_private
 from memlane.surfaces.mcp import lines
 from memlane.surfaces.mcp.all_lanes import Expires, memory_id
 from memlane.surfaces.mcp.tools import CHANGES, READS, Words, tool
@@ -60,13 +61,16 @@ def _feed_lines(feed: Feed) -> str:
     return lines.with_remark("\n".join(map(lines.entry, rows)), feed)
 
 
+Key = Annotated[str | None, Field(description="Instead of id: exactly the key of put_memory")]
+
+
 @tool(READS, lines=lambda got: lines.entry((got["memory_id"], got["version"]), got["text"]))
-def get_memory(bank: Bank, id: str) -> Got:
+def get_memory(bank: Bank, id: str | None = None, key: Key = None) -> Got:
     """Get a memory whole, with its fields and its version."""
-    memory = bank.get(id)
+    memory = bank.get(id, key=key)
     whole = memory.to_dict()
-    keys = ("version", "text", "title", "type", "tags", "scope", "created_at", "fields")
-    return cast("Got", {"memory_id": memory_id(memory.id), **{key: whole[key] for key in keys}})
+    names = ("version", "text", "title", "type", "tags", "scope", "created_at", "fields")
+    return cast("Got", {"memory_id": memory_id(memory.id), **{name: whole[name] for name in names}})
 
 
 @tool(CHANGES, updates_index=True)
@@ -77,7 +81,7 @@ def put_memory(
     title: str | None = None,
     tags: Words | None = None,
     type: str | None = None,
-    scope: str | None = None,
+    scope: Annotated[str | None, Field(description="private: out of git; user: in every project; or your own")] = None,
     expires: Expires = None,
     extra: dict[str, Any] | None = None,
     expected: Annotated[str | None, Field(description="Only if this is its version; empty: if there is none")] = None,
@@ -88,17 +92,33 @@ def put_memory(
 
 
 @tool(CHANGES)
-def rename_memory(bank: Bank, id: str, new: Annotated[str, Field(description="Such as ops/release-day")]) -> Put:
+def rename_memory(
+    bank: Bank,
+    new: Annotated[str, Field(description="Such as ops/release-day; then its key")],
+    id: str | None = None,
+    key: Key = None,
+) -> Put:
     """Give a note another name; links to it and its history follow."""
-    return _put(bank, bank.move(id, new))
+    named = _named(bank, id, key)
+    private = key is not None and is_private(named.removeprefix(USERS))  # by a key, nobody sees that it is
+    return _put(bank, bank.move(named, f"{PRIVATE}/{new}" if private else new))
 
 
 @tool(CHANGES)
 def remove_memory(
-    bank: Bank, id: str, expected: Annotated[str, Field(description="Only if this is its version")]
+    bank: Bank,
+    expected: Annotated[str, Field(description="Only if this is its version")],
+    id: str | None = None,
+    key: Key = None,
 ) -> Removed:
     """Move a memory to the trash if nobody has changed it."""
-    return {"memory_id": memory_id(bank.delete(id, expected=expected).id), "status": "deleted"}
+    removed = bank.delete(_named(bank, id, key), expected=expected)
+    return {"memory_id": memory_id(removed.id), "status": "deleted"}
+
+
+def _named(bank: Bank, id: str | None, key: str | None) -> str:
+    """The id that a call gives, or that of the note under the key that it gives."""
+    return id if id is not None and key is None else bank.get(id, key=key, expired=True).id
 
 
 def _put(bank: Bank, memory: Memory) -> Put:
