@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memlane import Bank
-from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, Refused
+from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound, Refused
 from memlane.core.model import Memory
 from memlane.disk.names import of_key
 from samples import LANES, draft
@@ -275,6 +276,38 @@ def test_many_are_one_change(bank: Bank) -> None:
     assert [memory.tags for memory in made] == [(), ("ops",)]
     bank.undo()
     assert bank.list() == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": "password: Sommer2024!xyz"},
+        {"text": "password: Sommer2024!xyz", "lane": "vault"},
+        {"text": " "},
+        {"text": "A text.", "type": "nonsense"},
+        {"text": "A text.", "nonsense": 1},
+        {"text": "A text.", "lane": "nonsense"},
+        {"text": "A text.", "expires": "nonsense"},
+        {"text": "A text.", "replaces": "notes:nothing"},
+        {"text": "A text.", "scope": "user"},
+        {"title": "x"},
+        {1: "x"},
+        7,
+    ],
+    ids=str,
+)
+def test_of_many_none_is_stored_where_one_cannot_be(bank: Bank, wrong: Any) -> None:
+    with pytest.raises(MemlaneError) as caught:
+        bank.add_many([{"text": "The API listens on port 8080."}, wrong])
+    assert caught.value.hint
+    assert bank.list() == []
+
+
+def test_one_of_many_may_be_a_text_alone(bank: Bank) -> None:
+    assert [memory.text for memory in bank.add_many(iter(["One.", {"text": "Two."}]))] == ["One.", "Two."]
+    for wrong in ("One.", {"text": "Two."}, 7):
+        with pytest.raises(InvalidInput, match="not several"):
+            bank.add_many(wrong)  # type: ignore[arg-type]
 
 
 # -- what programs get

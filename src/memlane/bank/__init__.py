@@ -18,7 +18,7 @@ from memlane.bank.keyed import Keyed
 from memlane.bank.opened import verb
 from memlane.core.choosing import Expiry, date_given, expiry_given, fitting, last_of, scope_given, tags_of
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.core.model import Draft, Hit, Link, Memory, Plan, Problem, Removed
+from memlane.core.model import Hit, Link, Memory, Plan, Problem, Removed
 from memlane.core.where import where_given
 from memlane.index.fields import Asked
 from memlane.lanes import NAMES
@@ -90,14 +90,10 @@ class Bank(Keyed):
         a topic's `problem`), `extra` any others. Raises Refused by the gate, NotFound, InvalidInput, AlreadyExists,
         StorageError; then nothing is written.
         """
-        from memlane.recall.adding import add
+        from memlane.recall.adding import add, drafted
 
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidInput("There is no text to remember.", hint="Give some text.")
-        when = date_given(created_at, "created_at")
-        fields |= {"expires": expiry_given(expires)} if expires is not None else {}
-        labels = (title or None, tags_of(tags), type, scope_given(scope), thread, when, fields)
-        draft = Draft(text, *labels, replaces=replaces or "")
+        labels: dict[str, Any] = {"title": title, "tags": tags, "type": type, "scope": scope, "thread": thread}
+        draft = drafted(text, **labels, created_at=created_at, replaces=replaces, expires=expires, fields=fields)
         memory = add(self, draft, lane, extra or {})
         return memory if memory.duplicate else self._anchored(self._indexed(memory))
 

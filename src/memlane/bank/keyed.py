@@ -160,16 +160,36 @@ class Keyed(Journaled):
         return change(cast("Bank", self), id, old, new)
 
     @verb
-    def add_many(self, items: Iterable[Mapping[str, Any]]) -> builtins.list[Memory]:
-        """`add` for each of these, a mapping of its arguments; one change for `undo`.
+    def add_many(self, items: Iterable[Mapping[str, Any] | str]) -> builtins.list[Memory]:
+        """`add` for each of these, a mapping of its arguments or a text alone; one change for `undo`.
 
-        Raises what `add` raises for the first that cannot be stored; those before it are.
+        All are checked before the first is written: where one is refused or wrong, nothing is. A StorageError or an
+        AlreadyExists on the way leaves those before it; `undo` takes them back.
         """
-        bank = cast("Bank", self)
-        return [bank.add(**item) for item in items]
+        from memlane.recall.adding import refuse
+
+        bank, given = cast("Bank", self), _many(items)
+        for item in given if len(given) > 1 else ():  # one alone is checked when it is stored
+            at, labels = under.written_to(bank, item)
+            refuse(at, **labels)
+        return [bank.add(**item) for item in given]
 
     def check(
         self, /, text: str, *, lane: str = "notes", title: str | None = None, scope: str | None = None, **fields: Any
     ) -> Draft:
         """What the lane's gate makes of a text: the draft as it would be stored. Raises Refused; stores nothing."""
         return gate.admit(self.lane(lane).checks, Draft(text, title, scope=scope, fields=fields), self.lane(lane))
+
+
+def _many(items: Any) -> builtins.list[dict[str, Any]]:
+    """What `add` is to be given for each of these. Raises InvalidInput."""
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise InvalidInput("These are not several memories.", hint='Give a list, such as ["A text.", {"text": "…"}].')
+    given = [{"text": item} if isinstance(item, str) else item for item in items]
+    for number, item in enumerate(given, 1):
+        if not isinstance(item, Mapping) or not all(isinstance(name, str) for name in item):
+            hint = 'Give a text, or the arguments of add: {"text": "…", "tags": […]}.'
+            raise InvalidInput(f"Number {number} is not a text or a mapping.", hint=hint)
+        if "text" not in item:
+            raise InvalidInput(f"Number {number} has no text.", hint='Give it as {"text": "…"}.')
+    return [dict(item) for item in given]

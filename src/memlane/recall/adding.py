@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
+from memlane.core.choosing import Expiry, date_given, expiry_given, scope_given, tags_of
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Draft, Memory, Similar
@@ -35,6 +37,7 @@ _PLACE = ("private", "topic", "subtopic", "layer", "skill", "agent", "project", 
 _NOT_A_PLACE = frozenset(
     {"expires", "source", "status", "labels", "context", "problem", "solution", "code", "category"}
 )
+_LABELS = frozenset({"title", "tags", "type", "scope", "thread", "created_at", "replaces", "expires"})
 _RELATIVE = lazily(
     r"\b(?:today|tonight|tomorrow|yesterday|(?:next|last|this|coming)\s+(?:week|month|year|quarter|sprint|(?:mon|tues"
     r"|wednes|thurs|fri|satur|sun)day)|in\s+(?:a|an|one|two|three|four|five|six|\d+)\s+(?:days?|weeks?|months?))\b",
@@ -42,8 +45,45 @@ _RELATIVE = lazily(
 )
 
 
-def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) -> Memory:
-    """As `Bank.add`."""
+def drafted(
+    text: Any,
+    *,
+    title: str | None = None,
+    tags: Sequence[str] = (),
+    type: str | None = None,
+    scope: str | None = None,
+    thread: str | None = None,
+    created_at: datetime | str | None = None,
+    replaces: str | None = None,
+    expires: Expiry = None,
+    fields: Mapping[str, Any],
+) -> Draft:
+    """The draft that the arguments of `Bank.add` make. Raises InvalidInput."""
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput("There is no text to remember.", hint="Give some text.")
+    when = date_given(created_at, "created_at")
+    own = {**fields, **({"expires": expiry_given(expires)} if expires is not None else {})}
+    labels = (title or None, tags_of(tags), type, scope_given(scope), thread, when, own)
+    return Draft(text, *labels, replaces=replaces or "")
+
+
+def refuse(
+    bank: Bank, text: Any = None, *, lane: str | None = None, extra: Mapping[str, Any] | None = None, **given: Any
+) -> None:
+    """Raise what `Bank.add` raises for these arguments before it writes anything: all but what the disk says."""
+    labels = {name: given.pop(name) for name in _LABELS & given.keys()}
+    _, home, draft = _prepared(bank, drafted(text, **labels, fields=given), lane, extra or {})
+    if home.name == "notes":
+        from memlane.lanes.notes.store import refuse_unknown
+
+        refuse_unknown(draft.type, draft.fields.get("status"))
+    gate.admit(home.checks, draft, home)
+
+
+def _prepared(
+    bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]
+) -> tuple[Memory | None, Lane, Draft]:
+    """What a draft replaces, its lane, and the draft as that lane takes it."""
     old = get(bank, draft.replaces) if draft.replaces else None
     home = bank.lane(lane or (old.lane if old else "notes"))
     draft = _placed(home, draft)
@@ -51,8 +91,12 @@ def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) ->
         draft = replace(draft, type=None, tags=tuple(dict.fromkeys((draft.type, *draft.tags))))
     draft = replace(draft, replaces=old.id if old else "", fields=_fields(home, draft.fields, extra))
     draft = home.answers.unfolded(draft)
-    if old is not None and old.lane == home.name:
-        draft = _in_place_of(home, old, draft)
+    return old, home, _in_place_of(home, old, draft) if old and old.lane == home.name else draft
+
+
+def add(bank: Bank, draft: Draft, lane: str | None, extra: Mapping[str, Any]) -> Memory:
+    """As `Bank.add`."""
+    old, home, draft = _prepared(bank, draft, lane, extra)
     likes = [] if home.name == "records" else look(bank, draft.text)  # what was said twice was said twice
     if old is None and (same := _same(bank, likes, home, draft, chosen=lane is not None)):
         return _there_already(same, draft)

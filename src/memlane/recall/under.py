@@ -226,17 +226,24 @@ def adding(add: V) -> V:
 
     @wraps(add)
     def routed(bank: Bank, *given: Any, **labels: Any) -> Any:
-        at = bank
-        if labels.get("replaces"):
-            at, labels["replaces"] = home(bank, labels["replaces"])
-        if labels.get("scope") == SCOPE:
-            at, labels["scope"] = users(bank), None
+        at, labels = written_to(bank, labels)
         if at is bank:
             return add(bank, *given, **labels)
         with telling():
             return as_users(add(at, *given, **labels))
 
     return cast("V", routed)
+
+
+def written_to(bank: Bank, labels: dict[str, Any]) -> tuple[Bank, dict[str, Any]]:
+    """The bank that `Bank.add` writes to, and what it is given there. Raises NotEnabled."""
+    at = bank
+    if labels.get("replaces"):
+        at, name = home(bank, labels["replaces"])
+        labels = {**labels, "replaces": name}
+    if labels.get("scope") == SCOPE:
+        at, labels = users(bank), {**labels, "scope": None}
+    return at, labels
 
 
 # -- both in one answer

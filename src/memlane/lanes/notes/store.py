@@ -205,7 +205,7 @@ class NoteLane:
         return next(item for item in self._parse(path, readable(path)) if isinstance(item, Memory))
 
     def put(self, draft: Draft) -> Memory:
-        _refuse_unknown(draft.type, draft.fields.get("status"), also=("rule", "preference"))  # the bank's `add` does
+        refuse_unknown(draft.type, draft.fields.get("status"), also=("rule", "preference"))  # the bank's `add` does
         folder, draft = _placed(self.root, self._admit(draft))
         head = self._front(draft)
         if "filename" in draft.fields:
@@ -220,7 +220,7 @@ class NoteLane:
         changes, own = _own_keys(changes)
         known(changes, _FIELDS, self.name, "Put a field of your own under extra.")
         changes = changes if as_it_is else _merged(changes)
-        _refuse_unknown(changes.get("type"), changes.get("status"), changes.get("scope"))
+        refuse_unknown(changes.get("type"), changes.get("status"), changes.get("scope"))
         path = self._located(native)
         draft = self._admit(Draft(changes.get("text", ""), fields={**changes, **own, "text": ""}, over=readable(path)))
         keys = {key: _front_value(value) for key, value in draft.fields.items() if key != "text"}
@@ -485,7 +485,7 @@ def _placed(root: Path, draft: Draft) -> tuple[str, Draft]:
     return f"{PRIVATE}/", replace(draft, fields={key: value for key, value in draft.fields.items() if key != "private"})
 
 
-def _refuse_unknown(kind: Any, status: Any, scope: Any = None, also: Sequence[str] = ()) -> None:
+def refuse_unknown(kind: Any, status: Any, scope: Any = None, also: Sequence[str] = ()) -> None:
     """Raise InvalidInput for a type or status that notes do not have, and for a scope that is a place. `also` are
     types that a caller may give instead.
     """
