@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlane.gate import likeness
-from memlane.gate.likeness import Lookalikes, overlap, ratio, tokens
+from memlane.gate.likeness import overlap, ratio, tokens
+from memlane.gate.lookalikes import Lookalikes
 from samples import words
 
 

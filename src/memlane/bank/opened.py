@@ -199,7 +199,15 @@ class Opened:
             from memlane.recall.listing import memories
 
             own["memories"] = partial(memories, cast("Bank", self), name)
+        if name == "vault":
+            own["kept_at"] = self._vault_kept_at
         return {"guard": self.guard, "tombstones": self.tombstones, **own}
+
+    def _vault_kept_at(self) -> Path | None:
+        """Where what is known of a long vault is kept."""
+        from memlane.index.seal import beside
+
+        return beside(self.index_file, "vault")
 
     def memories(self, lane: str | None = None) -> Iterator[Memory]:
         """Every memory, lane by lane, in the order of the files, expired or not; not those that are held back."""

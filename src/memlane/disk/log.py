@@ -30,6 +30,7 @@ BOM = b"\xef\xbb\xbf"
 OLD = ".old"
 REJECTED = ".rejected"
 _PROBE = 64
+_CHUNK = 1 << 20
 
 
 @dataclass(slots=True)
@@ -97,8 +98,17 @@ def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool
 def _still_begins(fd: int, size: int, at: Position, verify: bool) -> bool:
     """Whether the file still begins with what was read of it."""
     if verify:
-        return size >= at.offset and zlib.crc32(_read(fd, 0)[: at.offset]) == at.checksum
+        return size >= at.offset and _checksum(fd, at.offset) == at.checksum
     return size > at.offset and os.pread(fd, len(at.probe), at.offset - len(at.probe)) == at.probe
+
+
+def _checksum(fd: int, size: int) -> int:
+    """The checksum of the beginning of a file, piece by piece: none of it is kept."""
+    checksum = at = 0
+    while chunk := os.pread(fd, min(_CHUNK, size - at), at):
+        checksum = zlib.crc32(chunk, checksum)
+        at += len(chunk)
+    return checksum
 
 
 def read_old(path: str) -> bytes:
@@ -231,10 +241,11 @@ def _fold_in_old(path: str, at: int) -> None:
 
 
 def _read(fd: int, start: int) -> bytes:
-    """The rest of a file, in pieces. Raises StorageError above MAX_LOG_BYTES."""
-    files.refuse_size(os.fstat(fd).st_size, files.MAX_LOG_BYTES)
+    """The rest of a file, nearly always in one piece. Raises StorageError above MAX_LOG_BYTES."""
+    size = os.fstat(fd).st_size
+    files.refuse_size(size, files.MAX_LOG_BYTES)
     chunks = []
-    while chunk := os.pread(fd, 1 << 24, start):
+    while chunk := os.pread(fd, max(size - start, _CHUNK), start):
         chunks.append(chunk)
         start += len(chunk)
         files.refuse_size(start, files.MAX_LOG_BYTES)

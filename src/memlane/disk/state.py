@@ -58,6 +58,13 @@ def _path(state: str | os.PathLike[str], name: str) -> str:
     return path
 
 
+def can_write(path: str) -> bool:
+    """Whether such a file can be written, its folder being made: to be asked before much work goes into its content."""
+    with suppress(OSError):
+        return os.access(os.path.dirname(_path(os.path.dirname(path), os.path.basename(path))), os.W_OK)
+    return False
+
+
 def replace(path: str, data: bytes) -> None:
     """Put another content into such a file, or remove it when there is none. Raises OSError, StorageError."""
     if data:
@@ -65,6 +72,21 @@ def replace(path: str, data: bytes) -> None:
         os.chmod(path, 0o600)
     else:
         os.unlink(path)
+
+
+class Opened:
+    """Such a file, open to read pieces of it: they are of one file, even if another takes its place. Raises OSError."""
+
+    def __init__(self, path: str) -> None:
+        self._fd = -1
+        self._fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def read(self, at: int, size: int) -> bytes:
+        return os.pread(self._fd, size, at)
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
 
 
 def newest(folder: str | os.PathLike[str]) -> list[str]:

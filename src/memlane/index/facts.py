@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from memlane.core.progress import tell
 from memlane.disk import locks
-from memlane.index.seal import IndexFile
+from memlane.index.seal import IndexFile, beside
 
 VERSION = 1
 BATCH = 500  # files per transaction
@@ -69,15 +69,15 @@ class Part(NamedTuple):
 
 def place(file: IndexFile) -> Path | None:
     """Where the facts of a bank are kept; None where they are not."""
-    return file.token_file.with_name(f"{file.token_file.name}.facts") if file.token_file else None
+    return beside(file, "facts")
 
 
 def remove(file: IndexFile) -> None:
-    """Delete what is known. Raises OSError."""
-    if path := place(file):
-        for suffix in ("", "-journal"):
+    """Delete what is known, of a long vault, too. Raises OSError."""
+    for path in (beside(file, name) for name in ("facts", "facts-journal", "vault")):
+        if path:
             with suppress(FileNotFoundError):
-                os.unlink(f"{path}{suffix}")
+                os.unlink(path)
 
 
 class Facts:

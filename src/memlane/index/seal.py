@@ -89,6 +89,11 @@ class IndexFile(NamedTuple):
         return cls(bank / "indices" / "index.db", state / "indices" / name if state else None)
 
 
+def beside(file: IndexFile, name: str) -> Path | None:
+    """Where something else that is known of a bank is kept, in the user's state folder; None where it is not."""
+    return file.token_file.with_name(f"{file.token_file.name}.{name}") if file.token_file else None
+
+
 # -- the file
 
 

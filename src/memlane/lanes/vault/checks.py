@@ -10,7 +10,7 @@ most of what a text says, and a near-duplicate that carries another value is a f
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memlane import gate
@@ -18,6 +18,7 @@ from memlane.core.errors import Refused
 from memlane.core.model import Draft
 from memlane.core.values import replace
 from memlane.gate import Check
+from memlane.lanes.vault.log import Damaged
 from memlane.lanes.vault.record import SOURCES, TIERS
 
 if TYPE_CHECKING:
@@ -117,7 +118,10 @@ def _without_topic(draft: Draft, lane: MemoryVault) -> str | None:
     if not lane.by_meaning:
         return None
     with lane.log.reading() as known:
-        is_other = {id for id, record in known.active.items() if record.tier != "register" or record.topic_id}
+
+        def is_other(id: str) -> bool:
+            return known.active[id].tier != "register" or known.active[id].topic_id is not None
+
         found = _lookalike(draft, lane, is_other)
     return found[0] if found else None
 
@@ -136,23 +140,25 @@ def duplicate(draft: Draft, lane: MemoryVault) -> Draft:
     raise _refusal("duplicate", "duplicate", why, f"{hint}; or say what is new.")
 
 
-def _lookalike(draft: Draft, lane: MemoryVault, others: Collection[str] = ()) -> tuple[str, float] | None:
-    """(id, score) of the scope's first active memory that the draft is a near-duplicate of, but for these others."""
-    from memlane.gate.likeness import Lookalikes
-
+def _lookalike(
+    draft: Draft, lane: MemoryVault, is_other: Callable[[str], bool] = lambda _: False
+) -> tuple[str, float] | None:
+    """(id, score) of the scope's first active memory that the draft is a near-duplicate of, but for some others."""
     scope = draft.scope or lane.default_scope
 
     def is_another(id: str, text: str) -> bool:
         from memlane.gate.changes import what_is_new
 
-        return id in others or f"vault:{id}" == draft.replaces or bool(what_is_new(draft.text, text))
+        return is_other(id) or f"vault:{id}" == draft.replaces or bool(what_is_new(draft.text, text))
 
+    rules = lane.similarity_threshold, lane.token_overlap_threshold
+    unless = is_another if lane.by_meaning else None
     with lane.log.reading() as known:
-        if scope not in known.lookalikes:  # from here on the log keeps them up to date
-            known.lookalikes[scope] = Lookalikes(lane.similarity_threshold, lane.token_overlap_threshold)
-            active = (record for record in known.active.values() if record.scope == scope)
-            known.lookalikes[scope].fill((record.id, record.text) for record in active)
-        return known.lookalikes[scope].find(draft.text, is_another if lane.by_meaning else None)
+        try:
+            return known.lookalikes_in(scope, rules).find(draft.text, unless)
+        except Damaged:
+            known.without_columns()
+            return known.lookalikes_in(scope, rules).find(draft.text, unless)
 
 
 def capacity(draft: Draft, lane: MemoryVault) -> Draft:

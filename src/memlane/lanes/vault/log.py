@@ -10,21 +10,70 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
 
 from memlane.core.errors import Refused, StorageError
 from memlane.core.values import dataclass, field
-from memlane.disk import files, log
+from memlane.disk import files, log, state
 from memlane.disk.log import Position, read_new, read_old, split_lines
 from memlane.disk.names import refuse_link
 from memlane.lanes.vault.record import Record, latest, newest_first, read_line, render_lines, supersedes, time_of
 
 if TYPE_CHECKING:
-    from memlane.gate.likeness import Lookalikes
+    from _collections_abc import dict_items, dict_values
+
+    from memlane.gate.lookalikes import Lookalikes, Shelves
+    from memlane.lanes.vault.kept import Kept
+
+LONG = 1 << 18  # bytes of a file from which on it is kept what is known of it
+MANY = 1000  # lines that are read each time, at most
+
+Rules = tuple[float, float]  # from which ratio, and from which overlap on, two texts are near-duplicates
+
+
+class Damaged(Exception):
+    """A piece of what was kept about a file is not what was written."""
+
+
+class Records(dict[str, Record]):
+    """Records by id. For one that is kept its place stands until it is asked for: most never are."""
+
+    def __init__(self, kept: Kept | None = None, places: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(places)
+        self._kept = kept
+
+    def __getitem__(self, id: str) -> Record:
+        return self._record(id, super().__getitem__(id))
+
+    def get(self, id: str, default: Any = None) -> Any:
+        item = super().get(id)
+        return default if item is None else self._record(id, item)
+
+    def values(self) -> dict_values[str, Record]:
+        self._parse()
+        return super().values()
+
+    def items(self) -> dict_items[str, Record]:
+        self._parse()
+        return super().items()
+
+    def _record(self, id: str, item: Any) -> Record:
+        if self._kept and isinstance(item, int):
+            item = self[id] = self._kept.record(item)
+        return cast("Record", item)
+
+    def _parse(self) -> None:
+        if self._kept:
+            for id in self:
+                self[id]
+            self._kept = None
 
 
 @dataclass(slots=True)
@@ -37,15 +86,58 @@ class Known:
     malformed: int = 0
     pending: bytes = b""  # a last line that does not end yet
     problems: list[tuple[int, str]] = field(default_factory=list)  # (line, what is wrong with it)
-    latest: dict[str, Record] = field(default_factory=dict)
-    active: dict[str, Record] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)  # of the lines that the latest versions stand on
-    topics: dict[tuple[str, str], dict[str, Record]] = field(default_factory=dict)
+    latest: Records = field(default_factory=Records)
+    active: Records = field(default_factory=Records)
+    numbers: dict[str, int] = field(default_factory=dict)  # of the lines that the latest versions stand on: `line_of`
+    topics: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)  # the ids of their registers
+    kept: Kept | None = None  # what was known of the beginning of the file
+    touched: dict[str, bool] = field(default_factory=dict)  # ids since then: whether they have become active anew
     lookalikes: dict[str, Lookalikes] = field(default_factory=dict)  # by scope, of those that were asked for
 
     def register(self, scope: str, topic: str) -> Record | None:
         """The active register of a topic; the newest, should a race have made two."""
-        return min(self.topics.get((scope, topic), {}).values(), key=newest_first, default=None)
+        registers = (self.active[id] for id in self.topics.get((scope, topic), ()))
+        return min(registers, key=newest_first, default=None)
+
+    def line_of(self, id: str) -> int | None:
+        """The number of the line that the latest version of a record stands on."""
+        if (line := self.numbers.get(id)) is None and self.kept and id in self.kept.places:
+            return self.kept.numbers[self.kept.places[id]]
+        return line
+
+    def lookalikes_in(self, scope: str, rules: Rules) -> Lookalikes:
+        """The active texts of a scope; from here on they are kept up to date. Raises Damaged."""
+        from memlane.gate.lookalikes import Lookalikes
+
+        if scope not in self.lookalikes:
+            base = self.kept.base(scope, rules) if self.kept and rules[1] > 0 else None
+            texts = Lookalikes(*rules, base=base)
+            if base is None:
+                texts.fill((record.id, record.text) for record in self.active.values() if record.scope == scope)
+            for id, anew in self.touched.items() if base else ():
+                record = self.active.get(id)
+                if anew or record is None or record.scope != scope:
+                    texts.remove(id)
+                if record is not None and record.scope == scope:
+                    texts.add(id, record.text)
+            self.lookalikes[scope] = texts
+        return self.lookalikes[scope]
+
+    def without_columns(self) -> None:
+        """Compare with all texts from now on: those columns that were kept are damaged, or of little use."""
+        if self.kept:
+            self.kept.head["rules"] = None
+        self.lookalikes.clear()
+
+    def resume(self, kept: Kept) -> None:
+        """Begin with what was known of the beginning of the file."""
+        head = kept.head
+        self.kept, self.lines, self.raw, self.malformed = kept, head["lines"], head["raw"], head["malformed"]
+        self.problems = [(line, why) for line, why in head["problems"]]
+        self.topics = {(scope, topic): dict.fromkeys(ids) for scope, topic, ids in head["topics"]}
+        self.latest, self.active = Records(kept, kept.places), Records(kept, kept.places)
+        for id in islice(reversed(kept.places), len(kept.places) - head["active"]):
+            del self.active[id]
 
     def read(self, data: bytes) -> None:
         """Take in the bytes that follow what was read before."""
@@ -78,21 +170,25 @@ class Known:
         if old is not None and not supersedes(record, old):
             return
         self.latest[record.id] = record
-        if old is None and not (record.deleted_at or record.topic_id or self.lookalikes):  # nearly every line of a file
-            self.active[record.id] = record
+        if old is None and not (record.deleted_at or record.topic_id or self.lookalikes or self.kept):
+            self.active[record.id] = record  # nearly every line of a file
             return
         was, now = (None if entry is None or entry.deleted_at else entry for entry in (old, record))
+        anew = was is None or now is None or was.scope != now.scope
+        if anew:  # it comes after the others
+            self.active.pop(record.id, None)
+            self.touched.pop(record.id, None)
         if was and was.topic_id:
             self.topics.get((was.scope, was.topic_id), {}).pop(was.id, None)
         if now and now.topic_id and now.tier == "register":
-            self.topics.setdefault((now.scope, now.topic_id), {})[now.id] = now
+            self.topics.setdefault((now.scope, now.topic_id), {})[now.id] = None
         if now:
             self.active[now.id] = now
-        else:
-            self.active.pop(record.id, None)
+        if self.kept:
+            self.touched[record.id] = anew or self.touched.get(record.id, False)
         if was and now and (was.scope, was.text) == (now.scope, now.text):
             return
-        if was and was.scope in self.lookalikes:
+        if was and anew and was.scope in self.lookalikes:
             self.lookalikes[was.scope].remove(was.id)
         if now and now.scope in self.lookalikes:
             self.lookalikes[now.scope].add(now.id, now.text)
@@ -101,12 +197,16 @@ class Known:
 class VaultLog:
     """A vault's file. Threads may share one: what is `known` is used while `reading` or `changing`."""
 
-    def __init__(self, path: Path, home: Path | None) -> None:
-        """`home` is the bank's folder: a link in the file's place that leads out of it is not followed."""
+    def __init__(self, path: Path, home: Path | None, kept_at: Callable[[], Path | None] = lambda: None) -> None:
+        """`home` is the bank's folder: a link in the file's place that leads out of it is not followed.
+
+        `kept_at` says where to keep what is known of a long file.
+        """
         self.path = path
         self.file = os.fspath(path)
         self.home = home if home and home in path.parents else None
         self.known = Known()
+        self._kept_at = kept_at
         self._lock = RLock()
 
     @contextmanager
@@ -150,6 +250,7 @@ class VaultLog:
                     self.forget()
         with self.changing():
             yield
+        self._keep()
 
     def make(self) -> None:
         """Make the file, empty, where there is none: its first writers need something to lock."""
@@ -223,7 +324,11 @@ class VaultLog:
             data, anew = read_new(self.file, self.known.position, verify)
             while anew:
                 self.known = Known(self.known.position)
-                for line in split_lines(read_old(self.file)):
+                old = read_old(self.file)
+                if not old and (kept := self._kept(data)):
+                    self.known.resume(kept)
+                    data = data[kept.head["size"] :]
+                for line in split_lines(old):
                     if isinstance(record := read_line(line), Record):
                         self.known.take(record)
                 self.known.read(data)
@@ -237,3 +342,61 @@ class VaultLog:
             ) from error
         if data:
             self.known.read(data)
+
+    def _kept(self, data: bytes) -> Kept | None:
+        """What is kept about the beginning of this content."""
+        if len(data) < LONG or (place := self._kept_at()) is None:
+            return None
+        from memlane.lanes.vault import kept  # only a long file needs it, and it is slow to import
+
+        return kept.load(str(place), data)
+
+    def _keep(self) -> None:
+        """Keep what is known of a long file, when many lines were read that it was not known of."""
+        with self._lock:
+            known, offset = self.known, self.known.position.offset
+            new = known.lines - (known.kept.head["lines"] if known.kept else 0)
+            if new < MANY or not known.lookalikes or known.pending or offset < LONG or not (place := self._kept_at()):
+                return
+            ids = [*known.active, *(id for id in known.latest if id not in known.active)]
+            numbers = [line for id in ids if (line := known.line_of(id))]
+            if len(numbers) != len(ids):  # some are from elsewhere: what an interrupted compaction left
+                return
+            from memlane.lanes.vault import kept
+
+            with suppress(OSError, StorageError):  # it only saves time
+                data = log.read_all(self.file)[:offset]
+                is_same = zlib.crc32(data) == known.position.checksum and data.endswith(b"\n")
+                if is_same and state.can_write(str(place)):
+                    first = next(iter(known.lookalikes.values()))
+                    rules = first.ratio_from, first.overlap_from
+                    self.forget()  # what is known is used up by this
+                    kept.write(str(place), data, _head(known, ids), numbers, _columns(known, rules), rules)
+
+
+def _head(known: Known, ids: list[str]) -> dict[str, Any]:
+    """What `resume` needs."""
+    return {
+        "ids": ids,
+        "active": len(known.active),
+        "lines": known.lines,
+        "raw": known.raw,
+        "malformed": known.malformed,
+        "problems": known.problems,
+        "topics": [(scope, topic, list(own)) for (scope, topic), own in known.topics.items() if own],
+    }
+
+
+def _columns(known: Known, rules: Rules) -> dict[str, Shelves]:
+    """The columns of the texts of each scope."""
+    kept = known.kept if known.kept and known.kept.head["rules"] else None
+    records = (known.active.get(id) for id in known.touched) if kept else known.active.values()
+    scopes = dict.fromkeys([*(kept.head["scopes"] if kept else ()), *(record.scope for record in records if record)])
+    try:
+        found = {scope: known.lookalikes_in(scope, rules).shelves() for scope in scopes}
+        if kept is None or not any(shelves.mostly_gone() for shelves in found.values()):
+            return found
+    except Damaged:
+        pass
+    known.without_columns()
+    return _columns(known, rules)

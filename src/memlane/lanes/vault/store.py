@@ -75,13 +75,15 @@ class MemoryVault:
         tombstones: Tombstones | None = None,
         home: Path | None = None,
         by_meaning: bool = False,
+        kept_at: Callable[[], Path | None] = lambda: None,
     ) -> None:
         """`home` is the bank's folder: a link in the vault's place that leads out of it is not followed. With
         `by_meaning`, as in a bank, a near-duplicate that carries another value is stored: see `checks`.
+        `kept_at` says where to keep what is known of a long vault.
         """
         self.root = self.path = Path(path).absolute()
         files.take_root(self.path.parent, chosen=False)
-        self.log = VaultLog(self.path, home)
+        self.log = VaultLog(self.path, home, kept_at)
         self.similarity_threshold = similarity_threshold
         self.max_active = max_active
         self.token_overlap_threshold = token_overlap_threshold
@@ -271,7 +273,7 @@ class MemoryVault:
     def get_memory(self, id: str) -> Record:
         """One active record. Raises NotFound."""
         with self.log.reading() as state:
-            record = state.active.get(id) if isinstance(id, str) else None
+            record: Record | None = state.active.get(id) if isinstance(id, str) else None
         if record is None:
             raise NotFound(f"The vault has no memory {gate.shown(str(id))}.", hint="`memlane list` shows the ids.")
         return record
@@ -516,7 +518,7 @@ def _first(records: list[Record], limit: int | None) -> list[Record]:
 
 def _problems(state: Known, scopes: Sequence[str]) -> list[tuple[int, str]]:
     """(line, what is wrong with it) of everything that was read."""
-    odd = ((state.numbers.get(record.id), _oddity(record, scopes)) for record in state.active.values())
+    odd = ((state.line_of(record.id), _oddity(record, scopes)) for record in state.active.values())
     problems = [*state.problems, *((line, why) for line, why in odd if line and why)]
     problems.sort(key=lambda problem: problem[0])
     if state.pending.strip():

@@ -1,0 +1,186 @@
+"""A long vault opens at once, for what is known of its beginning is kept: the answers are those of its lines."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlane import Bank
+from memlane.care.forget import forget
+from memlane.core.errors import MemlaneError, Refused
+from memlane.core.model import Memory, Problem
+from memlane.index.seal import beside
+from memlane.lanes.vault import log
+from memlane.lanes.vault.record import Record, render_line
+from memlane.lanes.vault.store import MemoryVault
+from samples import words
+from vault_samples import parsed
+
+WORDS = "amber basil cedar delta ember fjord grove heron inlet jetty kelp lotus maple nettle opal".split()
+SCOPES = ("shared", "orion")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every vault is a long one, and a few lines are many."""
+    monkeypatch.setattr(log, "LONG", 1)
+    monkeypatch.setattr(log, "MANY", 3)
+
+
+def opened(folder: Path, *, keeps: bool = True, **options: Any) -> MemoryVault:
+    place = folder / "state" / "kept.vault"
+    return MemoryVault(
+        folder / "vault.jsonl", max_active=1000, kept_at=(lambda: place) if keeps else lambda: None, **options
+    )
+
+
+def text(dice: random.Random) -> str:
+    chosen = dice.choices(WORDS, k=dice.randint(2, 6)) + [f"n{dice.randint(0, 99)}" for _ in range(dice.randint(0, 3))]
+    return " ".join(chosen * (10 if dice.random() < 0.1 else 1))
+
+
+def answers(vault: MemoryVault, asked: list[tuple[str, str]]) -> list[Any]:
+    """All that can be asked of a vault, and what its gate says to these texts."""
+    found: list[Any] = []
+    for new, scope in asked:
+        with vault.log.reading() as known:
+            rules = vault.similarity_threshold, vault.token_overlap_threshold
+            try:
+                found.append(known.lookalikes_in(scope, rules).find(new))
+            except log.Damaged:
+                known.without_columns()
+                found.append(known.lookalikes_in(scope, rules).find(new))
+    items = parsed(vault)
+    found += [item.id for item in items if isinstance(item, Memory)]
+    found += [(item.line, item.why) for item in items if isinstance(item, Problem)]
+    found += [vault.vault_stats(), vault.recall_memories(), sorted(vault.removed(), key=lambda gone: gone.id)]
+    return found
+
+
+def change(vault: MemoryVault, dice: random.Random) -> None:
+    """Something that a person or a program does to a vault, or to its file."""
+    ids = [record.id for record in vault.recall_memories()] or ["none"]
+    gone = [removed.id.removeprefix("vault:") for removed in vault.removed()] or ["none"]
+    lines = vault.path.read_bytes().splitlines(keepends=True) if vault.path.exists() else []
+    common = ["add"] * 6 + "delete recover text scope tags register junk twin".split()
+    what = dice.choice(common * 3 + ["edit", "cut", "torn", "compact"])
+    try:
+        match what:
+            case "add":
+                vault.add_memory(text(dice), dice.choice(SCOPES), "other")
+            case "register":
+                vault.update_by_topic(dice.choice("abc"), dice.choice(SCOPES), text(dice))
+            case "text":
+                vault.update_memory(dice.choice(ids), text=text(dice))
+            case "scope":
+                vault.revise(dice.choice(ids), {"scope": dice.choice(SCOPES)})
+            case "tags":
+                vault.update_memory(dice.choice(ids), tags=[dice.choice(WORDS)])
+            case "delete":
+                vault.delete_memory(dice.choice(ids))
+            case "recover":
+                vault.recover(dice.choice(gone))
+            case "compact":
+                vault.compact()
+            case "edit" if lines:
+                at = dice.randrange(len(lines))
+                lines[at] = lines[at].replace(dice.choice(WORDS).encode(), dice.choice(WORDS).encode())
+                vault.path.write_bytes(b"".join(lines))
+            case "cut" if lines:
+                vault.path.write_bytes(b"".join(lines[: dice.randrange(len(lines))]))
+            case "torn":
+                vault.path.write_bytes(b"".join(lines)[: -dice.randint(1, 9)])
+            case "junk":
+                vault.path.write_bytes(b"".join([*lines, b"no record\n", b"\n", b"\xef\xbb\xbf{}\n"]))
+            case "twin" if lines:
+                vault.path.write_bytes(b"".join([*lines, dice.choice(lines)]))
+    except MemlaneError:
+        pass
+
+
+def damage(kept: Path, dice: random.Random) -> None:
+    data = bytearray(kept.read_bytes())
+    if dice.random() < 0.5:
+        data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        kept.write_bytes(data)
+    else:
+        kept.write_bytes(data[: dice.randrange(len(data))])
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_what_is_kept_changes_no_answer(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S002-38, S002-39: the near-duplicate is the same one, whatever was kept, edited, cut off or damaged."""
+    monkeypatch.setattr(log, "MANY", 3 + seed % 3 * 4)
+    dice = random.Random(seed)
+    kept = tmp_path / "state" / "kept.vault"
+    used = 0
+    (tmp_path / "vault.jsonl").write_text("".join(render_line(Record(str(n), text(dice))) + "\n" for n in range(30)))
+    for _ in range(60):
+        change(opened(tmp_path), dice)
+        if kept.exists() and dice.random() < 0.15:
+            damage(kept, dice)
+        asked = [(text(dice), scope) for scope in SCOPES for _ in range(3)]
+        with_it = opened(tmp_path)
+        assert answers(with_it, asked) == answers(opened(tmp_path, keeps=False), asked)
+        used += with_it.log.known.kept is not None
+    assert used
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_vault_that_stays_open_answers_as_one_that_is_opened_anew(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    stays = opened(tmp_path)
+    for _ in range(40):
+        change(stays if dice.random() < 0.8 else opened(tmp_path), dice)
+        asked = [(text(dice), scope) for scope in SCOPES]
+        with stays.log.changing():  # compares all of the file
+            pass
+        assert answers(stays, asked) == answers(opened(tmp_path, keeps=False), asked)
+
+
+def test_only_the_lines_that_are_needed_are_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "vault.jsonl"
+    path.write_text("".join(render_line(Record(f"{n:012x}", f"w{n} x{n} y{n} z{n}")) + "\n" for n in range(50)))
+    opened(tmp_path).add_memory("something else entirely", "shared", "other")
+    vault = opened(tmp_path)
+    with pytest.raises(Refused, match=r"Duplicate of 000000000007"):
+        vault.add_memory("w7 x7 y7 or z7", "shared", "other")
+    waiting = sum(isinstance(item, int) for item in dict.values(vault.log.known.latest))
+    assert waiting > 45
+
+
+def test_a_restored_memory_comes_after_the_others(tmp_path: Path) -> None:
+    """Of two that are alike, the first is named: deleted and restored, it is the second, kept or not."""
+    lines = [render_line(Record(f"{n:012x}", "w x y z")) + "\n" for n in range(9)]
+    (tmp_path / "vault.jsonl").write_text("".join(lines))
+    opened(tmp_path).add_memory("something else entirely", "shared", "other")
+    vault = opened(tmp_path)
+    vault.delete_memory("000000000000")
+    vault.recover("000000000000")
+    for keeps in (True, False):
+        with pytest.raises(Refused, match="Duplicate of 000000000001"):
+            opened(tmp_path, keeps=keeps).add_memory("w x y z", "shared", "other")
+
+
+def test_other_thresholds_are_not_answered_from_what_is_kept(tmp_path: Path) -> None:
+    """S002-43"""
+    vault = opened(tmp_path)
+    for number in range(6):
+        vault.add_memory(words(number), "shared", "other")
+    asked = [(" ".join([*words(0).split()[:2], "one", "two", "three"]), "shared"), (words(1), "shared")]
+    for rules in ({"token_overlap_threshold": 0.4}, {"token_overlap_threshold": 0.0}, {"similarity_threshold": 0.2}):
+        assert answers(opened(tmp_path, **rules), asked) == answers(opened(tmp_path, keeps=False, **rules), asked)
+
+
+def test_a_bank_keeps_it_in_the_state_folder_and_forgets_it_with_a_memory(tmp_path: Path) -> None:
+    with Bank.init(tmp_path) as bank:
+        for number in range(8):
+            added = bank.add(words(number), lane="vault")
+        place = beside(bank.index_file, "vault")
+        assert place is not None
+        assert place.stat().st_mode & 0o077 == 0
+        forget(bank, [added.id])
+        assert not place.exists()
