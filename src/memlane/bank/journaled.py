@@ -77,8 +77,8 @@ class Journaled(Opened):
         """What was changed in this bank, memory by memory, the oldest first: after `since`, an earlier call's cursor.
 
         "now" gives the cursor alone, to begin with. `complete` is False where the journal does not reach back that far,
-        or there is none. A change is never cut in two, so there may be some more than `limit`. What was written without
-        memlane is in no journal.
+        or there is none. A change is never cut in two, so there may be some more than `limit`. What comes after one
+        that is being made waits while its process lives. What was written without memlane is in no journal.
         """
         from memlane.history import feed
 

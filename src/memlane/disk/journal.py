@@ -120,6 +120,7 @@ class Group:
     steps: dict[int, tuple[str, str]] = field(default_factory=dict)
     step: int = 0
     numbers: dict[tuple[Journal, int], int] = field(default_factory=dict)
+    held: list[tuple[str, int]] = field(default_factory=list)  # see `journal_writers`
 
     def begin(self, id: str, action: str) -> None:
         """What is changed from here on belongs together: it is taken back as a whole or not at all."""
@@ -135,6 +136,14 @@ class Group:
         """Write down that all is done, and which memories it was about."""
         for (journal, made), number in self.numbers.items():
             journal.finish(made, number, self)
+
+    def end(self, keep: int = 0) -> None:
+        """Nothing more comes, whether all is done or not; in the journals after the first `keep`."""
+        if self.held[keep:]:
+            from memlane.disk import journal_writers
+
+            while self.held[keep:]:
+                journal_writers.let_go(*self.held.pop())
 
 
 @contextmanager
@@ -157,6 +166,7 @@ def change(verb: str, *ids: str, undoes: int = 0, joins: bool = True) -> Iterato
         group.close()
     finally:
         _group.reset(token)
+        group.end()
 
 
 @contextmanager
@@ -372,7 +382,7 @@ class Journal:
         """Do something with the open file. A damaged one is put aside first, once. Raises StorageError, Busy."""
         import sqlite3
 
-        from memlane.disk import journal_file
+        from memlane.disk import journal_errors
 
         with self._lock:
             for attempt in range(2):
@@ -383,15 +393,15 @@ class Journal:
                         return work(file)
                     return otherwise
                 except (sqlite3.Error, OSError) as error:
-                    if journal_file.is_damage(error) and file is not None and not attempt:
+                    if journal_errors.is_damage(error) and file is not None and not attempt:
                         self.close()
                         file.put_aside()
-                    elif why := journal_file.unwritable(error):
+                    elif why := journal_errors.unwritable(error):
                         self.close()
                         self.absent, self._again = why, time.monotonic() + _AGAIN
                         return otherwise
                     else:
-                        raise journal_file.refusal(error) from error
+                        raise journal_errors.refusal(error) from error
             return otherwise
 
     # -- recording
@@ -403,30 +413,39 @@ class Journal:
         `base` reads the log that a row is appended to, where the journal does not know all of it.
         """
         group = _group.get() or Group(rows[0].kind, by.get(), {}, alone=True)
-        noted = self._do(lambda file: self._record(file, group, rows, base), None, make=True)
+        noted: list[int] = []
         try:
+            noted = self._do(lambda file: self._record(file, group, rows, base), [], make=True)
             yield
         except Exception:  # and not Ctrl-C, which may come when it is done
             if noted:
                 with suppress(StorageError):
                     self._do(lambda file: file.retract(noted), None)
             raise
+        finally:
+            if group.alone:
+                group.end()
 
     def _record(
         self, file: JournalFile, group: Group, rows: Sequence[Row], base: Callable[[], bytes] | None
     ) -> list[int]:
-        known = group.numbers.get((self, self._made), 0)
-        with file.transaction() as db:
-            number = known or file.begin(db, group)
-            noted = []
-            for row in rows:
-                if base:
-                    size, age = file.last_size(db, row.name)
-                    if size > row.at and age < _SAME_TIME:  # somebody else's lines are on their way to the disk
-                        row = row._replace(size=size + len(row.after or b""))
-                    elif size != row.at:
-                        noted.append(file.insert(db, number, group.step, Row(row.name, SEEN, None, base(), 0, row.at)))
-                noted.append(file.insert(db, number, group.step, row))
+        known, held = group.numbers.get((self, self._made), 0), len(group.held)
+        noted = []
+        try:
+            with file.transaction() as db:
+                number = known or file.begin(db, group)
+                for row in rows:
+                    if base:
+                        size, age = file.last_size(db, row.name)
+                        if size > row.at and age < _SAME_TIME:  # somebody else's lines are on their way to the disk
+                            row = row._replace(size=size + len(row.after or b""))
+                        elif size != row.at:
+                            seen = Row(row.name, SEEN, None, base(), 0, row.at)
+                            noted.append(file.insert(db, number, group.step, seen))
+                    noted.append(file.insert(db, number, group.step, row))
+        except BaseException:
+            group.end(keep=held)  # the number goes to somebody else
+            raise
         group.numbers[self, self._made] = number
         return noted
 
@@ -444,9 +463,15 @@ class Journal:
 
     # -- reading
 
-    def changes(self, *, here: bool = False, since: int = 0, limit: int | None = None) -> list[Change]:
+    def changes(
+        self, *, here: bool = False, since: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[Change]:
         """The changes that a file was changed by, the newest first: of all places of this bank, or made `here`."""
-        return self._do(lambda file: file.changes(here=here, since=since, limit=limit), [])
+        return self._do(lambda file: file.changes(here=here, since=since, upto=upto, limit=limit), [])
+
+    def over(self, since: int) -> int:
+        """The number up to which all changes are over, well or not; `since` where the one after it is being made."""
+        return self._do(lambda file: file.over(since), since)
 
     def reaches(self, since: int) -> bool:
         """Whether everything that was changed after the change of this number is still here."""

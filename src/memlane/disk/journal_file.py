@@ -26,8 +26,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from memlane.core.errors import Busy, StorageError
-from memlane.disk import journal, journal_place, locks
+from memlane.disk import journal, journal_errors, journal_place, journal_writers, locks
 from memlane.disk.journal import By, Change, Entry, Group, Row
 
 FOLDER = "journal"
@@ -54,9 +53,9 @@ _CHANGES = (
     "WHERE EXISTS (SELECT 1 FROM files WHERE row >= first AND change = number)"
 )
 _ENTRIES = "SELECT row, change, step, name, kind, before, after, at, size, other FROM files WHERE "
-_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
-_CIRCUMSTANCES = (*_UNWRITABLE, "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM",
-                  "SQLITE_INTERRUPT", "SQLITE_MISUSE", "SQLITE_PROTOCOL")  # fmt: skip
+_WITHOUT_FILES = (  # but not the last one, or its number would be given out again
+    "DELETE FROM changes WHERE number NOT IN (SELECT change FROM files) AND number < (SELECT max(number) FROM changes)"
+)
 _GONE = b"forgotten"  # in the place of a hash: the content is not kept any more
 left: list[JournalFile] = []  # connections of a parent process, which must not be closed here
 
@@ -147,7 +146,7 @@ class JournalFile:
         try:
             self._db = self._connected()
         except sqlite3.DatabaseError as error:
-            if not is_damage(error):
+            if not journal_errors.is_damage(error):
                 raise
             self.put_aside()
             self._db = self._connected()
@@ -209,7 +208,7 @@ class JournalFile:
                 self._db.execute(statement)
                 return
             except sqlite3.OperationalError as error:
-                if _name_of(error) != "SQLITE_BUSY" or time.monotonic() > until:
+                if journal_errors.name_of(error) != "SQLITE_BUSY" or time.monotonic() > until:
                     raise
             if pause == _PAUSE:
                 locks.tell_waiting()
@@ -236,7 +235,10 @@ class JournalFile:
             group.undoes, int(group.alone), "",
         )  # fmt: skip
         marks = ", ".join("?" * len(values))
-        return db.execute(f"INSERT INTO changes VALUES (NULL, {marks})", values).lastrowid or 0  # noqa: S608 - marks
+        number = db.execute(f"INSERT INTO changes VALUES (NULL, {marks})", values).lastrowid or 0  # noqa: S608 - marks
+        journal_writers.hold(self.path, number)  # before anybody else sees it
+        group.held.append((self.path, number))
+        return number
 
     def _branch(self) -> str:
         if self._head is None:
@@ -296,13 +298,21 @@ class JournalFile:
 
     # -- reading
 
-    def changes(self, *, here: bool, since: int, limit: int | None) -> list[Change]:
-        where, values = " AND number > ?", [since]
+    def changes(self, *, here: bool, since: int, upto: int | None, limit: int | None) -> list[Change]:
+        where, values = " AND number BETWEEN ? AND ?", [since + 1, self._last() if upto is None else upto]
         if here:
             where += " AND changes.place = ?"
             values.append(self._here(self._db))
         query = f"{_CHANGES}{where} ORDER BY number DESC LIMIT ?"
         return [_change(row) for row in self._db.execute(query, (*values, -1 if limit is None else limit))]
+
+    def _last(self) -> int:
+        return self._db.execute("SELECT max(number) FROM changes").fetchone()[0] or 0
+
+    def over(self, since: int) -> int:
+        last = self._last()  # first: what comes later has a greater number
+        held = journal_writers.first(self.path, since, last)
+        return held - 1 if held else last
 
     def reaches(self, since: int) -> bool:
         query = "SELECT count(*), max(number), total(undone = ?) FROM changes WHERE number > ?"
@@ -410,9 +420,9 @@ class JournalFile:
             nothing = "(before IS NULL OR before = ?1) AND (after IS NULL OR after = ?1)"
             db.execute(f"DELETE FROM files WHERE {nothing}", (_GONE,))  # noqa: S608 - fixed text
             db.execute("DELETE FROM files WHERE kind = ? AND after = ? AND other != 'new'", (journal.APPEND, empty))
-            db.execute("DELETE FROM changes WHERE number NOT IN (SELECT change FROM files)")
+            db.execute(_WITHOUT_FILES)
             for number, named, steps in db.execute("SELECT number, ids, steps FROM changes").fetchall():
-                if any(_json(id) in f"{named}{steps}" for id in ids):
+                if any(json.dumps(id) in f"{named}{steps}" for id in ids):
                     kept_ids = [id for id in json.loads(named) if id not in ids]
                     kept_steps = {step: pair for step, pair in json.loads(steps).items() if pair[0] not in ids}
                     values = (json.dumps(kept_ids), json.dumps(kept_steps), number)
@@ -512,7 +522,7 @@ class JournalFile:
                 (upto,),
             )
             db.execute("DROP TABLE bases")
-            db.execute("DELETE FROM changes WHERE number NOT IN (SELECT change FROM files)")
+            db.execute(_WITHOUT_FILES)
             db.execute("UPDATE changes SET undone = ? WHERE number <= ?", (journal.DROPPED, upto))
             self._collect(db)
 
@@ -543,56 +553,8 @@ def _change(row: tuple[Any, ...]) -> Change:
     )  # fmt: skip
 
 
-def _json(id: str) -> str:
-    return json.dumps(id)
-
-
 def _plain(data: bytes) -> bytes:
     try:
         return zlib.decompress(data)
     except zlib.error as error:
         raise sqlite3.DatabaseError(f"a text is damaged: {error}") from None
-
-
-# -- errors
-
-
-def _name_of(error: BaseException) -> str:
-    return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether the content of the file is at fault, rather than the disk, a lock or a permission."""
-    return isinstance(error, sqlite3.DatabaseError) and _name_of(error) not in _CIRCUMSTANCES
-
-
-def unwritable(error: BaseException) -> str:
-    """Why there can be no journal at all; "" for an error that is none of that kind."""
-    import errno
-
-    if isinstance(error, sqlite3.Error):
-        return f"its file cannot be written ({error})" if _name_of(error) in _UNWRITABLE else ""
-    denied = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENOENT)
-    if isinstance(error, OSError) and error.errno in denied:
-        return f"its folder cannot be written ({error.strerror})"
-    return ""
-
-
-def refusal(error: BaseException) -> StorageError:
-    """What to tell whoever wanted to change something, and did not."""
-    import errno
-
-    name = _name_of(error)
-    if name in ("SQLITE_BUSY", "SQLITE_LOCKED"):
-        return Busy("The journal is being written by another program.", hint="Try again.")
-    grows = getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
-    if grows or name == "SQLITE_FULL" or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return StorageError(
-            "The disk is full: the journal was not written, and nothing was changed.",
-            hint="Free some space, then try again.",
-            code="disk_full",
-        )
-    return StorageError(
-        f"The journal cannot be written: {error}. Nothing was changed.",
-        hint="Check the disk that ~/.local/state/memlane is on.",
-    )

@@ -7,7 +7,6 @@ without memlane, by an editor or by git, is in no journal.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 NOW = "now"
 NOWHERE = "0-0"  # the cursor of a bank in which nothing was changed yet
-_UNFINISHED = 600.0  # seconds that a change may take; one that is not done by then never will be
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +70,20 @@ def changes(bank: Bank, since: str | None, limit: int | None) -> Changes:
     if kept is None or not kept.path:
         return Changes((), NOWHERE, since in (None, NOW, NOWHERE) and kept is not None)
     name = f"{os.stat(kept.path).st_ino:x}"
-    complete = (since in (None, NOW, NOWHERE) or made == name) and kept.reaches(number)
-    if made != name:
-        number = 0
+    if since == NOW:
+        return Changes((), f"{kept.over(0)}-{name}", True)
+    known = since in (None, NOWHERE) or (made == name and number <= kept.over(number))
+    number = number if known else 0
+    last, more = kept.over(number), False  # one that is being made may still grow: what comes after it waits
     found: list[Changed] = []
-    last, more = number, False
     with reading(bank) as reader:
-        for change in reversed(kept.changes(since=number)):
-            if not change.done and time.time() - change.at < _UNFINISHED:
-                break  # it may still grow: what comes after it waits
+        for change in reversed(kept.changes(since=number, upto=last)):
             if limit is not None and len(found) >= max(limit, 0):
-                more = True
+                last, more = change.number - 1, True
                 break
-            last = change.number
-            if change.place == kept.home and since != NOW:
+            if change.place == kept.home:
                 found += _changed(bank, kept, reader, change)
-    return Changes(tuple(found), f"{last}-{name}", complete, more)
+    return Changes(tuple(found), f"{last}-{name}", known and kept.reaches(number), more)
 
 
 def _place(cursor: str | None) -> tuple[int, str]:
@@ -103,7 +99,7 @@ def _place(cursor: str | None) -> tuple[int, str]:
 def _changed(bank: Bank, kept: Journal, reader: Reader, change: Change) -> Iterator[Changed]:
     at = datetime.fromtimestamp(change.at, UTC)
     entries = kept.entries(change.number)
-    named = [*change.ids, *(id for id, _ in change.steps)]
+    named = [*change.ids, *(id for id, _ in change.steps)] if change.done else []  # or it was about more than it did
     ids = [*(id for entry in entries for id in _ids(kept, reader, entry, named)), *named]
     for id in dict.fromkeys(ids):
         if id.partition(":")[0] in NAMES:
