@@ -149,3 +149,11 @@ def test_a_star_narrows_topics_as_a_name_does(bank: Bank) -> None:
     assert [memory.id for memory in bank.list(scope="birds/he*")] == [ids["herons entry"]]
     found = {hit.memory.id for hit in bank.search("herons", 20, scope="birds/he*")}
     assert (ids["herons entry"] in found, ids["gulls entry"] in found) == (True, False)
+
+
+def test_context_takes_scope_as_search_and_list_do(bank: Bank) -> None:
+    fill(bank)
+    told = bank.context("herons", scope="user:alice")
+    assert told == bank.context("herons", scopes="user:alice") != bank.context("herons")
+    with pytest.raises(InvalidInput, match="both given"):
+        bank.context("herons", scope="user:alice", scopes="user:bob")

@@ -172,3 +172,9 @@ def test_nothing_is_left_in_the_index_of_fields_that_are_gone(people: Bank) -> N
     people.search("tea")
     keys = {key for (key,) in people.index._db.execute("SELECT DISTINCT key FROM fields")}
     assert keys == {"user.level", "user.team", "active", "note", "level"}
+
+
+@pytest.mark.parametrize("where", [{"$and": [{"level": 3}]}, {"$or": []}, {"level": 3, "$eq": 3}])
+def test_an_operator_is_no_field(bank: Bank, where: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="in the place of a field"):
+        bank.list(where=where)

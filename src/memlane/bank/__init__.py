@@ -212,6 +212,7 @@ class Bank(Keyed):
         query: str,
         budget: int = 1000,
         *,
+        scope: str | Sequence[str] | None = None,
         scopes: str | Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         without: Collection[str] = (),
@@ -222,12 +223,16 @@ class Bank(Keyed):
     ) -> Block:
         """The memories that a prompt should know of, as a block of at most `budget` tokens, counted by `count`.
 
-        `scopes` (default: the profile's) leave out what is in others. `without` names ids that the prompt has already.
+        `scope`, one or several (default: the profile's), leaves out what is in others; `scopes` is another name for it,
+        as `snapshot` has it. `without` names ids that the prompt has already.
         Hits whose relevance is below `least` do not count; `blocks.RELEVANT` is a good value where nobody asked for
         memories. "" when nothing is relevant. `where`, `order` and `wait` are those of `search`.
         """
         from memlane.recall.prompts import context
 
+        if scope is not None and scopes is not None:
+            raise InvalidInput("scope and scopes are both given.", hint="They mean the same: give one of them.")
+        scopes = scopes if scope is None else scope
         return context(self, query, budget, scopes, without, least, count, wait, order, where_given(where))
 
     def for_prompt(

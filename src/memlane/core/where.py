@@ -57,6 +57,9 @@ def where_given(where: Mapping[str, Any] | None) -> Where:
     if not isinstance(where, Mapping) or not all(isinstance(key, str) and key for key in where):
         raise InvalidInput("where is not a mapping from names to values.", hint='Give where={"topic": "x"}.')
     for key in where:
+        if key.startswith("$"):
+            hint = 'An operator stands below a field: {"level": {"$gte": 3}}. All conditions must hold; there is no or.'
+            raise InvalidInput("where has an operator in the place of a field.", hint=hint)
         if hint := _FILTERS.get(key):
             raise InvalidInput(f"{key} is not a field that where knows.", hint=hint)
     return tuple(_conditions("", where))
