@@ -79,6 +79,27 @@ def test_a_memory_with_a_secret_has_the_version_that_the_caller_saw(bank: Bank) 
     bank.update(made.id, tags=["ops"], expected=seen.version)
 
 
+def test_a_conflict_says_which_version_there_is(bank: Bank) -> None:
+    made = bank.put("plan", "First.")
+    now = bank.put("plan", "Second.").version
+    for expected in (made.version, ""):
+        with pytest.raises(Conflict) as caught:
+            bank.put("plan", "Third.", expected=expected)
+        assert (caught.value.version, caught.value.to_dict()["version"]) == (now, now)
+    with pytest.raises(Conflict) as caught:
+        bank.put("other", "Third.", expected=made.version)
+    assert caught.value.version is None
+
+
+def test_changing_what_has_expired_says_that_no_answer_shows_it(bank: Bank) -> None:
+    made = bank.add("The staging server is down.", title="Staging", expires="2020-01-01")
+    said = "it has expired, so that no answer shows it: `memlane restore notes:staging` keeps it"
+    assert bank.update(made.id, "The staging server is up.").remarks == (said,)
+    assert bank.append(made.id, "Since noon.").remarks == (said,)
+    assert bank.update(made.id, expires=None).remarks == ()
+    assert bank.get(made.id).text == "The staging server is up.\n\nSince noon."
+
+
 # -- keys
 
 

@@ -361,8 +361,7 @@ class Bank(Keyed):
         if "created_at" in changes:
             changes["created_at"] = date_given(changes["created_at"], "created_at")
         with expecting(self, lane, native, expected):
-            memory = lane.revise(native, changes)
-        self._indexed(memory)
+            memory = self._indexed(lane.revise(native, changes))
         return self._anchored(memory) if "text" in changes or "scope" in changes else memory
 
     @under.by_id

@@ -52,4 +52,5 @@ def _compare(bank: Bank, lane: Lane, native: str, version: str) -> None:
         raise Conflict(
             f"{id} is not as it was expected: {now}. Nothing was written.",
             hint="Read it again, and change what is there now.",
+            version=memory.version if memory else None,
         )

@@ -117,7 +117,10 @@ class Keyed(Journaled):
             anew["created_at"] = utc_now()
             expected = expected if expected is None else shown(bank, [there])[0].version
         elif expected == "":
-            raise Conflict(f"{gate.shown(key)} is there already.", hint="Read it, and expect its version.")
+            version = shown(bank, [there])[0].version
+            raise Conflict(
+                f"{gate.shown(key)} is there already.", hint="Read it, and expect its version.", version=version
+            )
         gone: dict[str, Any] = dict.fromkeys(there.fields)
         fields = {**gone, **own}
         meant = {name: fields.pop(name) for name in MEANT & fields.keys()}

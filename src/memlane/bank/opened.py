@@ -250,8 +250,12 @@ class Opened:
             self._index.note(self.lane(lane), path)
 
     def _indexed(self, memory: Memory) -> Memory:
+        """A memory that was written, after the index was told; where no answer will show it, it says so."""
         self.wrote(memory.lane, memory.file)
-        return memory
+        if not memory.expired(utc_now()):
+            return memory
+        remark = f"it has expired, so that no answer shows it: `memlane restore {gate.shown(memory.id)}` keeps it"
+        return replace(memory, remarks=(*memory.remarks, remark))
 
     def _look_again(self) -> None:
         """Let an open index know of many writes at once."""

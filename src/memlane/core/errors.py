@@ -85,8 +85,17 @@ class AlreadyExists(MemlaneError):
 
 
 class Conflict(MemlaneError):
+    """`version` is the one that the memory has now; None where it is gone, or nobody expected a version."""
+
     code = "conflict"
     exit_code = 5
+
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None, version: str | None = None) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.version = version
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), **({"version": self.version} if self.version else {})}
 
 
 class Refused(MemlaneError, ValueError):
