@@ -60,8 +60,8 @@ def where_given(where: Mapping[str, Any] | None) -> Where:
         if key.startswith("$"):
             hint = 'An operator stands below a field: {"level": {"$gte": 3}}. All conditions must hold; there is no or.'
             raise InvalidInput("where has an operator in the place of a field.", hint=hint)
-        if hint := _FILTERS.get(key):
-            raise InvalidInput(f"{key} is not a field that where knows.", hint=hint)
+        if instead := _FILTERS.get(key):
+            raise InvalidInput(f"{key} is not a field that where knows.", hint=instead)
     return tuple(_conditions("", where))
 
 
