@@ -53,6 +53,7 @@ def answers(vault: MemoryVault, asked: list[tuple[str, str]]) -> list[Any]:
             except log.Damaged:
                 known.without_columns()
                 found.append(known.lookalikes_in(scope, rules).find(new))
+        found += vault.search_memories(new, scope)
     items = parsed(vault)
     found += [item.id for item in items if isinstance(item, Memory)]
     found += [(item.line, item.why) for item in items if isinstance(item, Problem)]
@@ -150,6 +151,25 @@ def test_only_the_lines_that_are_needed_are_parsed(tmp_path: Path) -> None:
         vault.add_memory("w7 x7 y7 or z7", "shared", "other")
     waiting = sum(isinstance(item, int) for item in dict.values(vault.log.known.latest))
     assert waiting > 45
+
+
+@pytest.mark.parametrize("query", ["kelvin", "istanbul", "caf\u00e9", "quoted", "zebra", "of the", "next"])
+def test_a_search_finds_what_stands_in_the_file_in_another_way(tmp_path: Path, query: str) -> None:
+    texts = [
+        "\u212aelvin scale",
+        "the caf\u00e9 here",
+        'so "quoted" it is',
+        "a line\nnext line",
+        "plain words",
+        "KELVIN",
+    ]
+    lines = [render_line(Record(str(place), text)) for place, text in enumerate(texts)]
+    lines.append(render_line(Record("escaped", "zebra")).replace("zebra", "\\u007aebra"))
+    (tmp_path / "vault.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    opened(tmp_path).add_memory("something else entirely", "shared", "other")
+    vault = opened(tmp_path)
+    assert vault.search_memories(query) == opened(tmp_path, keeps=False).search_memories(query)
+    assert vault.log.known.kept
 
 
 def test_a_restored_memory_comes_after_the_others(tmp_path: Path) -> None:

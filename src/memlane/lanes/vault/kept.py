@@ -18,7 +18,7 @@ import struct
 import sys
 import zlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -34,6 +34,7 @@ _MAGIC = b"mlvault1"
 # Which characters are letters, and which letters are one but for their case, is a matter of Python's version.
 _WRITER = f"{sys.version_info.major}.{sys.version_info.minor} {sys.byteorder}"
 
+_ODD = ("\u0130".encode(), "\u212a".encode())
 _GONE = 0xFFFFFFFF  # instead of the place of a text that was removed
 
 
@@ -55,6 +56,26 @@ class Kept:
         if not isinstance(record, Record):
             raise Damaged
         return record
+
+    def having(self, words: Collection[str]) -> set[int] | None:
+        """The places of all records that may have one of these words, in small letters; None when all may.
+
+        Lines are looked through as they are: what JSON writes in another way may be any word, and so may the two
+        letters outside ASCII that have one of ASCII as their small letter.
+        """
+        if not all(word.isascii() for word in words):
+            return None
+        data = self.data[: self.head["size"]].lower()
+        places = {start: place for place, start in enumerate(self.starts)}
+        found = set()
+        for needle in (*(word.encode() for word in words), b"\\u", *_ODD):
+            at = data.find(needle)
+            while at >= 0:
+                start = data.rfind(b"\n", 0, at) + 1
+                if (place := places.get(start)) is not None:
+                    found.add(place)
+                at = data.find(needle, data.find(b"\n", at))
+        return found
 
     def base(self, scope: str, rules: Rules) -> Base | None:
         """The columns of a scope's texts; None when they are of no use. Finding may raise Damaged."""

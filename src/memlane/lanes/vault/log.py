@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
@@ -104,6 +104,14 @@ class Known:
         if (line := self.numbers.get(id)) is None and self.kept and id in self.kept.places:
             return self.kept.numbers[self.kept.places[id]]
         return line
+
+    def active_with(self, words: Collection[str]) -> list[Record]:
+        """The active records; what has none of these words, in small letters, may be left out."""
+        places = self.kept.having(words) if self.kept else None
+        if self.kept is None or places is None:
+            return list(self.active.values())
+        kept = self.kept.places
+        return [self.active[id] for id in self.active if id in self.touched or kept[id] in places]
 
     def lookalikes_in(self, scope: str, rules: Rules) -> Lookalikes:
         """The active texts of a scope; from here on they are kept up to date. Raises Damaged."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -219,10 +219,12 @@ class MemoryVault:
         """
         if not isinstance(query, str):
             raise InvalidInput("The query is not text.", hint="Give some words.")
+        from memlane.gate.likeness import tokens
+
         fits = fitting(**filters)
         scored = [
             (score, record)
-            for record in self._active(scope)
+            for record in self._active(scope, tokens(query))
             if (score := search_score(query, record.text)) and fits(self._memory(record))
         ]
         scored.sort(key=lambda pair: (-pair[0], newest_first(pair[1])))
@@ -444,18 +446,21 @@ class MemoryVault:
     def _now(self) -> str:
         return iso(self.clock()) or ""
 
-    def _active(self, scope: str | Sequence[str] | None) -> list[Record]:
+    def _active(self, scope: str | Sequence[str] | None, words: Collection[str] | None = None) -> list[Record]:
+        """The active records of some scopes; what has none of the words, where some are given, may be left out."""
         with self.log.reading() as state:
-            known = list(state.active.values())
+            known = list(state.active.values()) if words is None else state.active_with(words)
         if self.tombstones.any():
             known = [record for record in known if not self.tombstones.held(self._memory(record))]
-        if scope is None:
-            return known
-        names = [scope] if isinstance(scope, str) else scope
-        if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
-            raise InvalidInput("A scope is text, or a list of text.", hint="Give a name such as shared.")
-        scopes = {name.strip().lower() for name in names}
-        return [record for record in known if record.scope in scopes]
+        return known if scope is None else _in_scopes(known, scope)
+
+
+def _in_scopes(records: Iterable[Record], scope: str | Sequence[str]) -> list[Record]:
+    names = [scope] if isinstance(scope, str) else scope
+    if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
+        raise InvalidInput("A scope is text, or a list of text.", hint="Give a name such as shared.")
+    scopes = {name.strip().lower() for name in names}
+    return [record for record in records if record.scope in scopes]
 
 
 def stats(state: Known, max_active: int) -> dict[str, Any]:
