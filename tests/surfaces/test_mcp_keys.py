@@ -58,7 +58,7 @@ def test_a_note_is_read_renamed_and_removed_by_its_key(bank: Bank, call: Call) -
     version = call("get_memory", key="alice")["version"]
     assert call("remove_memory", key="alice", expected=version)["status"] == "deleted"
     assert call("get_memory", key="alice").startswith("There is no note under the key alice.")
-    assert call("get_memory").startswith("There is no id")
+    assert call("get_memory").startswith("An id or a key is needed")
 
 
 @pytest.mark.parametrize("lane", ["notes", "vault"])

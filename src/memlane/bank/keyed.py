@@ -36,7 +36,8 @@ class Keyed(Journaled):
         as well. Secrets are blanked. Raises NotFound, also for one that has expired, unless that is asked for.
         """
         if (id is None) == (key is None):
-            raise InvalidInput("There is no id, or a key beside it.", hint="Give an id, or key=…, the key of a note.")
+            hint = "Give the id of a memory, or the key that a note was put under."
+            raise InvalidInput("An id or a key is needed, and not both.", hint=hint)
         bank = cast("Bank", self)
         if key is None:
             return under.get(bank, cast("str", id), expired=expired)
