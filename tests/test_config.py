@@ -131,6 +131,10 @@ def test_settings_can_be_given_in_python(tmp_path: Path) -> None:
         ('[memory]\nenabled = "yes"', "memory.enabled must be true or false."),
         ("[vault]\nscopes = [5]", "vault.scopes must be a list of text."),
         (
+            '[mcp]\ntoolsets = ["valut"]',
+            "mcp.toolsets must be a list of vault, topics, layers, records, knowledge-graph, keys.",
+        ),
+        (
             "[profile]\nsimilarity_threshold = 70",
             "profile.similarity_threshold must be a number, at least 0, at most 1.",
         ),

@@ -456,6 +456,7 @@ def _checked(setting: Setting, value: Any, source: str) -> Any:
         fits = value in kind
     elif kind is list:
         fits = isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+        fits = fits and (not setting.words or set(value) <= set(setting.words))
     else:
         fits = isinstance(value, int | float if kind is float else kind)
         fits = fits and (kind is bool or not isinstance(value, bool))  # in Python, True is an int

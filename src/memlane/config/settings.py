@@ -10,7 +10,9 @@ from memlane.lanes import NAMES
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of the configuration. `kind` is a type, or a tuple of the allowed words; `what` says what it sets."""
+    """One key of the configuration. `kind` is a type, or a tuple of the allowed words; `words` are all that a list may
+    have; `what` says what it sets.
+    """
 
     key: str
     kind: Any
@@ -18,18 +20,22 @@ class Setting:
     least: float | None = None
     most: float | None = None
     what: str = ""
+    words: tuple[str, ...] = ()
 
     @property
     def allowed(self) -> str:
         """The allowed values, for a message."""
         if isinstance(self.kind, tuple):
             return " or ".join(f'"{word}"' for word in self.kind)
+        if self.words:
+            return f"a list of {', '.join(self.words)}"
         words = {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list of text"}
         bounds = [f"at least {self.least:g}"] if self.least is not None else []
         bounds += [f"at most {self.most:g}"] if self.most is not None else []
         return ", ".join([words[self.kind], *bounds])
 
 
+TOOLSETS = ("vault", "topics", "layers", "records", "knowledge-graph", "keys")
 SETTINGS = (
     Setting("memory.enabled", bool, False, what="whether there is a memory here"),
     Setting("memory.storage_strategy", ("project", "user"), "project", what=".memories/ here, or the user's folder"),
@@ -57,12 +63,7 @@ SETTINGS = (
     Setting("gate.email", bool, False, what="whether e-mail addresses count as personal data"),
     Setting("gate.phone", bool, False, what="whether telephone numbers count as personal data"),
     Setting("search.encoder", str, "static", what="static, none, onnx:FOLDER, fastembed or fastembed:MODEL"),
-    Setting(
-        "mcp.toolsets",
-        list,
-        [],
-        what="further tools of the MCP server: vault, topics, layers, records, knowledge-graph",
-    ),
+    Setting("mcp.toolsets", list, [], words=TOOLSETS, what="further tools of the MCP server"),
     Setting("mcp.rules", bool, False, what="whether rules that agents store by tools count as your own words"),
     Setting("capture.keep_days", int, 0, least=0, what="archive records older than this; 0 keeps them all"),
     Setting("capture.keep_count", int, 0, least=0, what="archive all but the newest so many records; 0 keeps them all"),

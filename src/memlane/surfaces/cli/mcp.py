@@ -9,6 +9,7 @@ import sys
 import click
 
 from memlane.config.places import mcp_token
+from memlane.config.settings import TOOLSETS
 from memlane.core.errors import ConfigError
 from memlane.surfaces.cli.output import say
 
@@ -32,7 +33,7 @@ _MAX_TOKEN = 4096  # bytes
     "--toolset",
     "more",
     multiple=True,
-    type=click.Choice(["vault", "topics", "layers", "records", "knowledge-graph", "keys"]),
+    type=click.Choice(TOOLSETS),
     help="Further tools, besides those of [mcp] toolsets; may be repeated.",
 )
 @click.pass_context

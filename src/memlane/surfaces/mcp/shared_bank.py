@@ -24,7 +24,6 @@ from anyio import CapacityLimiter, Semaphore, from_thread, to_thread
 from memlane import config
 from memlane.bank import Bank
 from memlane.disk import locks
-from memlane.surfaces.mcp import toolsets
 
 SLICE = 1.0  # seconds of indexing before another call has its turn
 PATIENCE = 3.0  # seconds a write waits for a lock
@@ -106,7 +105,6 @@ class SharedBank:
             config.require_trust(settings)
             bank = self._bank
             if bank is None or settings != bank.config:
-                toolsets.check(settings)
                 bank = Bank(settings)
                 self._use(bank)
             self._users[bank] += 1

@@ -11,12 +11,9 @@ from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 
-from memlane.config import Config
-from memlane.core.errors import ConfigError
+from memlane.config.settings import TOOLSETS as NAMES
 from memlane.surfaces.mcp import all_lanes, notes, remember_recall
 from memlane.surfaces.mcp.tools import Tool
-
-NAMES = ("vault", "topics", "layers", "records", "knowledge-graph", "keys")
 
 
 def _defined_in(module: ModuleType) -> list[Tool]:
@@ -27,15 +24,8 @@ def _defined_in(module: ModuleType) -> list[Tool]:
 DEFAULT = (*_defined_in(remember_recall), *_defined_in(notes), *_defined_in(all_lanes))
 
 
-def check(settings: Config) -> None:
-    """Raise ConfigError for a toolset that does not exist."""
-    if not set(settings["mcp.toolsets"]) <= set(NAMES):
-        source = settings.sources["mcp.toolsets"]
-        raise ConfigError(f"{source}: mcp.toolsets has an unknown name.", hint=f"There are: {', '.join(NAMES)}.")
-
-
 def tools(names: Iterable[str] = ()) -> tuple[Tool, ...]:
-    """The default tools and those of the named sets, always in the order of NAMES; unknown names are passed over."""
+    """The default tools and those of the named sets, always in the order of NAMES."""
     chosen = set(names)
     modules = [import_module(f"memlane.surfaces.mcp.{name.replace('-', '_')}") for name in NAMES if name in chosen]
     return (*DEFAULT, *(tool for module in modules for tool in _defined_in(module)))
