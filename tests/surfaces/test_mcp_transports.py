@@ -405,6 +405,13 @@ def test_another_host_than_loopback_needs_a_token(folder: Path) -> None:
         assert status(url, authorization="Bearer not-a-real-token") == 200
 
 
+def test_an_answer_is_not_held_back_until_its_beginning_is_acknowledged() -> None:
+    with http.listen("127.0.0.1", 0, None) as listener, closing(socket.create_connection(listener.getsockname())):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_port_that_is_taken_is_a_sentence(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
