@@ -14,7 +14,7 @@ import pytest
 
 from conftest import tree
 from memlane import Bank
-from memlane.care import review
+from memlane.care import known, review
 from memlane.care.doctor import examine
 from memlane.care.validate import validate
 from memlane.core.progress import listener
@@ -182,3 +182,11 @@ def test_what_is_forgotten_is_not_known_any_more(bank: Bank) -> None:
     assert b"Quokka hours" in path.read_bytes()
     bank.forget(memory.id)
     assert not path.exists() or b"Quokka hours" not in path.read_bytes()
+
+
+def test_a_file_that_another_process_found_meanwhile_is_left_to_the_next_look(bank: Bank) -> None:
+    with known.look(bank) as before:
+        memory = bank.add("Written between two looks.", title="Between")
+        with known.look(bank) as after:
+            assert after.memory(memory.file, memory.id) == bank.get(memory.id)
+        assert before.memory(memory.file, memory.id) is None

@@ -249,6 +249,8 @@ class Known:
 
     def _parsed(self, path: str) -> list[Memory]:
         """The memories of a file; those of a few files are remembered."""
+        if path not in self.files:
+            return []  # another process has looked since, and found a new file
         if path not in self._read:
             lane = self.bank.lane(self.files[path][0])
             if len(self._read) > _FEW:
