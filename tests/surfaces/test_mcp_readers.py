@@ -110,6 +110,36 @@ def test_a_reader_that_is_killed_is_replaced(folder: Path) -> None:
     assert not given.failed
 
 
+def test_a_client_that_goes_away_leaves_the_reader_to_others(folder: Path) -> None:
+    async def run() -> Answer:
+        async with one_reader(folder) as readers:
+            for _ in range(3):
+                with anyio.CancelScope() as scope:
+                    scope.cancel()
+                    await readers.answer(DAY, silent)
+            return await answer(readers, DAY)
+
+    assert not anyio.run(run).failed
+
+
+def test_reads_wait_for_a_reader_rather_than_for_the_server(folder: Path) -> None:
+    async def run() -> list[Answer | None]:
+        given: list[Answer | None] = []
+        async with one_reader(folder) as readers:
+
+            async def ask() -> None:
+                assert readers.ready
+                given.append(await readers.answer(DAY, silent))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(ask)
+        return given
+
+    given = anyio.run(run)
+    assert [one is not None and not one.failed for one in given] == [True] * 5
+
+
 def test_a_reader_ends_when_the_server_is_gone(folder: Path) -> None:
     async def run() -> int:
         async with one_reader(folder) as readers:

@@ -46,6 +46,7 @@ class Readers:
     def __init__(self, bank: SharedBank, tools: tuple[str, ...], count: int) -> None:
         self._bank, self._tools, self._count = bank, tools, count
         self._free: list[_Reader] = []
+        self._up = 0  # free ones, and those that are answering
         self._turns = Semaphore(max(count, 1))
         self._threads = CapacityLimiter(max(count, 1))
         self._starting = Lock()
@@ -63,8 +64,8 @@ class Readers:
 
     @property
     def ready(self) -> bool:
-        """Whether one of them can take a call."""
-        return bool(self._free)
+        """Whether one of them can take a call, now or when it has answered another."""
+        return self._up > 0
 
     async def answer(self, call: Call, progress: Progress) -> answers.Answer | None:
         """The answer to a call; None when the reader broke, so that the caller answers it."""
@@ -73,18 +74,21 @@ class Readers:
                 reader = self._free.pop()
             except IndexError:  # fewer are up than may be
                 return None
+            broken = False
             try:
-                found = await to_thread.run_sync(
-                    reader.answer, call, self._bank.writes, progress, limiter=self._threads
-                )
+                return await to_thread.run_sync(reader.answer, call, self._bank.writes, progress, limiter=self._threads)
             except (OSError, ValueError):
-                found = None
-            if found is None:
-                reader.close()
-                Thread(target=self._add, daemon=True).start()
-            else:
-                self._free.append(reader)
-            return found
+                broken = True
+                return None
+            finally:  # also when the client goes away: a call that was begun is answered first
+                if broken:
+                    self._up -= 1
+                    reader.close()
+                    Thread(target=self._add, daemon=True).start()
+                elif self._closed:
+                    reader.close()
+                else:
+                    self._free.append(reader)
 
     def close(self) -> None:
         """End them. A call that one of them is answering is given up."""
@@ -101,6 +105,7 @@ class Readers:
         with self._starting:
             if not self._closed:
                 self._free.append(reader)
+                self._up += 1
                 return
         reader.close()
 
