@@ -96,6 +96,21 @@ def test_a_reader_sees_what_was_written_before_it_is_asked(folder: Path) -> None
     ]
 
 
+def test_a_project_cannot_put_its_own_modules_into_a_reader(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server runs in the folder of the project, and `python -m` would import from there first."""
+    (folder / "memlane").mkdir()
+    for name in ("memlane/__init__.py", "json.py", "signal.py", "sqlite3.py"):
+        (folder / name).write_text(f"open({os.fspath(folder / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(folder)
+
+    async def run() -> Answer:
+        async with one_reader(folder) as readers:
+            return await answer(readers, DAY)
+
+    assert not anyio.run(run).failed
+    assert not (folder / "ran").exists()
+
+
 def test_a_reader_that_is_killed_is_replaced(folder: Path) -> None:
     async def run() -> tuple[Answer | None, Answer]:
         async with one_reader(folder) as readers:

@@ -8,7 +8,6 @@ work to this process.
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import signal
@@ -24,6 +23,7 @@ import numpy as np
 
 from memlane.core.model import Memory
 from memlane.core.progress import tell
+from memlane.disk import children
 from memlane.index import writing
 from memlane.index.columns import Array
 from memlane.index.database import get_meta, set_meta
@@ -37,10 +37,6 @@ MANY = 4_000  # files; with fewer, another process costs more than it saves
 EMBEDDED = 64  # passages between two words on how far it is: with a model, a second's work
 MOST_HELPERS = 3  # with more, this process is what the others wait for
 _BYTES = 8_000_000  # of memories that are prepared at a time
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from memlane.index import building; "
-    "building.help_out(sys.argv[2])"
-)
 
 
 def units(changed: Changed, known: Callable[[str], dict[str, bytes]] | None, most: int) -> Iterator[Unit]:
@@ -97,10 +93,9 @@ def prepared(read: Iterator[Unit], encoder: Encoder, helpers: int) -> Iterator[t
 
 def helpers_for(changed: Changed, encoder: Encoder) -> int:
     """How many other processes to start for a build. A model uses all cores by itself."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(changed) < MANY or not isinstance(encoder, StaticEncoder) or not sys.executable:
         return 0
-    return min(cores - 1, MOST_HELPERS)
+    return min(children.cores() - 1, MOST_HELPERS)
 
 
 class Helper:
@@ -112,11 +107,8 @@ class Helper:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path), self._encoder.name]
         with suppress(OSError):
-            self._process = subprocess.Popen(  # noqa: S603 - our own program, with what we ourselves import from
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
+            self._process = children.start(__name__, "help_out", self._encoder.name, stderr=subprocess.DEVNULL)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,11 +137,7 @@ class Helper:
     def _end(self) -> None:
         process, self._process = self._process, None
         if process:
-            process.kill()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    pipe and pipe.close()
-            process.wait()
+            children.end(process)
 
 
 def help_out(encoder_name: str) -> None:

@@ -11,6 +11,7 @@ import click
 from memlane.config.places import mcp_token
 from memlane.config.settings import TOOLSETS
 from memlane.core.errors import ConfigError
+from memlane.disk import children
 from memlane.surfaces.cli.output import say
 
 _MAX_TOKEN = 4096  # bytes
@@ -60,7 +61,7 @@ def mcp(
 
     folder, flags = ctx.find_root().obj
     if readers is None:
-        readers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
+        readers = min(children.cores(), 4)
     server = build_server(folder, flags, more=more, readers=readers if http else 0)
     if not http:
         from memlane.surfaces.mcp import stdio

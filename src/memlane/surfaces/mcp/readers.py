@@ -1,9 +1,8 @@
 """Processes that answer a server's reads, so that reads run beside each other, beside writes and on every core.
 
-They are started when a read comes while another call is under way, so a server with one client has none. A reader is a
-`python -m memlane.surfaces.mcp.readers`: the first line of its input names the bank, every further line is a call, and
-each is answered with a line of JSON, after lines on progress where indexing takes long. It ends when its input does,
-also when the server is killed.
+They are started when a read comes while another call is under way, so a server with one client has none. The first line
+of a reader's input names the bank, every further line is a call, and each is answered with a line of JSON, after lines
+on progress where indexing takes long. It ends when its input does, also when the server is killed.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, Any, NamedTuple, cast
@@ -23,11 +20,9 @@ from typing import IO, Any, NamedTuple, cast
 from anyio import CapacityLimiter, Semaphore, to_thread
 
 from memlane.bank import Bank
-from memlane.disk import locks
+from memlane.disk import children, locks
 from memlane.surfaces.mcp import answers, toolsets
 from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank
-
-_COMMAND = (sys.executable, "-m", __name__)
 
 Progress = Callable[[float, float], None]
 
@@ -114,7 +109,7 @@ class _Reader:
     """One process and its pipes. Raises OSError or ValueError when it does not start."""
 
     def __init__(self, bank: SharedBank, tools: tuple[str, ...]) -> None:
-        self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        self._process = children.start(__name__, "main")
         self._input, self._output = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
         folder = None if bank.folder is None else os.path.abspath(bank.folder)
         self._send({"folder": folder, "flags": bank.flags, "tools": tools})
@@ -132,12 +127,7 @@ class _Reader:
 
     def close(self) -> None:
         """End the process. A reader writes nothing but the index, which outlives anything."""
-        with suppress(OSError):
-            self._process.kill()
-            self._process.wait()
-        for pipe in (self._input, self._output):
-            with suppress(OSError):
-                pipe.close()
+        children.end(self._process)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._input.write(json.dumps(message).encode() + b"\n")
@@ -205,7 +195,3 @@ def _indexed(bank: SharedBank, opened: Bank, say: Callable[..., None]) -> int:
     if most >= MANY and done == total:
         say(done=most, total=most)
     return total - done
-
-
-if __name__ == "__main__":
-    main()
