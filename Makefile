@@ -76,6 +76,14 @@ $(AGENTS): tests/clients/agents/package.json
 test-clients: setup $(AGENTS)  ## real clients (over 1 GB from npm) against a scripted model
 	$(BIN)/python tests/clients
 
+# The browser that the page of `memlane ui` is tested in. Without one those tests are skipped, and say so.
+setup-browser:  ## install Chromium (apt), which the tests of `memlane ui` look at the page with
+	@if command -v chromium chromium-browser google-chrome >/dev/null; then echo "a browser is there"; \
+		elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "apt: installing chromium on this system"; \
+		apt-get update -qq && apt-get install -qq --no-install-recommends chromium >/dev/null; \
+		else echo "install Chromium with your system's packages, then run make test"; exit 1; fi
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -109,5 +117,5 @@ fuzz: setup  ## look for inputs that break a parser, with new examples each time
 clean:  ## remove what the targets made
 	rm -rf $(VENV) $(ADAPTERS) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup lock sbom demo test test-adapters node test-clients lint bench torture torture-power torture-errors \
+.PHONY: help setup lock sbom demo test test-adapters node test-clients setup-browser lint bench torture torture-power torture-errors \
 	torture-server torture-links fuzz clean

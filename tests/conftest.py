@@ -14,6 +14,12 @@ from commands import run as run
 from memlane.config import trust, user_state
 from memlane.disk.written import AGENTS
 from repositories import repo as repo
+from ui_pages import browser as browser
+from ui_pages import folder as folder
+from ui_pages import open_page as open_page
+from ui_pages import page as page
+from ui_pages import serve as serve
+from ui_pages import served as served
 
 # The same examples in every run, so that a change is judged by what it changed; MEMLANE_FUZZ=1 looks for new ones.
 settings.register_profile(

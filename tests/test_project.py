@@ -189,6 +189,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "surfaces/clients/connection.py": "clients' configuration",
     "surfaces/hook.py": "the user's own state",
     "surfaces/moments.py": "the user's own state",
+    "surfaces/ui/serving.py": "the files of the page, which come with the package",
 }
 
 

@@ -70,7 +70,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("connect", "claude-code", "--remove", "--project"), ("trust", "--yes"), ("hook", "claude-code", "session-start"),
     ("hook", "claude-code", "prompt"), ("hook", "claude-code", "stop"),
 )  # fmt: skip
-UNTRIED = frozenset({"edit", "merge-driver", "mcp", "completion", "help", "distil"})  # each needs a partner, or no bank
+UNTRIED = frozenset(
+    {"edit", "merge-driver", "mcp", "ui", "completion", "help", "distil"}
+)  # each needs a partner, or no bank
 
 
 class Case(NamedTuple):

@@ -90,7 +90,7 @@ def test_no_command_prints_a_secret_into_a_pipe(run: Run, full: Bank, monkeypatc
 def test_every_command_is_tried_one_way_or_the_other() -> None:
     tried = {tuple(call[:count]) for call in (*READS, *_writes()) for count in (1, 2)}
     elsewhere = {("import",), ("capture",), ("hook",), ("completion",), ("merge-driver",), ("init",), ("connect",)}
-    elsewhere |= {("mcp",), ("help",), ("gate", "show"), ("encoder", "show")}  # the last four read no memory
+    elsewhere |= {("mcp",), ("ui",), ("help",), ("gate", "show"), ("encoder", "show")}  # the last four read no memory
     assert [leaf for leaf in leaves(app) if leaf not in tried | elsewhere] == []
 
 

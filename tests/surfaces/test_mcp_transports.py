@@ -322,7 +322,7 @@ def test_only_a_short_private_file_is_a_token_file(
 
 
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-SLOW = "from memlane.surfaces.mcp import http; http.REQUEST_TIME, http.MAX_CONNECTIONS = {}; "
+SLOW = "from memlane.surfaces import connections as c; c.REQUEST_TIME, c.MAX_CONNECTIONS = {}; "
 
 
 @contextmanager

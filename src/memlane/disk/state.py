@@ -89,6 +89,14 @@ class Opened:
             os.close(self._fd)
 
 
+def latest(folder: str | os.PathLike[str]) -> tuple[str, int] | None:
+    """The file of a folder that was written last, and when, in nanoseconds; None when there is none."""
+    with suppress(OSError):
+        for path in newest(folder)[:1]:
+            return path, os.stat(path).st_mtime_ns
+    return None
+
+
 def newest(folder: str | os.PathLike[str]) -> list[str]:
     """The files of a folder, the last changed one first; none where there is no such folder."""
     found: list[tuple[float, str]] = []

@@ -67,7 +67,7 @@ CALLS = (  # in the order that leaves something to show for each
     ["connect"], ["connect", "codex", "--print"], ["connect", "codex"], ["connect", TEXT],
     ["connect", "codex", "--remove"],
     ["hook", "claude-code", TEXT], ["hook", "--help"], ["log", "--sessions"], ["log", TEXT],
-    ["mcp", "--http", "--host", TEXT], ["completion", "bash"],
+    ["mcp", "--http", "--host", TEXT], ["ui", "--port", TEXT], ["completion", "bash"],
     ["help", TEXT], ["help", "add"], [TEXT], ["list", f"--{TEXT}"], ["list", "--limit", TEXT], [],
 )  # fmt: skip
 

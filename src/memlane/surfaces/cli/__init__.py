@@ -32,6 +32,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
         "restore": "Bring back what was deleted, or list it.",
     },
     "Review": {
+        "ui": "See it all in a browser: sessions, inbox, search, timeline, health.",
         "review": "Is what the bank says still right? One plan over all lanes.",
         "history": "List the versions of a memory, or the bank's commits.",
         "undo": "Take back the last change, whoever made it, or list them.",

@@ -4,13 +4,11 @@ By default on the loopback interface, which only programs on this machine can re
 every request must carry. Requests that name another host, or come from a web page of another origin, are refused:
 otherwise a page in a browser could reach the server through a name of its own that points here (DNS rebinding).
 
-A request has to arrive as a whole within REQUEST_TIME, and is bounded in size. There are at most MAX_CONNECTIONS; one
-more takes the place of the one that has been sending its request the longest.
+A request has to arrive as a whole in time, and is bounded in size: see `memlane.surfaces.connections`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import ipaddress
 import json
@@ -21,22 +19,19 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import h11
 import uvicorn
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memlane.core.errors import InvalidInput
+from memlane.surfaces.connections import Connection, opened
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MIN_TOKEN = 16  # characters
 _SHUTDOWN = 3  # seconds for open streams to finish when the server ends
 MAX_BODY = 32 * 1024 * 1024  # bytes: a text of 10 MB, with every character escaped as JSON allows
-REQUEST_TIME = 30.0  # seconds from the connection, or the first byte, to the last byte of a request
-MAX_CONNECTIONS = 512
 SESSION_IDLE = 900.0  # seconds after which a session that nobody uses ends
 MAX_SESSIONS = 256
 _INVALID = "The message is not valid JSON-RPC."
@@ -56,7 +51,7 @@ def serve(server: Server[Any], host: str, port: int, token: str | None, names: I
     logging.getLogger("mcp").setLevel(logging.ERROR)
     settings = uvicorn.Config(
         app,
-        http=_Connection,
+        http=Connection,
         ws="none",
         log_config=None,
         access_log=False,
@@ -64,47 +59,6 @@ def serve(server: Server[Any], host: str, port: int, token: str | None, names: I
         timeout_graceful_shutdown=_SHUTDOWN,
     )
     uvicorn.Server(settings).run(sockets=[listener])
-
-
-class _Connection(H11Protocol):
-    """A connection that is dropped when its client does not finish a request: uvicorn would wait for ever."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            sending = [each for each in self.connections if isinstance(each, _Connection) and each._deadline]
-            min(sending, key=_Connection._ends, default=self)._drop()
-        self._expect_request()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            self._expect_request()
-        else:
-            self._stop_waiting()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _expect_request(self) -> None:
-        if self._deadline is None and not self.transport.is_closing():
-            self._deadline = self.loop.call_later(REQUEST_TIME, self._drop)
-
-    def _drop(self) -> None:
-        self._stop_waiting()
-        self.connections.discard(self)  # at once: many may come before the loop tells us that it is lost
-        self.transport.abort()
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _ends(self) -> float:
-        return self._deadline.when() if self._deadline else 0.0
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:
@@ -119,11 +73,7 @@ def listen(host: str, port: int, token: str | None) -> socket.socket:
             f"The token is shorter than {MIN_TOKEN} characters.",
             hint="`python3 -c 'import secrets; print(secrets.token_urlsafe())'` makes a good one.",
         )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family)
-    # An answer is sent in two pieces; else the second waits for the client to acknowledge the first, which takes 40 ms.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
+    return opened(host, port)
 
 
 def application(server: Server[Any], hosts: Iterable[str], token: str | None) -> ASGIApp:

@@ -1,0 +1,65 @@
+"""The connections of a server over HTTP: a socket, and clients that neither stay for ever nor come in numbers.
+
+A request has to arrive as a whole within REQUEST_TIME. There are at most MAX_CONNECTIONS; one more takes the place of
+the one that has been sending its request the longest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+REQUEST_TIME = 30.0  # seconds from the connection, or the first byte, to the last byte of a request
+MAX_CONNECTIONS = 512
+
+
+def opened(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 is any free one. Raises OSError when the port is taken."""
+    listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    # An answer is sent in two pieces; else the second waits for the client to acknowledge the first, which takes 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+class Connection(H11Protocol):
+    """A connection that is dropped when its client does not finish a request: uvicorn would wait for ever."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            sending = [each for each in self.connections if isinstance(each, Connection) and each._deadline]
+            min(sending, key=Connection._ends, default=self)._drop()
+        self._expect_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._expect_request()
+        else:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_request(self) -> None:
+        if self._deadline is None and not self.transport.is_closing():
+            self._deadline = self.loop.call_later(REQUEST_TIME, self._drop)
+
+    def _drop(self) -> None:
+        self._stop_waiting()
+        self.connections.discard(self)  # at once: many may come before the loop tells us that it is lost
+        self.transport.abort()
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _ends(self) -> float:
+        return self._deadline.when() if self._deadline else 0.0

@@ -1,0 +1,75 @@
+"""What the page asks for. A question is a function of the bank and of what was asked, which returns plain values.
+
+    GET  /api/search?q=…    →  READS["search"](bank, {"q": …})     →  JSON
+    POST /api/update {…}    →  WRITES["update"](bank, {…})          →  JSON
+
+What a function raises is answered as {"code", "message", "hint"}. Whatever leaves has no secrets in it. What is written
+is the user's word: only the user has this page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memlane.bank import Bank
+from memlane.core.errors import MemlaneError
+from memlane.disk import journal
+from memlane.gate.outgoing import cleaned
+from memlane.surfaces.mcp.shared_bank import SharedBank
+from memlane.surfaces.ui.api import memory, search
+from memlane.surfaces.ui.asking import Asked, Question
+
+READS: Mapping[str, Question] = {**search.READS, **memory.READS}
+WRITES: Mapping[str, Question] = {**memory.WRITES}
+_STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
+
+
+def routes(bank: SharedBank) -> list[Route]:
+    async def read(request: Request) -> Response:
+        question = READS.get(request.path_params["name"])
+        names = request.query_params.keys()
+        values = {name: request.query_params.getlist(name) for name in names}
+        asked = {name: found if found[1:] else found[0] for name, found in values.items()}
+        return await _answer(bank, question, asked)
+
+    async def write(request: Request) -> Response:
+        question = WRITES.get(request.path_params["name"])
+        try:
+            asked = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            asked = None
+        if not isinstance(asked, dict):
+            return _json({"code": "invalid_input", "message": "That is not a JSON object.", "hint": ""}, 400)
+        return await _answer(bank, question and partial(_written, question, request.path_params["name"]), asked)
+
+    return [Route("/api/{name}", read, methods=["GET"]), Route("/api/{name}", write, methods=["POST"])]
+
+
+async def _answer(bank: SharedBank, question: Question | None, asked: Asked) -> Response:
+    if question is None:
+        return _json({"code": "not_found", "message": "There is no such question.", "hint": "Load the page anew."}, 404)
+    try:
+        return _json(await bank.run(lambda opened: _clean(opened, question(opened, asked))))
+    except MemlaneError as error:
+        return _json(error.to_dict(), _STATUS.get(error.code, 400))
+
+
+def _written(question: Question, name: str, bank: Bank, asked: Asked) -> Any:
+    with journal.acting("ui", users=True), journal.change(name):
+        return question(bank, asked)
+
+
+def _clean(bank: Bank, answer: Any) -> Any:
+    plain = json.loads(json.dumps(answer, default=lambda value: value.to_dict()))
+    return cleaned(plain, bank.guard)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(json.dumps(value), status, media_type="application/json")

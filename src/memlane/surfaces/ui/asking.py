@@ -1,0 +1,39 @@
+"""What the page asks for, as a request holds it, and what a question is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memlane.bank import Bank
+from memlane.core.errors import InvalidInput
+
+Asked = Mapping[str, Any]
+Question = Callable[[Bank, Asked], Any]
+
+
+def text(asked: Asked, name: str, default: str | None = None) -> str:
+    """A text of a request. Raises InvalidInput when it is missing and has no default."""
+    value = asked.get(name, default)
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is missing, or is no text.", hint="Load the page anew.")
+    return value
+
+
+def texts(asked: Asked, name: str) -> list[str]:
+    """The texts of a name that may come several times. Raises InvalidInput."""
+    value = asked.get(name, [])
+    found = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, str) for each in found):
+        raise InvalidInput(f"{name} is no list of texts.", hint="Load the page anew.")
+    return found
+
+
+def number(asked: Asked, name: str, default: int, most: int = 1_000_000) -> int:
+    """A number of a request, from 0. Raises InvalidInput."""
+    value = asked.get(name, default)
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise InvalidInput(f"{name} is no number from 0 to {most}.", hint="Load the page anew.")
+    return value

@@ -1,0 +1,99 @@
+"""A memory's Markdown as a tree of elements for the page to build: no HTML is ever made of it.
+
+    ["p", {}, ["Deploys go out on ", ["strong", {}, ["Tuesdays"]], "."]]
+
+Markup inside the text stays text. A link leads to http, https, mail or, written as [[target]], to a memory or file of
+the bank; any other is shown as it is written. Pictures are not loaded: they are links.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from memlane.core.patterns import lazily
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+Node = list[Any] | str
+MOST = 200_000  # characters that are shown as Markdown; the rest follows as it is
+_ELEMENTS = {
+    "paragraph": "p", "bullet_list": "ul", "list_item": "li", "blockquote": "blockquote", "em": "em",
+    "strong": "strong", "s": "s", "table": "table", "thead": "thead", "tbody": "tbody", "tr": "tr", "th": "th",
+    "td": "td", "hr": "hr", "hardbreak": "br",
+}  # fmt: skip
+_OUT = ("http", "https", "mailto")
+_WIKI = lazily(r"\[\[([^\[\]|\n]{1,200})(?:\|([^\[\]\n]{1,200}))?\]\]")
+
+
+def tree(text: str) -> list[Node]:
+    """The elements of a text."""
+    found = _nodes(_parsed(text[:MOST]))
+    return [*found, ["pre", {}, [text[MOST:]]]] if len(text) > MOST else found
+
+
+def _parsed(text: str) -> list[SyntaxTreeNode]:
+    from markdown_it.tree import SyntaxTreeNode
+
+    return SyntaxTreeNode(_parser().parse(text)).children
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable(["table", "strikethrough"])
+
+
+def _nodes(nodes: list[SyntaxTreeNode]) -> list[Node]:
+    return [made for node in nodes for made in _node(node)]
+
+
+def _node(node: SyntaxTreeNode) -> list[Node]:
+    kind = node.type
+    if kind == "inline":
+        return _nodes(node.children)
+    if kind == "text":
+        return _with_targets(node.content)
+    if kind == "softbreak":
+        return ["\n"]
+    if kind == "code_inline":
+        return [["code", {}, [node.content]]]
+    if kind in ("fence", "code_block"):
+        return [["pre", {}, [["code", {}, [node.content]]]]]
+    if kind == "heading":  # the page has the first two levels itself
+        return [[f"h{min(int(node.tag[1:]) + 2, 6)}", {}, _nodes(node.children)]]
+    if kind == "ordered_list":
+        start = node.attrs.get("start", 1)
+        return [["ol", {"start": start} if start != 1 else {}, _nodes(node.children)]]
+    if kind == "link":
+        return [_link(str(node.attrs.get("href", "")), _nodes(node.children))]
+    if kind == "image":
+        return [_link(str(node.attrs.get("src", "")), [node.content or "picture"])]
+    if kind in _ELEMENTS:
+        return [[_ELEMENTS[kind], {}, _nodes(node.children)]]
+    return [node.content] if node.content else _nodes(node.children)
+
+
+def _link(target: str, inside: list[Node]) -> Node:
+    try:
+        scheme = urlsplit(target).scheme.lower()
+    except ValueError:
+        scheme = ""
+    if scheme in _OUT:
+        return ["a", {"href": target}, inside]
+    return ["span", {"title": target}, inside]
+
+
+def _with_targets(text: str) -> list[Node]:
+    """A text with its [[targets]] as links into the bank."""
+    found: list[Node] = []
+    end = 0
+    for match in _WIKI.finditer(text):
+        target = match[1].strip()
+        found += [text[end : match.start()], ["a", {"href": f"/to/{quote(target)}"}, [match[2] or target]]]
+        end = match.end()
+    return [each for each in (*found, text[end:]) if each]

@@ -1,0 +1,151 @@
+// The frame of the page: views and their addresses, keys, and what is told while the page is open.
+//
+// A view is a module with `title`, `show(page, asked)` and, if it has keys of its own, `keys`. `asked` has the rest of
+// the address (`path`), its `query`, a `signal` that ends with the view, `live(tell)` and `go(address)`.
+
+import { get } from "./api.js";
+import { el, fill, problem, say } from "./dom.js";
+import * as memory from "./views/memory.js";
+import * as search from "./views/search.js";
+
+const VIEWS = { search };
+const OTHERS = { memory };
+const START = "search";
+const main = document.getElementById("main");
+const query = document.getElementById("query");
+const listeners = new Set();
+let leaving = new AbortController();
+
+// -- addresses
+
+export function go(address, { replace = false } = {}) {
+  if (address === location.pathname + location.search) return;
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+  show();
+}
+
+function parts() {
+  const [, name, ...rest] = location.pathname.split("/");
+  return [name || START, rest.map(decodeURIComponent).join("/")];
+}
+
+async function show() {
+  leaving.abort();
+  leaving = new AbortController();
+  listeners.clear();
+  const { signal } = leaving;
+  const [name, path] = parts();
+  const view = VIEWS[name] ?? OTHERS[name];
+  if (!view) return fill(main, problem({ message: "There is no such page.", hint: "Choose one above." }));
+  document.title = `${view.title} · memlane`;
+  for (const link of document.querySelectorAll("#views a")) link.toggleAttribute("aria-current", link.dataset.view === name);
+  const asked = new URLSearchParams(location.search);
+  if (document.activeElement !== query) query.value = name === "search" ? (asked.get("q") ?? "") : "";
+  const page = el("div", { class: `view ${name}` });
+  const live = (tell) => listeners.add(tell);
+  try {
+    await view.show(page, { path, query: asked, signal, live, go });
+  } catch (error) {
+    if (signal.aborted) return;
+    fill(page, problem(error));
+  }
+  if (signal.aborted) return;
+  fill(main, page);
+  if (document.activeElement === document.body) main.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || link.target || link.origin !== location.origin || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  if (link.hash && link.pathname === location.pathname) return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+});
+window.addEventListener("popstate", show);
+
+// -- the frame
+
+fill(
+  document.getElementById("views"),
+  el("ul", {}, Object.entries(VIEWS).map(([name, view]) => el("li", {}, el("a", { href: `/${name}`, "data-view": name }, view.title, el("span", { class: "badge", hidden: true }))))),
+);
+
+export function badge(name, count) {
+  const node = document.querySelector(`#views a[data-view="${name}"] .badge`);
+  if (!node) return;
+  node.hidden = !count;
+  node.textContent = count > 99 ? "99+" : count;
+}
+
+query.addEventListener("input", () => {
+  const kept = parts()[0] === "search" ? new URLSearchParams(location.search) : new URLSearchParams();
+  kept.set("q", query.value);
+  go(`/search?${kept}`, { replace: parts()[0] === "search" });
+});
+document.getElementById("finder").addEventListener("submit", (event) => {
+  event.preventDefault();
+  document.querySelector("main .title")?.focus();
+});
+
+const theme = document.getElementById("theme");
+const dark = () => document.documentElement.dataset.theme === "dark" || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+document.documentElement.dataset.theme = localStorage.getItem("theme") ?? "";
+theme.addEventListener("click", () => {
+  const to = dark() ? "light" : "dark";
+  document.documentElement.dataset.theme = to;
+  localStorage.setItem("theme", to);
+});
+
+// -- keys
+
+const KEYS = { "/": "search", j: "next", k: "previous", Enter: "open", "?": "these keys", ...Object.fromEntries(Object.entries(VIEWS).map(([, view], at) => [`${at + 1}`, view.title])) };
+
+function help() {
+  const own = (VIEWS[parts()[0]] ?? OTHERS[parts()[0]])?.keys ?? {};
+  const rows = Object.entries({ ...KEYS, ...own }).map(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)]);
+  const dialog = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("dl", {}, rows), el("form", { method: "dialog" }, el("button", {}, "Close")));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function step(by) {
+  const titles = [...document.querySelectorAll("main .title, main [data-step]")];
+  const at = titles.indexOf(document.activeElement.closest?.(".title, [data-step]"));
+  const to = titles[at < 0 && by < 0 ? titles.length - 1 : at + by];
+  to?.focus();
+  to?.scrollIntoView({ block: "nearest" });
+}
+
+document.getElementById("help").addEventListener("click", help);
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const typing = event.target.matches("input, textarea, select, [contenteditable]");
+  if (event.key === "Escape" && typing) return event.target.blur();
+  if (event.key === "ArrowDown" && event.target === query) return step(1), event.preventDefault();
+  if (typing || document.querySelector("dialog[open]")) return;
+  const view = Object.keys(VIEWS)[Number(event.key) - 1];
+  if (event.key === "/") query.focus();
+  else if (event.key === "j" || event.key === "ArrowDown") step(1);
+  else if (event.key === "k" || event.key === "ArrowUp") step(-1);
+  else if (event.key === "?") help();
+  else if (view) go(`/${view}`);
+  else return;
+  event.preventDefault();
+});
+
+// -- what is told while the page is open
+
+const events = new EventSource("/api/events");
+events.addEventListener("message", (event) => {
+  const told = JSON.parse(event.data);
+  for (const tell of listeners) tell(told);
+});
+events.addEventListener("error", () => document.body.classList.add("alone"));
+events.addEventListener("open", () => document.body.classList.remove("alone"));
+
+get("frame")
+  .then(({ project }) => (document.querySelector(".brand").title = project))
+  .catch((error) => say(error.message));
+show();

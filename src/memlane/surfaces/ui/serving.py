@@ -1,0 +1,106 @@
+"""Serve the page on loopback until Ctrl-C."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import signal
+import sys
+import webbrowser
+from collections.abc import Callable, Mapping
+from errno import EADDRINUSE
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from socket import socket
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from memlane.core.errors import MemlaneError
+from memlane.surfaces.connections import Connection, opened
+from memlane.surfaces.mcp.shared_bank import SharedBank
+from memlane.surfaces.ui import api, events
+from memlane.surfaces.ui.guard import NAMES, Keys, guarded
+
+PORT = 7417  # unless it is taken
+_SHUTDOWN = 1  # seconds for open streams to finish when the server ends
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
+
+
+def serve(
+    folder: str | None, flags: Mapping[str, Any], port: int | None, tell: Callable[[str], None], *, browser: bool
+) -> None:
+    """Serve until SIGTERM or Ctrl-C. `tell` is given the address, and a new one whenever that was used.
+
+    Raises MemlaneError when the port is taken.
+    """
+    listener = _listener(port)
+    keys = Keys(listener.getsockname()[1], tell)
+    tell(keys.address)
+    if browser and _has_screen():
+        webbrowser.open(keys.address)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    settings = uvicorn.Config(
+        application(SharedBank(folder, flags), keys),
+        http=Connection,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN,
+    )
+    uvicorn.Server(settings).run(sockets=[listener])
+
+
+def application(bank: SharedBank, keys: Keys) -> ASGIApp:
+    """The page, what it asks for, and the guard before both."""
+    assets = dict(_assets(files(__package__) / "page", "/static/"))
+    start = assets.pop("/static/index.html")
+
+    async def asset(request: Request) -> Response:
+        found = assets.get(request.url.path)
+        return found or Response("There is no such file.", 404)
+
+    async def page(request: Request) -> Response:
+        return start
+
+    routes = [
+        *events.routes(bank),
+        *api.routes(bank),
+        Route("/static/{name:path}", asset),
+        Route("/{view:path}", page),
+    ]
+    return guarded(Starlette(routes=routes), keys)
+
+
+def _assets(folder: Traversable, at: str) -> list[tuple[str, Response]]:
+    found: list[tuple[str, Response]] = []
+    for each in folder.iterdir():
+        if each.is_dir():
+            found += _assets(each, f"{at}{each.name}/")
+        else:
+            ending = os.path.splitext(each.name)[1]
+            kind = _TYPES.get(ending) or mimetypes.types_map.get(ending, "application/octet-stream")
+            found.append((at + each.name, Response(each.read_bytes(), media_type=kind)))
+    return found
+
+
+def _listener(port: int | None) -> socket:
+    """A socket at this port; without one at ours, or where that is taken, at any."""
+    try:
+        return opened(NAMES[0], PORT if port is None else port)
+    except OSError as error:
+        if port is None and error.errno == EADDRINUSE:
+            return opened(NAMES[0], 0)
+        why = "is taken" if error.errno == EADDRINUSE else f"cannot be used: {error.strerror}"
+        raise MemlaneError(f"Port {port} {why}.", hint="Name another one with --port, or none.") from None
+
+
+def _has_screen() -> bool:
+    """Whether a browser has a place to open: on a terminal alone, one of text would take it over."""
+    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
