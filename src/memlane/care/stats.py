@@ -77,6 +77,15 @@ def _most_first(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
+def days(bank: Bank) -> dict[str, int]:
+    """How many memories each day has brought, by the days of UTC; those that are archived or held back not counted."""
+    with look(bank) as known:
+        known.require_all()
+        rows = known.rows("SELECT date(created, 'unixepoch'), path, id FROM entries WHERE status IS NOT 'archived'")
+        held = set(known.held)
+    return dict(sorted(Counter(day for day, *which in rows if day and tuple(which) not in held).items()))
+
+
 def problems(bank: Bank) -> list[Problem]:
     """All damage found on disk, and what a merge has left in two versions."""
     with look(bank) as known:

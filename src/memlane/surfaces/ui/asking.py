@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlane.bank import Bank
 from memlane.core.errors import InvalidInput
 
 Asked = Mapping[str, Any]
 Question = Callable[[Bank, Asked], Any]
+
+
+class Clean(NamedTuple):
+    """An answer that has no secrets left in it, and is too long to be looked through again."""
+
+    answer: Any
 
 
 def text(asked: Asked, name: str, default: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import mimetypes
 import os
 import signal
@@ -44,6 +45,7 @@ def serve(
     tell(keys.address)
     if browser and _has_screen():
         webbrowser.open(keys.address)
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # questions that are under way at the end are no error
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     settings = uvicorn.Config(
         application(SharedBank(folder, flags), keys),

@@ -4,12 +4,15 @@
     POST /api/update {…}    →  WRITES["update"](bank, {…})          →  JSON
 
 What a function raises is answered as {"code", "message", "hint"}. Whatever leaves has no secrets in it. What is written
-is the user's word: only the user has this page.
+is the user's word: only the user has this page. Questions about the whole bank (SLOW), which take long for the first
+time, have a bank of their own, so that a search does not wait for them.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import traceback
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -23,21 +26,24 @@ from memlane.core.errors import MemlaneError
 from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp.shared_bank import SharedBank
-from memlane.surfaces.ui.api import memory, search
-from memlane.surfaces.ui.asking import Asked, Question
+from memlane.surfaces.ui.api import graph, memory, search, timeline
+from memlane.surfaces.ui.asking import Asked, Clean, Question
 
-READS: Mapping[str, Question] = {**search.READS, **memory.READS}
+READS: Mapping[str, Question] = {**search.READS, **memory.READS, **timeline.READS, **graph.READS}
 WRITES: Mapping[str, Question] = {**memory.WRITES}
+SLOW = frozenset({"choices", "timeline", "as-of", "graph"})
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 
 
 def routes(bank: SharedBank) -> list[Route]:
+    beside = SharedBank(bank.folder, bank.flags)
+
     async def read(request: Request) -> Response:
         question = READS.get(request.path_params["name"])
         names = request.query_params.keys()
         values = {name: request.query_params.getlist(name) for name in names}
         asked = {name: found if found[1:] else found[0] for name, found in values.items()}
-        return await _answer(bank, question, asked)
+        return await _answer(beside if request.path_params["name"] in SLOW else bank, question, asked)
 
     async def write(request: Request) -> Response:
         question = WRITES.get(request.path_params["name"])
@@ -59,6 +65,11 @@ async def _answer(bank: SharedBank, question: Question | None, asked: Asked) -> 
         return _json(await bank.run(lambda opened: _clean(opened, question(opened, asked))))
     except MemlaneError as error:
         return _json(error.to_dict(), _STATUS.get(error.code, 400))
+    except Exception as error:  # a bug of ours: its message may hold what somebody wrote
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"memlane failed: {type(error).__name__} in {os.path.basename(where.filename)}:{where.lineno}."
+        hint = "Nothing is lost. Please report it, with this sentence."
+        return _json({"code": "bug", "message": why, "hint": hint}, 500)
 
 
 def _written(question: Question, name: str, bank: Bank, asked: Asked) -> Any:
@@ -67,6 +78,8 @@ def _written(question: Question, name: str, bank: Bank, asked: Asked) -> Any:
 
 
 def _clean(bank: Bank, answer: Any) -> Any:
+    if isinstance(answer, Clean):
+        return answer.answer
     plain = json.loads(json.dumps(answer, default=lambda value: value.to_dict()))
     return cleaned(plain, bank.guard)
 

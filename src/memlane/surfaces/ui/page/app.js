@@ -5,10 +5,12 @@
 
 import { get } from "./api.js";
 import { el, fill, problem, say } from "./dom.js";
+import * as graph from "./views/graph.js";
 import * as memory from "./views/memory.js";
 import * as search from "./views/search.js";
+import * as timeline from "./views/timeline.js";
 
-const VIEWS = { search };
+const VIEWS = { search, timeline, graph };
 const OTHERS = { memory };
 const START = "search";
 const main = document.getElementById("main");
@@ -43,6 +45,11 @@ async function show() {
   if (document.activeElement !== query) query.value = name === "search" ? (asked.get("q") ?? "") : "";
   const page = el("div", { class: `view ${name}` });
   const live = (tell) => listeners.add(tell);
+  const busy = setTimeout(() => {
+    main.setAttribute("aria-busy", "true");
+    if (!main.querySelector(".view")) fill(main, el("p", { class: "muted", role: "status" }, "Looking at the bank…"));
+  }, 250);
+  signal.addEventListener("abort", () => clearTimeout(busy));
   try {
     await view.show(page, { path, query: asked, signal, live, go });
   } catch (error) {
@@ -50,6 +57,8 @@ async function show() {
     fill(page, problem(error));
   }
   if (signal.aborted) return;
+  clearTimeout(busy);
+  main.removeAttribute("aria-busy");
   fill(main, page);
   if (document.activeElement === document.body) main.focus({ preventScroll: true });
   window.scrollTo(0, 0);

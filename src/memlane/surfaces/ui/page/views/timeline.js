@@ -1,0 +1,89 @@
+// What was remembered when: a calendar of the last year, the memories by day, and the bank as it was on a day.
+
+import { get } from "../api.js";
+import { counted, el, empty, fill, line } from "../dom.js";
+
+export const title = "Timeline";
+const DAY = 86400000;
+const WEEKS = 53;
+const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeZone: "UTC" });
+const MONTH = new Intl.DateTimeFormat(undefined, { month: "short", timeZone: "UTC" });
+const iso = (time) => new Date(time).toISOString().slice(0, 10);
+
+export async function show(page, { query, signal, live, go }) {
+  const [day, asOf] = [query.get("day") ?? "", query.get("as-of") ?? ""];
+  const refresh = async () => {
+    const found = await get("timeline", { day }, signal);
+    if (!found.memories.length && !day) return fill(page, el("h1", {}, "Timeline"), empty("Nothing is remembered yet.", "What is remembered appears here by the day."));
+    const list = el("div", {});
+    fill(page, el("h1", {}, "Timeline"), calendar(found.days, day, go), found.past && slider(found.days, asOf, go), list);
+    if (asOf) fill(list, await past(asOf, signal));
+    else fill(list, day && el("p", {}, el("a", { href: "/timeline" }, "Up to today")), byDay(found, day, signal));
+  };
+  await refresh();
+  live(({ memories }) => memories.length && !asOf && refresh().catch(() => {}));
+}
+
+// A square for each day of the last year, the fuller the more it has brought.
+function calendar(days, chosen, go) {
+  const today = Math.floor(Date.now() / DAY) * DAY;
+  const start = today - ((WEEKS - 1) * 7 + ((new Date(today).getUTCDay() + 6) % 7)) * DAY;
+  const most = Math.max(...Object.values(days), 1);
+  const columns = [];
+  let month = "";
+  for (let week = start; week <= today; week += 7 * DAY) {
+    const name = MONTH.format(week);
+    const squares = [];
+    for (let at = week; at < week + 7 * DAY && at <= today; at += DAY) {
+      const count = days[iso(at)] ?? 0;
+      const level = count ? Math.min(4, 1 + Math.floor((3.99 * Math.log(count)) / Math.log(most + 1))) : 0;
+      const said = `${LONG.format(at)}: ${count ? counted(count, "memory", "memories") : "nothing"}`;
+      squares.push(el("i", { class: `day level-${level}`, title: said, "data-day": iso(at), "aria-current": iso(at) === chosen }));
+    }
+    columns.push(el("div", { class: "week" }, el("small", {}, name === month ? "" : name), squares));
+    month = name;
+  }
+  const open = (event) => event.target.dataset.day && go(`/timeline?day=${event.target.dataset.day}`);
+  const total = Object.values(days).reduce((sum, count) => sum + count, 0);
+  const busiest = Object.entries(days).toSorted(([, one], [, other]) => other - one)[0];
+  const said = busiest ? `${counted(total, "memory", "memories")} with a date; the most on ${LONG.format(new Date(busiest[0]))}: ${busiest[1]}.` : "No memory has a date.";
+  return el("figure", { class: "calendar" }, el("div", { class: "weeks", role: "img", "aria-label": said, onclick: open }, columns), el("figcaption", { class: "muted" }, said));
+}
+
+// The bank as it was on a day, as git knows it.
+function slider(days, asOf, go) {
+  const first = Object.keys(days)[0] ?? iso(Date.now());
+  const today = Math.floor(Date.now() / DAY);
+  const start = Math.min(Math.floor(Date.parse(first) / DAY), today - 1);
+  const at = asOf ? Math.floor(Date.parse(asOf) / DAY) : today;
+  const shown = el("output", { for: "as-of" }, asOf || "today");
+  const input = el("input", {
+    type: "range", id: "as-of", min: start, max: today, value: String(at),
+    oninput: (event) => (shown.textContent = Number(event.target.value) === today ? "today" : iso(event.target.value * DAY)),
+    onchange: (event) => go(Number(event.target.value) === today ? "/timeline" : `/timeline?as-of=${iso(event.target.value * DAY)}`),
+  });
+  input.setAttribute("value", at);
+  return el("p", { class: "as-of" }, el("label", { for: "as-of" }, "As of "), input, shown);
+}
+
+async function past(day, signal) {
+  try {
+    const { memories, count } = await get("as-of", { day }, signal);
+    return [el("h2", {}, `The bank on ${LONG.format(new Date(day))}: ${counted(count, "memory", "memories")}`), el("ul", { class: "memories past" }, memories.map((memory) => line(memory)))];
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return empty(error.message, error.hint);
+  }
+}
+
+function byDay(found, day, signal) {
+  const groups = Object.groupBy(found.memories, ({ at }) => (at ? at.slice(0, 10) : ""));
+  const sections = Object.entries(groups).map(([date, memories]) => [el("h2", {}, date ? LONG.format(new Date(date)) : "Without a date"), el("ul", { class: "memories" }, memories.map((memory) => line(memory)))]);
+  const more = el("button", { type: "button" }, "Show more");
+  more.addEventListener("click", async () => {
+    more.disabled = true;
+    const next = await get("timeline", { day, offset: found.more }, signal);
+    more.replaceWith(...el("div", {}, byDay(next, day, signal)).childNodes);
+  });
+  return [...sections, found.more && el("p", {}, more)];
+}
