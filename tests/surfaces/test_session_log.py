@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -105,12 +106,65 @@ def test_the_log_tells_what_a_session_was_given_and_what_was_kept_of_it(
         ["session-start", f"given 2 memories, {first.events[0].tokens} tokens", ""],
         ["notes:deploy-day", "Your rules", "Deploy day"],
         ["notes:pool", "Also remembered", "Pool"],
-        ["prompt", "given nothing", "ok, thanks"],
+        ["prompt", "given nothing: small talk", "ok, thanks"],
         ["stop", "1 captured", ""],
         [record.id, "captured", record.title],
         ["session-end", "1 distilled", ""],
         [learned.id, "distilled", learned.title],
     ]
+
+
+def test_the_log_has_what_the_client_got(bank: Bank, ask: Ask, run: Run) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day", tags=["rule"])
+    bank.add("The pool is limited to 10: more led to too many clients.", title="Pool", created_at="2020-01-01")
+    start = json.loads(ask("session-start", source="startup"))
+    prompt = json.loads(ask("prompt", "another", prompt="Why is the pool limited to so few clients?"))
+    got = [answer["hookSpecificOutput"]["additionalContext"] for answer in (start, prompt)]
+    events = [sessions.session(bank, id).events[0] for id in ("s1", "another")]
+    assert [event.block for event in events] == got
+    assert got[1] in run("log", "--sessions", "another", "--show").out
+    assert run("log", "--sessions", "--show").code == 2
+
+
+def test_a_long_block_is_kept_in_part(bank: Bank) -> None:
+    sessions.note(bank.config, "prompt", "s", block=Block.of("x" * (sessions.BLOCK + 1)))
+    assert sessions.session(bank, "s").events[0].block == "x" * sessions.BLOCK + "\n…"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "why"),
+    [
+        ("thanks, go on", "small talk"),
+        ("did you run it?", "about this moment"),
+        ("what is a semaphore?", "general knowledge"),
+        ("/compact keep the deploy day", "a command of the client"),
+    ],
+)
+def test_a_prompt_that_got_nothing_says_why(bank: Bank, ask: Ask, prompt: str, why: str) -> None:
+    ask("prompt", prompt=prompt)
+    assert sessions.session(bank, "s1").events[0].why_nothing == why
+
+
+def test_a_prompt_that_found_nothing_says_what_was_nearest(bank: Bank, ask: Ask) -> None:
+    ask("prompt", "empty", prompt="When do deploys go out?")
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    for prompt in (
+        "When do deploys go out?",
+        "Do deploys go out on Tuesdays?",
+        "the deploy script prints a coffee cup",
+    ):
+        ask("prompt", prompt=prompt)
+    (empty,) = sessions.session(bank, "empty").events
+    assert empty.why_nothing == "nothing was found"
+    first, again, other = (event.why_nothing for event in sessions.session(bank, "s1").events)
+    assert (first, again) == ("", "already shown: notes:deploy-day")
+    assert re.fullmatch(r"nothing relevant: the best was notes:deploy-day at 0\.0\d, and 0\.09 is needed", other)
+
+
+def test_a_memory_that_does_not_fit_says_so(bank: Bank) -> None:
+    bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    block = bank.for_prompt("When do deploys go out?", budget=5)
+    assert (block, block.nothing) == ("", "notes:deploy-day does not fit into 5 tokens")
 
 
 def test_a_bank_has_its_own_sessions(bank: Bank, ask: Ask, run: Run, tmp_path: Path) -> None:
@@ -151,8 +205,10 @@ def test_without_words_the_log_has_ids_and_numbers(bank: Bank, ask: Ask, tmp_pat
     assert event.prompt == ""
     assert event.tokens > 0
     assert [(item.id, item.title, item.why) for item in event.given] == [("notes:deploy-day", "", "")]
+    assert event.block == ""
     assert "eploys" not in "".join(path.read_text() for path in folder.iterdir())
     ask("prompt", prompt="When do deploys go out?")
+    assert sessions.session(bank, "s1").events[1].why_nothing == ""
     assert sessions.session(bank, "s1").events[1].given == ()  # it is still known that it was shown
 
 
@@ -165,6 +221,15 @@ def test_a_log_that_grows_too_long_loses_its_older_half(
         assert sum(path.stat().st_size for path in folder.iterdir()) < 3000
     assert sessions.session(bank, "s1").events[-1].prompt == "question number 39"
     assert [oct(path.stat().st_mode & 0o777) for path in folder.iterdir()] == ["0o600"]
+
+
+def test_blocks_go_before_the_lines_that_say_what_was_shown(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_BYTES", 20_000)
+    memory = bank.add("Deploys go out on Tuesdays after standup.", title="Deploy day")
+    for number in range(12):
+        sessions.note(bank.config, "prompt", "s", block=Block.of(f"{number} " + "x" * 2000, [memory]))
+    events = sessions.session(bank, "s").events
+    assert [(bool(event.block), bool(event.given)) for event in events] == [*[(False, True)] * 5, *[(True, True)] * 7]
 
 
 def test_lines_that_are_no_events_are_passed_over(bank: Bank, ask: Ask, folder: Path) -> None:
@@ -225,3 +290,26 @@ def test_what_is_forgotten_is_in_no_line(bank: Bank, ask: Ask, folder: Path) -> 
         ("What is the day?", (Item(day.id, "Deploy day"),)),
     ]
     assert "4821" not in "".join(path.read_text() for path in folder.iterdir())
+
+
+def test_a_block_that_held_what_is_forgotten_goes(bank: Bank, folder: Path) -> None:
+    """By its id, or by a passage of it that was shown under another name or cut out of the middle."""
+    secret = "Ring twice at the side entrance. The door code of the office in Leipzig is 4821. Then wait for Ann."
+    door = bank.add(secret, title="Door")
+    day = bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    blocks = {
+        "shown": Block.of("- short [notes:door]", [door, day]),
+        "named": Block.of("- see [notes:door]", [day]),
+        "moved": Block.of("- 2025-01-01 … The door code of the office in Leipzig is 4821. …", [day]),
+        "other": Block.of("- Deploys go out on Tuesdays.", [day]),
+    }
+    for session, block in blocks.items():
+        sessions.note(bank.config, "prompt", session, prompt="What is it?", block=block)
+    sessions.note(bank.config, "prompt", "none", block=Block.of("", nothing="already shown: notes:door"))
+    bank.forget(door.id)
+    left = {id: sessions.session(bank, id).events[0].block for id in blocks}
+    assert left == {"shown": "", "named": "", "moved": "", "other": "- Deploys go out on Tuesdays."}
+    assert sessions.session(bank, "none").events[0].why_nothing == ""
+    kept = "".join(path.read_text() for path in folder.iterdir())
+    assert "4821" not in kept
+    assert "notes:door" not in kept

@@ -82,7 +82,7 @@ SETTINGS = (
     Setting("hook.recent", int, 5, least=0, what="how many memories a session starts with besides those it must have"),
     Setting("hook.records", bool, False, what="whether they may be what the assistant said in earlier sessions"),
     Setting("hook.notice", bool, True, what="whether the user is told how much memory a session starts with"),
-    Setting("hook.log", bool, True, what="whether the log of sessions has words: titles, and how prompts begin"),
+    Setting("hook.log", bool, True, what="whether the log of sessions has words: what was given, how prompts begin"),
     Setting("hook.session_budget", int, 1500, least=0, what="tokens of memory that a session starts with, at most"),
     Setting("hook.prompt_budget", int, 800, least=0, what="tokens of memory that a prompt is given, at most"),
     Setting("hook.deadline", float, 2.0, least=0.1, most=60.0, what="seconds after which a hook gives up"),

@@ -4,10 +4,12 @@
 
     {"at":"2025-01-10T14:30:22Z","event":"prompt","session":"…","client":"codex","bank":"/home/ann/app/.memories",
      "project":"/home/ann/app","branch":"main","prompt":"when do we deploy?","tokens":61,
-     "given":[{"id":"notes:deploy-day","title":"Deploy day","why":"related","relevance":0.62}]}
+     "given":[{"id":"notes:deploy-day","title":"Deploy day","why":"Related","relevance":0.62}],
+     "block":"<memlane-context>…"}
 
-Of a prompt, it has the beginning, without secrets; with `hook.log = false`, only ids and numbers. It also tells which
-memories a session was shown, so that none is shown twice. Only the newest sessions are kept.
+Of a prompt, it has the beginning, without secrets, and the block that was given to it, or why there was none; with
+`hook.log = false`, only ids and numbers. It also tells which memories a session was shown, so that none is shown twice.
+Only the newest sessions are kept, and of a long one, the blocks of the newer half.
 """
 
 from __future__ import annotations
@@ -34,13 +36,15 @@ if TYPE_CHECKING:
 
 FOLDER = "sessions"
 KEPT = 200  # sessions
-MAX_BYTES = 256 * 1024  # of one session; then the older half of it goes
+MAX_BYTES = 256 * 1024  # of one session; then the blocks of its older half go, or if that is too little, all of it
 PROMPT = 120  # characters of a prompt
+BLOCK = 8192  # characters of a block
 TITLE = 100
 START = "session-start"
 _LISTS = ("given", "captured", "distilled")
 _LOOKED_AT = 4000  # characters of a prompt that are searched for secrets before it is cut
-_TELLING = 20  # characters of a forgotten line by which it is recognised in what was cut
+_WORDS = ("prompt", "failed", "block", "why_nothing")
+_TELLING = 20  # bytes of a forgotten line by which it is recognised in what was cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that a hook did, or why it `failed` to. `event` is one of `memlane.surfaces.hook.EVENTS`; of a
-    `prompt` it has the beginning."""
+    `prompt` it has the beginning. `block` is the memory that was handed over, as the client got it; where a prompt got
+    none, `why_nothing` says why. Both are "" where the log has no words, or not any more."""
 
     at: datetime
     event: str
@@ -71,11 +76,14 @@ class Event:
     given: tuple[Item, ...] = ()
     captured: tuple[Item, ...] = ()
     distilled: tuple[Item, ...] = ()
+    block: str = ""
+    why_nothing: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"at": iso(self.at), "event": self.event, "prompt": self.prompt, "failed": self.failed}
-        return found | {
-            "tokens": self.tokens,
+        return {
+            "at": iso(self.at),
+            "event": self.event,
+            **{name: getattr(self, name) for name in (*_WORDS, "tokens")},
             **{name: [item.to_dict() for item in getattr(self, name)] for name in _LISTS},
         }
 
@@ -146,10 +154,11 @@ def note(
         "given": [] if block is None else [_written(item, words) for item in _given(block)],
         "captured": [_written(item, words) for item in captured],
         "distilled": [_written(item, words) for item in distilled],
+        "block": "" if block is None or not words else block if len(block) <= BLOCK else f"{block[:BLOCK]}\n…",
+        "why_nothing": block.nothing if block is not None and words else "",
     }
-    line = json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
     with suppress(OSError, MemlaneError):
-        before = state.append(home, _name(session), line.encode(errors="replace"))
+        before = state.append(home, _name(session), _line(found).removesuffix(b"\n"))
         if before > MAX_BYTES:
             _shorten(os.path.join(home, _name(session)))
         if not before:
@@ -190,8 +199,18 @@ def _name(session: str) -> str:
 
 
 def _shorten(path: str) -> None:
+    """Take the blocks out of the older half of a log; where that is not enough, that half goes."""
     lines = files.read_bytes(path).splitlines(keepends=True)
-    state.replace(path, b"".join(lines[len(lines) // 2 :]))
+    middle = len(lines) // 2
+    older = [value for value in map(_parsed, lines[:middle]) if isinstance(value, dict)]
+    kept = b"".join(_line({**value, "block": ""}) for value in older)
+    newer = b"".join(lines[middle:])
+    state.replace(path, kept + newer if len(kept) + len(newer) < MAX_BYTES * 3 // 4 else newer)
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    said = json.dumps({name: each for name, each in value.items() if each}, ensure_ascii=False)
+    return said.encode(errors="replace") + b"\n"
 
 
 def _remove_oldest(home: os.PathLike[str]) -> None:
@@ -247,9 +266,9 @@ def _event(line: Mapping[str, Any]) -> Event | None:
     at, event, tokens = moment(line.get("at")), line.get("event"), line.get("tokens")
     if at is None or not isinstance(event, str):
         return None
-    prompt, failed = (str(line.get(key) or "") for key in ("prompt", "failed"))
-    items = (_items(line.get(name)) for name in _LISTS)
-    return Event(at, event, prompt, failed, tokens if isinstance(tokens, int) else 0, *items)
+    words: dict[str, Any] = {name: str(line.get(name) or "") for name in _WORDS}
+    items: dict[str, Any] = {name: _items(line.get(name)) for name in _LISTS}
+    return Event(at, event, tokens=tokens if isinstance(tokens, int) else 0, **words, **items)
 
 
 def _items(value: Any) -> tuple[Item, ...]:
@@ -282,20 +301,20 @@ def _parsed(line: bytes) -> Any:
 
 
 def forget(id: str, needles: Collection[bytes]) -> None:
-    """Take a memory out of the log: its id wherever it is listed, and all words of a line that has some of its own.
-
-    Raises OSError, StorageError.
+    """Take a memory out of the log: its id wherever it is listed, the blocks that it was in, and all words of a line
+    that has some of its own. Raises OSError, StorageError.
     """
     ids = {id, f"{USERS}{id}"}
-    signs = {needle[:_TELLING] for needle in needles}
+    signs = {needle[at : at + _TELLING] for needle in needles for at in range(0, len(needle), _TELLING)}
+    signs = {sign for sign in signs if len(sign) == _TELLING} | {each for each in needles if len(each) < _TELLING}
     found = state.newest(config.user_state() / FOLDER)
     state.remove([path for path in found if path.endswith(".json")])  # in the form of an older memlane
     for path in found:
         before = files.read_bytes(path) if path.endswith(".jsonl") else b""
         lines = before.splitlines()
-        if not any(each.encode() in before for each in ids) and not any(sign in before for sign in signs):
+        if not any(each.encode() in before for each in ids) and not _holds(before, signs):
             continue
-        state.replace(path, b"".join(_without(line, ids, signs) + b"\n" for line in lines))
+        state.replace(path, b"".join(_without(line, ids, signs) for line in lines))
 
 
 def _without(line: bytes, ids: Collection[str], signs: Collection[bytes]) -> bytes:
@@ -303,15 +322,25 @@ def _without(line: bytes, ids: Collection[str], signs: Collection[bytes]) -> byt
     value = _parsed(line)
     if not isinstance(value, dict):
         return b""
+    if any(id in line.decode(errors="replace") for id in ids):
+        value.pop("block", None)
+        value.pop("why_nothing", None)
     for name in _LISTS:
         if name in value:
             value[name] = [item.to_dict() for item in _items(value[name]) if item.id not in ids]
-    clean = json.dumps(value, ensure_ascii=False).encode(errors="replace")
-    if not any(sign in clean for sign in signs):
+    clean = _line(value)
+    if not _holds(clean, signs):
         return clean
-    value.pop("prompt", None)
-    value.pop("failed", None)
+    for name in _WORDS:
+        value.pop(name, None)
     for name in _LISTS:
         if name in value:
             value[name] = [Item(item.id, "", item.why, item.relevance).to_dict() for item in _items(value[name])]
-    return json.dumps(value, ensure_ascii=False).encode(errors="replace")
+    return _line(value)
+
+
+def _holds(data: bytes, signs: Collection[bytes]) -> bool:
+    """Whether bytes hold one of these, of which there may be very many of _TELLING bytes."""
+    if any(sign in data for sign in signs if len(sign) < _TELLING):
+        return True
+    return any(data[at : at + _TELLING] in signs for at in range(len(data) - _TELLING + 1))

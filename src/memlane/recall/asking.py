@@ -87,6 +87,17 @@ def queries(prompt: str) -> list[str]:
     A long prompt has a log or a trace pasted into it, which no memory matches as a whole. Its queries are the lines at
     its beginning, at the error that it names, and at its end. Quotes and minus signs lose their meaning for a search.
     """
+    return [text for text in _parts(prompt) if substantial(text)]
+
+
+def why_none(prompt: str) -> str:
+    """Why `queries` are none."""
+    parts = _parts(prompt)
+    return _silence(parts[0]) if parts else "a command of the client"
+
+
+def _parts(prompt: str) -> list[str]:
+    """What is looked at of a prompt; nothing of a command."""
     if prompt.lstrip().startswith("/"):
         return []
     lines = re.sub(r'"|(?<!\S)-+', " ", prompt).splitlines()
@@ -95,13 +106,21 @@ def queries(prompt: str) -> list[str]:
     if len(worded) > 2 * _ENDS:
         error = next((at for at, line in enumerate(worded) if _ERROR.search(line)), len(worded))
         parts = [_paragraph(lines)[:_ENDS], worded[error : error + _ENDS], _paragraph(lines[::-1])[:_ENDS][::-1]]
-    return [text for text in map("\n".join, parts) if substantial(text)]
+    return ["\n".join(part) for part in parts]
 
 
 def substantial(text: str) -> bool:
     """Whether a text says enough to search for it: not small talk, nor about this moment, nor general knowledge."""
-    words = set(re.findall(r"[^\W_]+", text.lower())) - _CHATTER
-    return bool(words) and not _MOMENT.match(text) and not is_general(text)
+    return not _silence(text)
+
+
+def _silence(text: str) -> str:
+    """What a text is that nothing is searched for; "" for one that says enough."""
+    if not set(re.findall(r"[^\W_]+", text.lower())) - _CHATTER:
+        return "small talk"
+    if _MOMENT.match(text):
+        return "about this moment"
+    return "general knowledge" if is_general(text) else ""
 
 
 def is_general(text: str) -> bool:

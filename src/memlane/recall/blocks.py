@@ -89,15 +89,17 @@ class Block(str):
     """The text of a block, with its memories, its size, and the memories that were left out; "" when it is empty.
 
     `why` says of each memory's id the heading that it is there for, and how relevant it is where a search found it.
-    `moments` says, at a session's start, when memories apply that say so, shown or not.
+    `moments` says, at a session's start, when memories apply that say so, shown or not. `nothing` says of an empty
+    block that was made for a prompt unasked why it is empty.
     """
 
-    __slots__ = ("left_out", "memories", "moments", "tokens", "why")
+    __slots__ = ("left_out", "memories", "moments", "nothing", "tokens", "why")
     moments: Mapping[str, Sequence[str]]
     memories: tuple[Memory, ...]
     left_out: tuple[LeftOut, ...]
     tokens: int
     why: Mapping[str, Why]
+    nothing: str
 
     @classmethod
     def of(
@@ -107,10 +109,11 @@ class Block(str):
         left_out: Iterable[LeftOut] = (),
         tokens: int = 0,
         why: Mapping[str, Why] | None = None,
+        nothing: str = "",
     ) -> Self:
         block = cls(text)
         block.memories, block.left_out, block.tokens = tuple(memories), tuple(left_out), tokens
-        block.why, block.moments = why or {}, {}
+        block.why, block.moments, block.nothing = why or {}, {}, nothing
         return block
 
     def to_dict(self) -> dict[str, Any]:

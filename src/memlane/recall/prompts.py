@@ -168,19 +168,22 @@ def context(
 def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | None, wait: float | None) -> Block:
     """As `Bank.for_prompt`."""
     if not bank.profile.enabled:
-        return Block.of("")
+        return Block.of("", nothing="the profile is switched off")
     budget = bank.config["hook.prompt_budget"] if budget is None else budget
-    for query in asking.queries(without_blocks(prompt)):
-        chosen = _for_query(bank, query, without, wait)
+    said = without_blocks(prompt)
+    nothing = ""
+    for query in asking.queries(said):
+        chosen, why_none = _for_query(bank, query, without, wait)
         wait = None if wait is None else 0  # any further indexing is left to the next prompt
         composer = _composer(bank, None, [hit.memory for hit in chosen])
         if chosen and (block := composer.brief(without_secrets(bank, chosen), query, budget)):
             return block
-    return Block.of("")
+        nothing = nothing or why_none or f"{chosen[0].memory.id} does not fit into {budget:,} tokens"
+    return Block.of("", nothing=nothing or asking.why_none(said))
 
 
-def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | None) -> list[Hit]:
-    """The two or three memories that a query is about; none nearly always.
+def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | None) -> tuple[list[Hit], str]:
+    """The two or three memories that a query is about; none nearly always, and then why.
 
     Of a project that the user does not trust, nobody gets anything unasked: then these are the user's own.
     """
@@ -201,7 +204,16 @@ def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | N
             continue
         if likely[hit.memory.id] >= max(least, SHARE * (len(chosen) + 1) * best):
             chosen.append(hit)
-    return chosen[:MOST]
+    if chosen:
+        return chosen[:MOST], ""
+    if not hits:
+        return [], "nothing was found" if bank.index.complete else "nothing was found yet: the bank is being indexed"
+    first = max((hit.memory for hit in hits), key=lambda memory: likely[memory.id])
+    if best < least:
+        return [], f"nothing relevant: the best was {first.id} at {best:.2f}, and {least:.2f} is needed"
+    if first.id in without:
+        return [], f"already shown: {first.id}"
+    return [], f"{first.superseded_by} took the place of {first.id}"
 
 
 def _names_its_files(memory: Memory, query: str) -> bool:

@@ -10,7 +10,7 @@ from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.history import sessions as log_
 from memlane.surfaces.cli.options import limit_option, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_rows, say
+from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_text, say
 
 _SHORT = 8  # characters of a session's id that are shown, unless it takes more to tell it from the others
 
@@ -18,18 +18,20 @@ _SHORT = 8  # characters of a session's id that are shown, unless it takes more 
 @click.command()
 @click.argument("session", required=False)
 @click.option("--sessions", is_flag=True, expose_value=False, help="By session, as it always is.")
+@click.option("--show", is_flag=True, help="Of one SESSION: also the text that it was given, as its client got it.")
 @limit_option(10, help="At most so many sessions.")
 @with_bank
-def log(bank: Bank, session: str | None, limit: int, as_json: bool) -> None:
+def log(bank: Bank, session: str | None, show: bool, limit: int, as_json: bool) -> None:
     """List the latest sessions of this bank, or tell all about one SESSION (the beginning of its id is enough).
 
     Of each: what it was given when it started and for each prompt, how many tokens that was and why it was chosen;
-    the prompts that got nothing; what was captured and distilled. The hooks write this log, for you alone to read; it
-    has the newest 200 sessions. With `hook.log = false` it has ids and numbers only. Changes are in `memlane history`.
+    the prompts that got nothing, and why; what was captured and distilled. The hooks write this log, for you alone to
+    read; it has the newest 200 sessions. With `hook.log = false` it has ids and numbers only. Changes are in
+    `memlane history`.
 
     \b
     $ memlane log --sessions
-    $ memlane log --sessions 3f9a1c0b
+    $ memlane log --sessions 3f9a1c0b --show
     $ memlane log --sessions -n 1 --json
     """
     if session is not None:
@@ -37,8 +39,10 @@ def log(bank: Bank, session: str | None, limit: int, as_json: bool) -> None:
         if as_json:
             print_json(found)
         else:
-            _print_whole(found)
+            _print_whole(found, show)
         return
+    if show:
+        raise click.UsageError("--show needs a SESSION; `memlane log --sessions` lists them.")
     listed = log_.sessions(bank, limit)
     none = "no session has been logged here yet; `memlane connect` shows whether a client is connected"
     ids = {one.id for one in listed}
@@ -77,18 +81,20 @@ def _kept(events: Sequence[log_.Event]) -> list[str]:
     return [f"{count} {what}" for what, count in counts.items() if count]
 
 
-def _print_whole(session: log_.Session) -> None:
+def _print_whole(session: log_.Session, show: bool) -> None:
     say(" · ".join(filter(None, (session.id, session.client, session.project, session.branch))))
     for event in session.events:
         print_rows([(iso(event.at) or "", event.event, _told(event), event.prompt)])
         print_rows(_items(event))
+        if show and event.block:
+            print_text(event.block)
 
 
 def _told(event: log_.Event) -> str:
     if event.failed:
         return f"failed: {event.failed}"
     if event.event in (log_.START, "prompt", "tool"):
-        return f"given {_amount(event)}"
+        return f"given {_amount(event)}{f': {event.why_nothing}' if event.why_nothing else ''}"
     return ", ".join(_kept([event])) or "nothing new"
 
 
