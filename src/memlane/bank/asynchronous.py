@@ -81,6 +81,7 @@ class AsyncBank:
     changes = _awaited(Bank.changes)
     history = _awaited(Bank.history)
     log = _awaited(Bank.log)
+    judge = _awaited(Bank.judge)
     lost = _awaited(Bank.lost)
     recover = _awaited(Bank.recover)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memlane.history.recover import Lost
     from memlane.history.undo import Undone
     from memlane.lanes.answers import Version
+    from memlane.recall.judged import Judged
 
 
 class Journaled(Opened):
@@ -83,6 +84,25 @@ class Journaled(Opened):
         from memlane.history import feed
 
         return feed.changes(cast("Bank", self), since, limit)
+
+    def judge(
+        self,
+        id: str,
+        verdict: str | None,
+        *,
+        session: str | None = None,
+        at: datetime | str | None = None,
+    ) -> Judged:
+        """Say what you think of a memory that your agent was given: "useful", "wrong" or "never"; None takes it back.
+
+        It is about the last time that a session was given it, or this `session`, or at this time; for one that was
+        never given, about the memory itself. "never": no prompt gets it unasked any more; "wrong": not until it says
+        something else, and `review` lists it. Without session and time, None takes back all that was said of it.
+        Changes no file of the bank. Raises NotFound, InvalidInput.
+        """
+        from memlane.history.judging import judge
+
+        return judge(cast("Bank", self), id, verdict, session, at)
 
     def as_of(self, when: datetime | str) -> Bank:
         """The bank as it was at a commit, or at the last commit of this branch up to a date: to be read, not changed.

@@ -32,6 +32,7 @@ from memlane.history import git, sessions, undo
 from memlane.index import facts
 from memlane.lanes import NAMES, Lane
 from memlane.lanes.answers import TELLING, Trace, needles
+from memlane.recall import judged
 from memlane.recall.address import find, find_any
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def _forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
             with suppress(MemlaneError):  # then the file is listed below as one that still has it
                 export.write_block(bank, file)  # the memory is held back by now, and not in the block
         sessions.forget(target.id, target.needles(every=True))
+        judged.forget(bank, target.id)
         for trace in target.traces:
             trace.remove()
         _forget_id(bank, target.id)

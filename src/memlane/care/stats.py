@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memlane.care.known import Known, look
 from memlane.core.model import Problem
 from memlane.disk import anchors
+from memlane.history.judging import told
 from memlane.lanes import NAMES
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def stats(bank: Bank) -> dict[str, Any]:
-    """Counts over the whole bank and per lane; what is archived is counted apart."""
+    """Counts over the whole bank and per lane; what is archived is counted apart; and what sessions were told of it."""
     with look(bank) as known:
         known.require_all()
         counts = _counts(known)
@@ -45,6 +46,7 @@ def stats(bank: Bank) -> dict[str, Any]:
         "types": _most_first(types),
         "problems": damaged,
         "removed": len(bank.removed()),
+        "told": told(bank),
     }
 
 

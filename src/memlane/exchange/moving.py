@@ -1,12 +1,14 @@
 """Giving a note another name: the file moves, and with it what is said of the memory elsewhere.
 
-Anchors, what it replaced or was replaced by, and links in other memories follow; the journal and git follow the file.
+Anchors, what it replaced or was replaced by, what the user judged of it, and links in other memories follow; the
+journal and git follow the file.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane import gate
@@ -17,7 +19,7 @@ from memlane.disk import anchors, derived, files
 from memlane.disk.names import PRIVATE, is_private
 from memlane.index.links import Targets, retargeted
 from memlane.lanes.notes import keys
-from memlane.recall import address
+from memlane.recall import address, judged
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -58,6 +60,8 @@ def to(bank: Bank, memory: Memory, native: str) -> Memory:
     moved = bank.notes.fetch(native)
     anchors.readdress(os.path.join(bank.root, anchors.NAME), memory.id, moved.id)
     bank.replaced.readdress(memory.id, moved.id)
+    with suppress(MemlaneError, OSError):  # an opinion is no reason to fail
+        judged.readdress(bank, memory.id, moved.id)
     remarks = bank.tombstones.lift(moved.text, forgotten=False)
     return replace(moved, remarks=(*moved.remarks, *remarks, *_relink(bank, linking, memory.id, moved.id)))
 

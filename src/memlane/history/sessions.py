@@ -26,8 +26,9 @@ from memlane import config
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import MemlaneError, NotFound
 from memlane.core.model import USERS
-from memlane.core.values import dataclass
+from memlane.core.values import dataclass, field, replace
 from memlane.disk import files, journal, state
+from memlane.recall import judged
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -50,16 +51,19 @@ _TELLING = 20  # bytes of a forgotten line by which it is recognised in what was
 @dataclass(frozen=True, slots=True)
 class Item:
     """A memory that a session was given, or that was kept of it. `why` says what it was given for, `relevance` how
-    probable it was that the prompt is about it. Without a title where the log has ids alone."""
+    probable it was that the prompt is about it, `verdict` what the user said of it: see `memlane.recall.judged`, where
+    `said` is explained, too. Without a title where the log has ids alone."""
 
     id: str
     title: str = ""
     why: str = ""
     relevance: float | None = None
+    verdict: str = ""
+    said: str = field(default="", compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        found = {"id": self.id, "title": self.title, "why": self.why, "relevance": self.relevance}
-        return {key: value for key, value in found.items() if value not in ("", None)}
+        names = ("id", "title", "why", "relevance", "verdict")
+        return {name: value for name in names if (value := getattr(self, name)) not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +177,15 @@ def item_of(memory: Memory) -> Item:
 def _given(block: Block) -> Iterable[Item]:
     for memory in block.memories:
         why, relevance = block.why.get(memory.id, ("", None))
-        yield Item(memory.id, memory.title, why, None if relevance is None else round(relevance, 2))
+        near = None if relevance is None else round(relevance, 2)
+        yield Item(memory.id, memory.title, why, near, said=judged.said_by(memory))
 
 
 def _written(item: Item, words: bool) -> dict[str, Any]:
-    title = " ".join(item.title.split())[:TITLE] if words else ""  # the gate has seen it
-    return Item(item.id, title, item.why if words else "", item.relevance).to_dict()
+    if not words:
+        return Item(item.id, relevance=item.relevance).to_dict()
+    title = " ".join(item.title.split())[:TITLE]  # the gate has seen it
+    return replace(item, title=title).to_dict() | ({"said": item.said} if item.said else {})
 
 
 def _clean(text: str) -> str:
@@ -226,14 +233,24 @@ def _remove_oldest(home: os.PathLike[str]) -> None:
 def sessions(bank: Bank, limit: int | None = None) -> list[Session]:
     """The sessions of a bank, the last active one first. Raises ConfigError without a home folder."""
     root = os.path.realpath(bank.root)
+    verdicts = {one.about: one.verdict or "" for one in judged.answers(bank)}
     found: list[Session] = []
     for path in state.newest(config.user_state() / FOLDER):
         if limit is not None and len(found) >= limit:
             break
         lines = [line for line in _lines(path) if line.get("bank") == root]
         if session := _session(lines):
-            found.append(session)
+            found.append(_with_verdicts(session, verdicts) if verdicts else session)
     return found
+
+
+def _with_verdicts(session: Session, verdicts: Mapping[tuple[Any, ...], str]) -> Session:
+    """The session, with what the user said of each memory that it was given."""
+    events = []
+    for event in session.events:
+        given = (replace(item, verdict=verdicts.get((item.id, session.id, event.at), "")) for item in event.given)
+        events.append(replace(event, given=tuple(given)) if event.given else event)
+    return replace(session, events=tuple(events))
 
 
 def session(bank: Bank, id: str) -> Session:
@@ -276,8 +293,8 @@ def _items(value: Any) -> tuple[Item, ...]:
     for item in value if isinstance(value, list) else ():
         if isinstance(item, dict) and isinstance(item.get("id"), str):
             near = item.get("relevance")
-            title, why = (str(item.get(key) or "") for key in ("title", "why"))
-            found.append(Item(item["id"], title, why, near if isinstance(near, float) else None))
+            title, why, said = (str(item.get(key) or "") for key in ("title", "why", "said"))
+            found.append(Item(item["id"], title, why, near if isinstance(near, float) else None, said=said))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from memlane.core.where import Where
 from memlane.disk.names import is_private
 from memlane.index.fields import Asked
 from memlane.index.peek import Peek
-from memlane.recall import asking, starting, under
+from memlane.recall import asking, judged, starting, under
 from memlane.recall import scopes as scopes_
 from memlane.recall.arguments import check_query
 from memlane.recall.blocks import (
@@ -36,6 +36,7 @@ from memlane.recall.superseded import in_place
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+    from memlane.recall.judged import Judged
 
 Count = Callable[[str], int]
 MOST = 3  # memories that a prompt is given unasked
@@ -62,7 +63,9 @@ def snapshot(
         return Block.of("")
     at, scopes = under.asked(bank, scopes)
     in_scope = _seen(at, scopes, wait)
-    seen = in_scope if private else (lambda memory: in_scope(memory) and not is_private(memory.id))
+    # what one person has judged is left out for that person alone
+    hidden = judged.held_back(at) if private else (lambda memory: is_private(memory.id))
+    seen = lambda memory: in_scope(memory) and not hidden(memory)  # noqa: E731
     said = ("records",) if at.config["hook.records"] else ()
     groups, moments = _groups(at, seen, recent, wait, (*_LASTING, *said), files, branch)
     if at is not bank:
@@ -70,8 +73,9 @@ def snapshot(
         groups = [list(map(under.as_users, without_secrets(at, group))) for group in groups]
     elif below := bank.under:
         stays_out = under.hidden(bank, [memory for group in groups for memory in group])
+        unwanted = judged.held_back(below)
         # not what was captured: that was said somewhere else
-        fits = lambda memory: seen(memory) and not stays_out(memory)  # noqa: E731
+        fits = lambda memory: in_scope(memory) and not stays_out(memory) and not unwanted(memory)  # noqa: E731
         theirs, their_moments = _groups(below, fits, recent, wait, _LASTING)
         moments |= {USERS + id: when for id, when in their_moments.items()}
         groups = [
@@ -172,8 +176,10 @@ def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | 
     budget = bank.config["hook.prompt_budget"] if budget is None else budget
     said = without_blocks(prompt)
     nothing = ""
-    for query in asking.queries(said):
-        chosen, why_none = _for_query(bank, query, without, wait)
+    queries = asking.queries(said)
+    verdicts = judged.standing(judged.answers(bank)) if queries else {}
+    for query in queries:
+        chosen, why_none = _for_query(bank, query, without, wait, verdicts)
         wait = None if wait is None else 0  # any further indexing is left to the next prompt
         composer = _composer(bank, None, [hit.memory for hit in chosen])
         if chosen and (block := composer.brief(without_secrets(bank, chosen), query, budget)):
@@ -182,8 +188,11 @@ def for_prompt(bank: Bank, prompt: str, without: Collection[str], budget: int | 
     return Block.of("", nothing=nothing or asking.why_none(said))
 
 
-def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | None) -> tuple[list[Hit], str]:
-    """The two or three memories that a query is about; none nearly always, and then why.
+def _for_query(
+    bank: Bank, query: str, without: Collection[str], wait: float | None, verdicts: Mapping[str, Judged]
+) -> tuple[list[Hit], str]:
+    """The two or three memories that a query is about; none nearly always, and then why. What the user has judged
+    never to be given, or wrong, leaves its place to others.
 
     Of a project that the user does not trust, nobody gets anything unasked: then these are the user's own.
     """
@@ -192,12 +201,17 @@ def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | N
 
     only_users = bool(bank.config.distrust and bank.under)
     seen = under.SCOPE if only_users else scopes_.seen(bank, None, wait)
-    hits = found(bank, query, MOST + EXTRA + len(without), {}, seen, wait)
+    hits = found(bank, query, MOST + EXTRA + len(without) + len(verdicts), {}, seen, wait)
     named = set() if only_users else bank.index.ask(lambda: about_files(bank.index, query), look=False)
     named |= {hit.memory.id for hit in hits if _names_its_files(hit.memory, query)}
     likely = {hit.memory.id: 1.0 if hit.memory.id in named else hit.relevance for hit in hits}
-    best, least = max(likely.values(), default=0.0), RELEVANT * asking.doubt(query)
+    for id in likely.keys() & {id for id, one in verdicts.items() if one.verdict == judged.USEFUL}:
+        likely[id] = min(1.0, likely[id] * judged.SOONER)
+    least = RELEVANT * asking.doubt(query)
     known = {*without, *(hit.memory.id for hit in hits)}
+    held = {hit.memory.id for hit in hits if judged.holds_back(verdicts.get(hit.memory.id), hit.memory)}
+    hits = [hit for hit in hits if hit.memory.id not in held]
+    best = max((likely[hit.memory.id] for hit in hits), default=0.0)
     chosen: list[Hit] = []
     for hit in hits:
         if hit.memory.id in without or hit.memory.superseded_by in known:
@@ -206,6 +220,8 @@ def _for_query(bank: Bank, query: str, without: Collection[str], wait: float | N
             chosen.append(hit)
     if chosen:
         return chosen[:MOST], ""
+    if unwanted := next((id for id in likely if id in held and likely[id] >= least), ""):
+        return [], f"{unwanted} was judged: {verdicts[unwanted].verdict}"
     if not hits:
         return [], "nothing was found" if bank.index.complete else "nothing was found yet: the bank is being indexed"
     first = max((hit.memory for hit in hits), key=lambda memory: likely[memory.id])
@@ -225,7 +241,9 @@ def _names_its_files(memory: Memory, query: str) -> bool:
 
 def for_moment(bank: Bank, memories: Sequence[Memory], call: str) -> Block:
     """A line for each of the first of these memories, which apply at this moment: a tool is called with `call`."""
-    hits = [Hit(memory, 1.0, memory.text, "") for memory in memories[:MOST]]
+    verdicts = judged.standing(judged.answers(bank)) if memories else {}
+    wanted = [memory for memory in memories if not judged.holds_back(verdicts.get(memory.id), memory)]
+    hits = [Hit(memory, 1.0, memory.text, "") for memory in wanted[:MOST]]
     composer, budget = _composer(bank, None, memories), bank.config["hook.prompt_budget"]
     block = composer.brief(without_secrets(bank, hits), call, budget)
     block.why = dict.fromkeys(block.why, ("Applies to it", None))

@@ -66,7 +66,8 @@ CALLS = (  # in the order that leaves something to show for each
     ["forget", "twin", "--yes"], ["merge-driver", "vault", TEXT, TEXT, TEXT, TEXT], ["doctor", "--reindex"],
     ["connect"], ["connect", "codex", "--print"], ["connect", "codex"], ["connect", TEXT],
     ["connect", "codex", "--remove"],
-    ["hook", "claude-code", TEXT], ["hook", "--help"], ["log", "--sessions"], ["log", TEXT],
+    ["hook", "claude-code", TEXT], ["hook", "--help"], ["log", "--sessions"], ["log", TEXT], ["judge"],
+    ["judge", TEXT, "never"],
     ["mcp", "--http", "--host", TEXT], ["ui", "--port", TEXT], ["completion", "bash"],
     ["help", TEXT], ["help", "add"], [TEXT], ["list", f"--{TEXT}"], ["list", "--limit", TEXT], [],
 )  # fmt: skip

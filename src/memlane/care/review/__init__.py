@@ -12,6 +12,7 @@
     register     registers of the vault without a topic
     empty        memories without text
     suspicious   memories that read like instructions to a model
+    wrong        memories that the user judged wrong when an agent was given them (memlane.recall.judged)
 
 A step is either safe (archive, delete) or a thing to "look at". `apply` does only the safe ones, and `undo` takes
 them back.
@@ -53,6 +54,7 @@ KINDS: Mapping[str, Callable[[Reading], Iterator[Item]]] = {
     "register": single.registers,
     "empty": single.empty,
     "suspicious": single.suspicious,
+    "wrong": single.judged_wrong,
 }
 _REMARKS: Mapping[str, Callable[[Reading], Iterator[str]]] = {
     "link": single.ghosts,

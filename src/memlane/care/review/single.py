@@ -15,10 +15,12 @@ from memlane.care.known import LONG
 from memlane.care.links import to_no_file, to_no_memory
 from memlane.care.review.reading import ARCHIVE, DELETE, LOOK, Item, Reading, changed_at
 from memlane.core.dates import iso, utc_now
-from memlane.core.model import UNCONFIRMED, Memory
+from memlane.core.model import UNCONFIRMED, USERS, Memory
+from memlane.history.judging import prompt_of
 from memlane.history.working import all_branches
 from memlane.lanes import NAMES
 from memlane.lanes.layers import aging
+from memlane.recall import judged
 from memlane.recall.starting import OPEN
 from memlane.recall.unconfirmed import FADED, days_untouched
 
@@ -154,3 +156,13 @@ def suspicious(reading: Reading) -> Iterator[Item]:
     for memory, why in reading.facts("suspicious"):
         said = f"reads like words to the model: it {' and '.join(json.loads(why))}"
         yield reading.item(memory, said, ("rm", memory.id))
+
+
+def judged_wrong(reading: Reading) -> Iterator[Item]:
+    """What was judged wrong and says the same still; of the user's own bank, that one lists it."""
+    for id, one in sorted(judged.standing(judged.answers(reading.bank)).items()):
+        memory = reading.find(id) if one.verdict == judged.WRONG and not id.startswith(USERS) else None
+        if memory and judged.holds_back(one, memory):
+            prompt = prompt_of(reading.bank, one)
+            why = f"was judged wrong on {(iso(one.at) or '')[:10]}{f', for: {prompt}' if prompt else ''}"
+            yield reading.item(memory, why, ("edit", id), ("rm", id), ("judge", id, "none"))

@@ -120,7 +120,9 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
 @click.command()
 @with_bank
 def stats(bank: Bank, as_json: bool) -> None:
-    """Count what the bank holds; your own bank, which is read with it, is not counted.
+    """Count what the bank holds, and what sessions were told of it, as far back as `memlane log --sessions` reaches.
+
+    Your own bank, which is read with it, is not counted.
 
     \b
     $ memlane stats
@@ -135,4 +137,17 @@ def stats(bank: Bank, as_json: bool) -> None:
     numbers = zip((counts["archived"], counts["problems"], counts["removed"]), apart, strict=True)
     say(f"{counts['root']}: {counts['count']} memories, {', '.join(f'{number} {what}' for number, what in numbers)}")
     print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())
+    _print_told(counts["told"])
     say_under(bank)
+
+
+def _print_told(told: dict[str, Any]) -> None:
+    """Print what sessions were told, if anything: how often, how useful it was, and which memories most."""
+    if not told["prompts"] and not told["injections"]:
+        return
+    share = "" if told["share_useful"] is None else f", {told['share_useful']:.0%} of them useful"
+    say(
+        f"given to sessions: {told['injections']:,} times, {told['judged']:,} judged{share}; "
+        f"prompts: {told['prompts']:,}, {told['prompts_without']:,} without memory"
+    )
+    print_rows((one["id"], f"given {one['times']}", f"useful {one['useful']}") for one in told["most_given"])

@@ -101,7 +101,7 @@ def _told(event: log_.Event) -> str:
 def _items(event: log_.Event) -> Iterator[Sequence[str]]:
     for item in event.given:
         relevance = f" ({item.relevance:.2f})" if item.relevance is not None else ""
-        yield "", item.id, f"{item.why}{relevance}", item.title
+        yield "", item.id, f"{item.why}{relevance}{f', {item.verdict}' if item.verdict else ''}", item.title
     for what, items in (("captured", event.captured), ("distilled", event.distilled)):
         for item in items:
             yield "", item.id, what, item.title
