@@ -16,7 +16,7 @@ from memlane import Bank, InvalidInput, NotFound
 from memlane.disk import journal
 from memlane.exchange import export
 from memlane.history import sessions
-from memlane.recall import judged, prompts
+from memlane.recall import judged
 from memlane.surfaces import hook
 
 Ask = Callable[..., str]
@@ -103,15 +103,6 @@ def test_useful_after_wrong_gives_it_again(bank: Bank, day: str) -> None:
     bank.judge(day, "wrong")
     bank.judge(day, "useful")
     assert given(bank) == [day]
-
-
-def test_what_was_useful_is_given_a_little_sooner(bank: Bank, day: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    nearly = "the deploy script prints a coffee cup"
-    (hit,) = bank.search(nearly)
-    monkeypatch.setattr(prompts, "RELEVANT", hit.relevance * 1.1)
-    assert given(bank, nearly) == []
-    bank.judge(day, "useful")
-    assert given(bank, nearly) == [day]
 
 
 def test_the_log_has_what_was_said_of_each_time(bank: Bank, day: str, ask: Ask, run: Run) -> None:

@@ -8,7 +8,7 @@ become overlapping pairs of characters, so that any two adjacent characters of a
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
 from itertools import chain
 from typing import TypeVar
 
@@ -80,6 +80,23 @@ def query_terms(text: str) -> list[str]:
     text = shortened(text)
     distinct = dict.fromkeys(term for piece in _PIECE.findall(text) for term in _known[piece])
     return list(distinct or dict.fromkeys(_stem(fold(word)) for word in _PART.findall(text)))[:QUERY_TERMS]
+
+
+def spans(text: str, asked: Set[str]) -> Iterator[tuple[int, int]]:
+    """Where in a text the words are that have one of these terms, in order; of a script without spaces, the pairs."""
+    for piece in _PIECE.finditer(text):
+        runs = [] if piece[0].isascii() else list(_UNSPACED.finditer(piece[0]))
+        if not runs:
+            if not asked.isdisjoint(_known[piece[0]]):
+                yield piece.span()
+            continue
+        for run in runs:
+            end = 0
+            for at in range(len(run[0])):
+                size = next((size for size in (2, 1) if fold(run[0][at : at + size]) in asked), 0)
+                if size and at + size > end:
+                    yield piece.start() + run.start() + max(at, end), piece.start() + run.start() + at + size
+                    end = at + size
 
 
 def shortened(query: str) -> str:

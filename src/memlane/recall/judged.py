@@ -7,7 +7,8 @@
 
 An answer is about one time that a memory was given, or without a session about the memory itself; a line without a
 verdict takes it back. What is judged "never" is given to no prompt unasked any more, and what is judged "wrong" not
-until it says something else; both are still found by a search. What is judged "useful" may be given a little sooner.
+until it says something else; both are still found by a search. "useful" is counted, and takes back a "wrong"; to rank
+such memories higher was tried, and gave prompts that they are not about more of them.
 
 It is one person's opinion, so that it is not in the bank: no file changes that git or a colleague reads. Of the user's
 own bank, it holds in every project.
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 FOLDER = "judged"
 USEFUL, WRONG, NEVER = VERDICTS = ("useful", "wrong", "never")
-SOONER = 1.25  # how much likelier than it is a memory counts that was useful (bench/relevance.py)
 MAX_BYTES = 256 * 1024  # of one bank's; then what was taken back goes
 KEPT = 1000  # answers that are kept then, besides those that hold a memory back
 

@@ -205,8 +205,6 @@ def _for_query(
     named = set() if only_users else bank.index.ask(lambda: about_files(bank.index, query), look=False)
     named |= {hit.memory.id for hit in hits if _names_its_files(hit.memory, query)}
     likely = {hit.memory.id: 1.0 if hit.memory.id in named else hit.relevance for hit in hits}
-    for id in likely.keys() & {id for id, one in verdicts.items() if one.verdict == judged.USEFUL}:
-        likely[id] = min(1.0, likely[id] * judged.SOONER)
     least = RELEVANT * asking.doubt(query)
     known = {*without, *(hit.memory.id for hit in hits)}
     held = {hit.memory.id for hit in hits if judged.holds_back(verdicts.get(hit.memory.id), hit.memory)}

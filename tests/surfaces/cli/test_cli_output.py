@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+import termios
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import pytest
 
 from commands import MEMLANE, Run
 from memlane import Bank
-from memlane.surfaces.cli.output import width
+from memlane.recall.snippets import marked
+from memlane.surfaces.cli.output import width, wrapped
 
 
-def on_terminal(*args: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
+def on_terminal(*args: str, cwd: Path, env: Mapping[str, str] | None = None, columns: int = 80) -> str:
     """What a command shows on a terminal."""
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
     keep = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     environment = {**keep, "TERM": "xterm", **(env or {})}
     process = subprocess.Popen([MEMLANE, *args], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=environment)
@@ -95,3 +98,75 @@ def test_wide_characters_stand_in_their_columns(bank: Bank, tmp_path: Path) -> N
 )
 def test_width_counts_columns(text: str, columns: int) -> None:
     assert width(text) == columns
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+@pytest.mark.parametrize("command", ["list", "review", "search deploys", "search 部署"])
+def test_tables_fit_the_terminal(bank: Bank, tmp_path: Path, command: str, columns: int) -> None:
+    """But what somebody may want to copy is not broken: a command, an id."""
+    bank.add("Deploys go out on Tuesdays. See [[memory:gone]], and the calendar of the team. " * 3, title="Deploy day")
+    bank.add("部署在星期二进行，而不是在星期五，因为那时值班工程师只有一个人。" * 4, title="部署在星期二进行" * 4)
+    bank.add("Sessions live in Redis, see [[memory:cache]].", title="Sessions live in Redis and nowhere else " * 2)
+    shown = on_terminal(*command.split(), cwd=tmp_path, env={"NO_COLOR": "1"}, columns=columns).splitlines()
+    assert shown
+    tables = [line for line in shown if not line.lstrip().startswith(("memlane ", "nothing was changed", "to be dec"))]
+    assert [line for line in tables if width(line) > columns and " " in line.strip()] == []
+
+
+def test_a_long_cell_does_not_push_the_others_aside(bank: Bank, tmp_path: Path) -> None:
+    for name in ("short", "a-name-that-is-longer-than-half-of-the-width-of-a-terminal"):
+        (bank.root / f"{name}.md").write_text(f"---\ncreated_at: 2025-01-01\ntitle: {name[:9]}\n---\ntext\n")
+    assert on_terminal("list", cwd=tmp_path, env={"NO_COLOR": "1"}).splitlines() == [
+        "notes:a-name-that-is-longer-than-half-of-the-width-of-a-terminal  2025-01-01",
+        "    a-name-th",
+        "notes:short  2025-01-01  short",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("one two three", ["one two", "three"]),
+        ("日本語の記憶です", ["日本語の", "記憶です"]),
+        ("a-word-longer-than-that is whole", ["a-word-longer-than-that", "is whole"]),
+        ("memlane review --show", ["memlane review --show"]),
+        ("", [""]),
+    ],
+)
+def test_text_is_wrapped_between_words(text: str, lines: list[str]) -> None:
+    assert wrapped(text, 9) == lines
+
+
+@pytest.mark.parametrize(
+    ("environment", "found"), [({}, "\x1b[1mDeploys\x1b[0m go out"), ({"NO_COLOR": "1"}, "Deploys go out")]
+)
+def test_the_found_words_are_marked_on_a_terminal(
+    bank: Bank, tmp_path: Path, environment: dict[str, str], found: str
+) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Day")
+    assert (
+        on_terminal("search", "deploying", cwd=tmp_path, env=environment).splitlines()[1] == f"    {found} on Tuesdays."
+    )
+
+
+def test_a_search_in_a_pipe_has_the_snippet_as_a_column(run: Run, bank: Bank) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Day")
+    bank.add("Deploys are boring.")
+    snippets = {line.split("\t")[0]: line.split("\t")[3] for line in run("search", "deploying").out.splitlines()}
+    assert snippets == {"notes:day": "Deploys go out on Tuesdays.", "notes:deploys-are-boring": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "words"),
+    [
+        ("We deploy, deployed and deploys.", "deploying", ["deploy", "deployed", "deploys"]),
+        ("see src/auth.py there", "auth", ["src/auth.py"]),
+        ("连接池限制为十个连接", "连接", ["连接", "连接"]),
+        ("Größe", "grosse", ["Größe"]),
+        ("nothing here", "zebra", []),
+    ],
+)
+def test_words_are_found_in_any_form(text: str, query: str, words: list[str]) -> None:
+    pieces = list(marked(text, query))
+    assert [piece for piece, found in pieces if found] == words
+    assert "".join(piece for piece, _ in pieces) == text

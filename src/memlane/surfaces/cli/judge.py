@@ -11,7 +11,7 @@ from memlane.surfaces.cli.options import complete_id, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, say
 
 _DONE = {
-    judged.USEFUL: "it may be given a little sooner now",
+    judged.USEFUL: "it counts in `memlane stats`",
     judged.WRONG: "no prompt gets it unasked until it says something else; `memlane review --only wrong` lists it",
     judged.NEVER: "no prompt gets it unasked any more; a search still finds it",
     None: "it is given again as before",

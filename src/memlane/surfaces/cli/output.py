@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 T = TypeVar("T")
+LEAST = 24  # columns that a cell gets at least
+BELOW = 4  # by so many columns, what does not fit into a line is indented below it
 _guard: ContextVar[Guard] = ContextVar("guard", default=DEFAULT)  # of the bank that a command opened
 
 
@@ -109,10 +111,10 @@ def _plain(stream: TextIO) -> TextIO:
 
 
 class Styled(NamedTuple):
-    """A piece of a line in colour."""
+    """A piece of a line in colour, or bold."""
 
     text: str
-    fg: str
+    fg: str | None = None
     bold: bool = False
 
 
@@ -223,20 +225,85 @@ def one_line(text: str) -> str:
     return escaped(" ".join(text.split()))
 
 
+def columns() -> int:
+    """How wide the terminal is."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """A text in lines of at most so many columns, broken between words.
+
+    What somebody may want to copy stays whole, and is left to the terminal: a command, and a path or an id that is
+    longer than a line. A script without spaces is broken anywhere.
+    """
+    if text.startswith("memlane "):
+        return [text]
+    lines, line, used = [], "", 0
+    for word in text.split(" "):
+        for piece in _pieces(word, room):
+            taken = width(piece)
+            if line and used + 1 + taken <= room:
+                line, used = f"{line} {piece}", used + 1 + taken
+                continue
+            lines += [line] if line else []
+            line, used = piece, taken
+    return [*lines, line]
+
+
+def _pieces(word: str, room: int) -> Iterator[str]:
+    """A word; text without spaces that is longer than a line, in pieces."""
+    if width(word) <= max(room, len(word)):
+        yield word
+        return
+    start = used = 0
+    for at, char in enumerate(word):
+        used += width(char)
+        if used > room and at > start:
+            yield word[start:at]
+            start, used = at, width(char)
+    yield word[start:]
+
+
 def print_rows(rows: Iterable[Sequence[str]]) -> None:
-    """Print columns, aligned on a terminal and tab-separated in a pipe; a cell is one line of visible characters."""
+    """Print columns, tab-separated in a pipe; a cell is one line of visible characters.
+
+    On a terminal they are aligned and fit its width, and nothing is cut off: the last column is wrapped, and where
+    there is no room for that, the cells that do not fit into a row's line stand below it.
+    """
     table = [[one_line(str(cell)) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in table:
-            click.echo("\t".join(row))
+            click.echo("	".join(row))
         return
-    widths = [max(map(width, column)) for column in zip_longest(*table, fillvalue="")]
+    room = columns()
+    sizes = (map(width, column) for column in zip_longest(*table, fillvalue=""))
+    widths = [max((size for size in column if size <= room // 2), default=0) for column in sizes]  # few are longer
     for row in table:
-        cells = [cell + " " * (widths[column] - width(cell)) for column, cell in enumerate(row)]
-        if len(cells) > 1:
-            echo(Styled(cells[0], "cyan"), "  ", "  ".join(cells[1:]).rstrip())
-        else:
-            echo("".join(cells).rstrip())
+        first, *more = _laid_out(row, widths, room)
+        head = row[0] if len(row) > 1 else ""
+        echo(Styled(head, "cyan"), first[len(head) :])
+        for line in more:
+            echo(line)
+
+
+def _laid_out(row: Sequence[str], widths: Sequence[int], room: int) -> list[str]:
+    """A row in lines. The first begins with its first cell; the others are indented, so that none passes for a row."""
+    start = "".join(f"{cell}{' ' * (widths[at] - width(cell))}  " for at, cell in enumerate(row[:-1]))
+    indent = width(start) or BELOW
+    beside = wrapped(row[-1], max(room - indent, LEAST))
+    if not start or indent + max(map(width, beside)) <= room:
+        return [f"{start}{beside[0]}".rstrip(), *(" " * indent + line for line in beside[1:])]
+    first = row[0]
+    below: list[str] = []
+    for at in range(1, len(row)):
+        longer = f"{first}{' ' * (widths[at - 1] - width(row[at - 1]))}  {row[at]}"
+        if not below and width(longer) <= room:
+            first = longer
+        elif row[at]:
+            below += wrapped(row[at], max(room - BELOW, LEAST))
+    return [first, *(" " * BELOW + line for line in below)]
 
 
 def print_problems(problems: Sequence[Problem], as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -20,7 +21,22 @@ from memlane.surfaces.cli.options import (
     user_option,
     with_bank,
 )
-from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_tables, say, titled
+from memlane.surfaces.cli.output import (
+    BELOW,
+    Styled,
+    columns,
+    echo,
+    one_line,
+    print_json,
+    print_result,
+    print_rows,
+    print_tables,
+    say,
+    titled,
+    wrapped,
+)
+
+SNIPPET = 160  # characters of a snippet in a pipe
 
 
 @click.command()
@@ -39,7 +55,7 @@ from memlane.surfaces.cli.output import print_json, print_result, print_rows, pr
 @as_of
 @with_bank
 def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any) -> None:
-    """Find memories by words, meaning and links, the best first.
+    """Find memories by words, meaning and links, the best first, each with the sentences that say most about it.
 
     \b
     $ memlane search "when do we deploy" --tag release
@@ -48,18 +64,24 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     $ memlane search "what does she like" --where user=alice --where 'level>=3'
     $ memlane search -- '-without something'
     """
+    from memlane.recall.snippets import marked, snippet
+
     hits = [replace(hit, memory=bank.original(hit.memory)) for hit in bank.search(query, **options)]
     if not bank.index.complete:
         say("note: the bank is not indexed completely yet; more may be found later")
     if as_json:
         print_json(hits)
         return
+    seen = sys.stdout.isatty()
     for hit in hits:
         place = f" > {hit.header_path}" if hit.header_path else ""
         place += " (⚠ suspicious)" if hit.memory.suspicious else ""
         day = (iso(hit.memory.created_at or hit.memory.updated_at) or "-")[:10]
         by = day if options["order"] == "time" else f"{hit.score:.2f}"
-        print_rows([(hit.memory.id, by, f"{titled(hit.memory)}{place}")])
+        said = one_line(snippet(hit, query, 2 * (columns() - BELOW) if seen else SNIPPET))
+        print_rows([(hit.memory.id, by, f"{titled(hit.memory)}{place}", *([] if seen else [said]))])
+        for line in wrapped(said, columns() - BELOW) if seen and said else ():
+            echo(" " * BELOW, *(Styled(piece, bold=True) if found else piece for piece, found in marked(line, query)))
         if explain:
             click.echo("    " + ", ".join(f"{name} {value:g}" for name, value in hit.why.items()))
     if not hits:
