@@ -238,7 +238,7 @@ def sessions(bank: Bank, limit: int | None = None) -> list[Session]:
     for path in state.newest(config.user_state() / FOLDER):
         if limit is not None and len(found) >= limit:
             break
-        lines = [line for line in _lines(path) if line.get("bank") == root]
+        lines = [line for line in _lines(path, bank=root) if line.get("bank") == root]
         if session := _session(lines):
             found.append(_with_verdicts(session, verdicts) if verdicts else session)
     return found
@@ -298,11 +298,13 @@ def _items(value: Any) -> tuple[Item, ...]:
     return tuple(found)
 
 
-def _lines(path: str) -> list[dict[str, Any]]:
-    """The lines of a log; none when it cannot be read."""
+def _lines(path: str, bank: str = "") -> list[dict[str, Any]]:
+    """The lines of a log; none when it cannot be read, or does not name the bank."""
     try:
         data = files.read_bytes(path) if path.endswith(".jsonl") else b""
     except (OSError, MemlaneError):
+        return []
+    if json.dumps(bank, ensure_ascii=False).encode(errors="replace") not in data and bank:
         return []
     return [value for value in map(_parsed, data.splitlines()) if isinstance(value, dict)]
 

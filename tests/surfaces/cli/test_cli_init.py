@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from commands import Run
 from memlane import Bank
+from memlane.core.dates import iso
+from memlane.disk import journal
+from memlane.history import sessions
+from memlane.recall.blocks import Block
 from samples import LANES, draft
 
 
@@ -18,7 +24,8 @@ def test_memlane_alone_says_where_you_are_and_what_to_do(run: Run) -> None:
 def test_memlane_alone_counts_without_reading(run: Run, bank: Bank) -> None:
     for lane in LANES:
         bank.add(draft(lane, 1).text, lane=lane, **draft(lane, 1).fields)
-    first, second, *rest = run().out.splitlines()
+    first, second, health, *rest = run().out.splitlines()
+    assert health == "Health: not indexed yet, which the next search does; `memlane doctor` looks closer."
     assert second == "Your own bank is not read here: there is none; `memlane init --user` makes one."
     assert first == f"Bank {bank.root}: 1 note, 1 vault line, 1 topic file, 1 record, 1 layer file."
     assert [line.split("  ")[1] for line in rest if line] == [
@@ -26,6 +33,42 @@ def test_memlane_alone_counts_without_reading(run: Run, bank: Bank) -> None:
         'memlane search "…"',
         "memlane list -n 10",
     ]
+
+
+def test_memlane_alone_tells_of_the_last_session_and_of_what_waits(run: Run, bank: Bank) -> None:
+    day = bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    bank.add("The pool is limited to 10.", title="Pool", tags=["unconfirmed"])
+    block = Block.of("- Deploys go out on Tuesdays.", [day], tokens=9)
+    with journal.acting("hook", "codex"):
+        sessions.note(bank.config, "prompt", "5c1d9a40-aa", prompt="When do deploys go out?", block=block)
+        sessions.note(bank.config, "prompt", "5c1d9a40-aa", prompt="And?", failed="the time was up")
+    bank.search("deploys")
+    bank.judge(day.id, "wrong")
+    at = iso(sessions.session(bank, "5c1d").started)
+    assert run().out.splitlines()[2:] == [
+        f"Last session: codex, {at}: memory for 1 of 2 prompts; 1 failed.",
+        "It was told: Deploy day.",
+        "Waiting for you: 1 learned from sessions, 1 judged wrong.",
+        "Health: indexed; failed hooks in the last session: 1; `memlane doctor` looks closer.",
+        "",
+        "  memlane log --sessions 5c1d9a40    see what it was told, and why",
+        "  memlane review --only unconfirmed  decide on what was learned from sessions",
+        "  memlane review --only wrong        mend what you judged wrong",
+        '  memlane add "…" --tag x            remember something',
+        '  memlane search "…"                 find it again',
+        "  memlane list -n 10                 see the latest",
+    ]
+
+
+def test_memlane_alone_loads_nothing_that_a_search_needs(bank: Bank, tmp_path: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.")
+    bank.search("deploys")
+    code = (
+        "import sys\nfrom memlane.surfaces.cli.welcome import welcome\nwelcome(None, {})\n"
+        "print([name for name in ('numpy', 'memlane.index.store', 'memlane.recall.search') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_init_prints_the_folder_and_is_safe_to_repeat(run: Run, tmp_path: Path) -> None:

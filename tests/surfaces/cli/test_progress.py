@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import tty
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from memlane import Bank
+from memlane.capture.distil import reading
+from memlane.capture.distil.candidates import distil
 from memlane.core.progress import tell
 from memlane.surfaces.cli import progress as module
 from memlane.surfaces.cli.progress import added, each, listening, megabytes, progress
@@ -104,3 +107,15 @@ def test_nothing_is_shown_without_a_terminal(capfd: pytest.CaptureFixture[str]) 
         report(1)
         tell("indexing files", 1, 2)
     assert capfd.readouterr() == ("", "")
+
+
+def test_reading_a_long_session_says_how_far_it_is(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = json.dumps({"role": "user", "content": "From now on, always run the linter before you commit."}) + "\n"
+    (tmp_path / "session.jsonl").write_text(line * 2)
+    monkeypatch.setattr(reading, "MB", len(line))
+    with redirect_stderr(terminal.stream), listening():
+        distil(tmp_path / "session.jsonl")
+    label = "reading the session, in MB"
+    assert terminal.shown() == drawn(f"{label}: 1 of 2 (50%)", f"{label}: 2 of 2 (100%)", "")

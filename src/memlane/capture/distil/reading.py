@@ -12,8 +12,10 @@ from memlane.capture.distil.features import Place, features
 from memlane.capture.distil.passages import Passage, passages
 from memlane.capture.distil.session import Run, Said, Session
 from memlane.capture.distil.summaries import sections
+from memlane.core.progress import tell
 
 _PIECE = 1 << 20  # bytes
+MB = 1_000_000
 
 
 class Seen(NamedTuple):
@@ -63,7 +65,9 @@ def _numbered(file: BinaryIO, session: Session) -> Iterator[tuple[int, Any]]:
         yield from enumerate(transcripts.objects(document), 1)
         return
     number = _lines_before(file, session.offset)
+    size = os.fstat(file.fileno()).st_size // MB
     for line in transcript_file.lines(file, session.offset):
+        tell("reading the session, in MB", line.end // MB, size)
         value = line.value
         if value is None and line.data is not None and not line.data.endswith(b"\n"):
             return  # half a line waits for its other half

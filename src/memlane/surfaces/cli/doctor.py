@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +24,7 @@ from memlane.surfaces.cli.output import (
     say,
     say_under,
 )
-from memlane.surfaces.cli.progress import each
+from memlane.surfaces.cli.progress import each, progress
 
 if TYPE_CHECKING:
     from memlane.care.audit import Leak
@@ -160,10 +159,10 @@ def _secrets(ctx: click.Context, places: list[Path], history: bool, as_json: boo
     if history:
         for place in places:
             folder = place if place.is_dir() else place.parent
-            for number, version_leaks in enumerate(audit.scan_history(folder, guard), 1):
-                leaks += version_leaks
-                if sys.stderr.isatty() and number % 500 == 0:
-                    say(f"looked through {number} versions")
+            with progress("looking through versions") as report:
+                for number, version_leaks in enumerate(audit.scan_history(folder, guard), 1):
+                    leaks += version_leaks
+                    report(number)
     else:
         names = [name for place in places for name in audit.files_of(place)]
         for name in each(names, "looking for secrets"):

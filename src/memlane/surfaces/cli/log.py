@@ -12,7 +12,7 @@ from memlane.history import sessions as log_
 from memlane.surfaces.cli.options import limit_option, with_bank
 from memlane.surfaces.cli.output import print_json, print_result, print_rows, print_text, say
 
-_SHORT = 8  # characters of a session's id that are shown, unless it takes more to tell it from the others
+SHORT = 8  # characters of a session's id that are shown, unless it takes more to tell it from the others
 
 
 @click.command()
@@ -46,11 +46,11 @@ def log(bank: Bank, session: str | None, show: bool, limit: int, as_json: bool) 
     listed = log_.sessions(bank, limit)
     none = "no session has been logged here yet; `memlane connect` shows whether a client is connected"
     ids = {one.id for one in listed}
-    length = next((size for size in range(_SHORT, 200) if len({id[:size] for id in ids}) == len(ids)), 200)
-    print_result(listed, as_json, ((one.id[:length], *_facts(one)) for one in listed), "" if listed else none)
+    length = next((size for size in range(SHORT, 200) if len({id[:size] for id in ids}) == len(ids)), 200)
+    print_result(listed, as_json, ((one.id[:length], *facts(one)) for one in listed), "" if listed else none)
 
 
-def _facts(session: log_.Session) -> Sequence[str]:
+def facts(session: log_.Session) -> Sequence[str]:
     answered = sum(bool(event.given) for event in session.prompts)
     at_start = [event for event in session.events if event.event == log_.START]
     parts = [f"started with {_amount(at_start[-1])}"] if at_start else []

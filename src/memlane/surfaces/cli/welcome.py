@@ -1,4 +1,4 @@
-"""What `memlane` alone prints. It does not load what `init` needs."""
+"""What `memlane` alone prints: a bank at a glance. It does not load what `init` or a search needs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ import click
 from memlane import config
 from memlane.bank import Bank
 from memlane.config import worktrees
-from memlane.core.errors import NotEnabled
+from memlane.core.errors import MemlaneError, NotEnabled
+from memlane.core.model import UNCONFIRMED, USERS
 from memlane.disk import log
-from memlane.surfaces.cli.output import print_line
+from memlane.history import sessions
+from memlane.index.peek import count_tagged
+from memlane.recall import judged
+from memlane.recall.superseded import there
+from memlane.surfaces.cli.output import one_line, print_line
+
+TOLD = 5  # titles of what the last session was told
 
 
 def welcome(folder: str | None, flags: dict[str, Any]) -> None:
-    """Print where you are and the three commands that you want next."""
+    """Print where you are, what the last session was told, what waits for you, and the commands that you want next."""
     try:
         bank = Bank(config.load(folder, flags))
     except NotEnabled:
@@ -31,14 +38,56 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
         if said := worktrees.described(bank.config):
             print_line(f"{said[0].upper()}{said[1:]}.")
         print_line(_read_as_well(bank))
-        click.echo()
         steps = [
+            *_at_a_glance(bank),
             ('memlane add "…" --tag x', "remember something"),
             ('memlane search "…"', "find it again"),
             ("memlane list -n 10", "see the latest"),
         ]
+        click.echo()
+    wide = max(25, *(len(command) for command, _ in steps))
     for command, what in steps:
-        click.echo(f"  {command:<26} {what}")
+        click.echo(f"  {command:<{wide}}  {what}")
+
+
+def _at_a_glance(bank: Bank) -> list[tuple[str, str]]:
+    """Print the last session, what waits for a decision and what is known to be wrong; return the next steps for it."""
+    from memlane.surfaces.cli.log import SHORT, facts
+
+    steps: list[tuple[str, str]] = []
+    failed = 0
+    try:
+        last = next(iter(sessions.sessions(bank, 1)), None)
+        wrong = sum(_is_wrong(bank, one) for one in judged.standing(judged.answers(bank)).values())
+    except MemlaneError:  # there is no home folder
+        last, wrong = None, 0
+    if last:
+        started, client, _, told = facts(last)
+        print_line(f"Last session: {client}, {started}: {told}.")
+        names = list(dict.fromkeys(item.title or item.id for event in last.events for item in event.given))
+        more = f" and {len(names) - TOLD:,} more" if len(names) > TOLD else ""
+        if names:
+            print_line(f"It was told: {one_line('; '.join(names[:TOLD]))}{more}.")
+        failed = sum(bool(event.failed) for event in last.events)
+        steps.append((f"memlane log --sessions {last.id[:SHORT]}", "see what it was told, and why"))
+    waiting = count_tagged(bank.index_file, UNCONFIRMED)
+    if waiting:
+        steps.append(("memlane review --only unconfirmed", "decide on what was learned from sessions"))
+    if wrong:
+        steps.append(("memlane review --only wrong", "mend what you judged wrong"))
+    parts = [f"{waiting:,} learned from sessions"] if waiting else []
+    parts += [f"{wrong:,} judged wrong"] if wrong else []
+    print_line(f"Waiting for you: {', '.join(parts)}.") if parts else None
+    sound = "not indexed yet, which the next search does" if waiting is None else "indexed"
+    hooks = f"; failed hooks in the last session: {failed}" if failed else ""
+    print_line(f"Health: {sound}{hooks}; `memlane doctor` looks closer.")
+    return steps
+
+
+def _is_wrong(bank: Bank, one: judged.Judged) -> bool:
+    """Whether `review` lists a memory because of this answer."""
+    memory = there(bank, one.id) if one.verdict == judged.WRONG and not one.id.startswith(USERS) else None
+    return memory is not None and judged.holds_back(one, memory)
 
 
 def _read_as_well(bank: Bank) -> str:
