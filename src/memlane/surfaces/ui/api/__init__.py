@@ -4,8 +4,9 @@
     POST /api/update {…}    →  WRITES["update"](bank, {…})          →  JSON
 
 What a function raises is answered as {"code", "message", "hint"}. Whatever leaves has no secrets in it. What is written
-is the user's word: only the user has this page. Questions about the whole bank (SLOW), which take long for the first
-time, have a bank of their own, so that a search does not wait for them.
+is the user's word: only the user has this page. Each write is one change, and its answer has `changes`, which the
+question "undo" takes back. Questions about the whole bank (SLOW), which take long for the first time, have a bank of
+their own, so that a search does not wait for them.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from memlane.core.errors import MemlaneError
 from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp.shared_bank import SharedBank
-from memlane.surfaces.ui.api import graph, memory, search, timeline
+from memlane.surfaces.ui.api import changes, graph, memory, search, timeline
 from memlane.surfaces.ui.asking import Asked, Clean, Question
 
 READS: Mapping[str, Question] = {**search.READS, **memory.READS, **timeline.READS, **graph.READS}
-WRITES: Mapping[str, Question] = {**memory.WRITES}
+WRITES: Mapping[str, Question] = {**changes.WRITES, **memory.WRITES}
 SLOW = frozenset({"choices", "timeline", "as-of", "graph"})
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 
@@ -72,9 +73,10 @@ async def _answer(bank: SharedBank, question: Question | None, asked: Asked) -> 
         return _json({"code": "bug", "message": why, "hint": hint}, 500)
 
 
-def _written(question: Question, name: str, bank: Bank, asked: Asked) -> Any:
-    with journal.acting("ui", users=True), journal.change(name):
-        return question(bank, asked)
+def _written(question: Question, name: str, bank: Bank, asked: Asked) -> dict[str, Any]:
+    with journal.acting("ui", users=True), journal.change(name) as made:
+        answer = question(bank, asked)
+    return {**answer, "changes": changes.made_by(made, bank)}
 
 
 def _clean(bank: Bank, answer: Any) -> Any:

@@ -1,7 +1,8 @@
 // The frame of the page: views and their addresses, keys, and what is told while the page is open.
 //
 // A view is a module with `title`, `show(page, asked)` and, if it has keys of its own, `keys`. `asked` has the rest of
-// the address (`path`), its `query`, a `signal` that ends with the view, `live(tell)` and `go(address)`.
+// the address (`path`), its `query`, a `signal` that ends with the view, `live(tell)`, `go(address)` and `press(keys)`,
+// which says what the view does when a key is pressed.
 
 import { get } from "./api.js";
 import { el, fill, problem, say } from "./dom.js";
@@ -16,6 +17,7 @@ const START = "search";
 const main = document.getElementById("main");
 const query = document.getElementById("query");
 const listeners = new Set();
+const pressed = {};
 let leaving = new AbortController();
 
 // -- addresses
@@ -35,6 +37,7 @@ async function show() {
   leaving.abort();
   leaving = new AbortController();
   listeners.clear();
+  for (const key of Object.keys(pressed)) delete pressed[key];
   const { signal } = leaving;
   const [name, path] = parts();
   const view = VIEWS[name] ?? OTHERS[name];
@@ -50,8 +53,9 @@ async function show() {
     if (!main.querySelector(".view")) fill(main, el("p", { class: "muted", role: "status" }, "Looking at the bank…"));
   }, 250);
   signal.addEventListener("abort", () => clearTimeout(busy));
+  const press = (keys) => Object.assign(pressed, keys);
   try {
-    await view.show(page, { path, query: asked, signal, live, go });
+    await view.show(page, { path, query: asked, signal, live, go, press });
   } catch (error) {
     if (signal.aborted) return;
     fill(page, problem(error));
@@ -135,7 +139,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown" && event.target === query) return step(1), event.preventDefault();
   if (typing || document.querySelector("dialog[open]")) return;
   const view = Object.keys(VIEWS)[Number(event.key) - 1];
-  if (event.key === "/") query.focus();
+  if (pressed[event.key]) pressed[event.key]();
+  else if (event.key === "/") query.focus();
   else if (event.key === "j" || event.key === "ArrowDown") step(1);
   else if (event.key === "k" || event.key === "ArrowUp") step(-1);
   else if (event.key === "?") help();
