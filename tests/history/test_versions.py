@@ -10,6 +10,7 @@ import pytest
 from commands import Run
 from memlane import Bank, NotFound
 from memlane.exchange.sharing import share
+from memlane.history.versions import difference
 from repositories import save
 
 FIELDS = {
@@ -91,3 +92,14 @@ def test_a_note_that_was_moved_has_the_versions_of_its_earlier_name(bank: Bank) 
     assert [version.what for version in bank.history(moved.id)][1:] == ["update", "add"]
     assert bank.restore(moved.id, bank.history(moved.id)[-1].version).id == moved.id
     assert FIRST in bank.get(moved.id).text
+
+
+def test_what_a_version_changed_is_told_without_secrets(bank: Bank) -> None:
+    id = bank.add(FIRST, title="Deploys").id
+    bank.update(id, text=SECOND)
+    newer, older = (each.version for each in bank.history(id))
+    assert [line for line in difference(bank, id, newer, older) or () if line[0] in "+-"] == [f"-{FIRST}", f"+{SECOND}"]
+    path = bank.get(id).path
+    path.write_text(path.read_text().replace(SECOND, "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"))
+    [_, now] = [line for line in difference(bank, id, "", newer) or () if line[0] in "+-"]
+    assert now.startswith("+[REDACTED:")

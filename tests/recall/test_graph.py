@@ -14,6 +14,7 @@ from memlane.index.encoders import Encoder, HashEncoder, open_encoder
 from memlane.index.links import links_in
 from memlane.recall.blocks import RELEVANT
 from memlane.recall.clusters import _joined, _least_cosine, _scale
+from memlane.recall.graph import outgoing
 
 # -- inline code
 
@@ -270,3 +271,14 @@ def test_two_thousand_near_twins_are_compared_at_once(tmp_path: Path) -> None:
     bank.suggest_merges(1)  # indexes
     [cluster] = bank.suggest_merges(0)
     assert len(cluster.memories) == 2000
+
+
+def test_what_a_memory_links_to_is_listed_once_each_with_the_memory_that_is_meant(tmp_path: Path) -> None:
+    bank = Bank.init(tmp_path)
+    bank.add("Tests run on every push.", title="Tests")
+    said = "Needs [[memory:tests]], see [[src/auth.py]]; again [[memory:tests]], and [[#above]]."
+    found = outgoing(bank, bank.add(said, title="Deploy day"))
+    assert [(link.target, link.id, link.edge) for link in found] == [
+        ("memory:tests", "notes:tests", "DEPENDS_ON"),
+        ("src/auth.py", None, "related_to"),
+    ]

@@ -12,20 +12,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlane.core.errors import MemlaneError, NotFound
+from memlane.core.errors import MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory
 from memlane.core.values import replace
 from memlane.disk import files, written
 from memlane.disk.journal import APPEND, CUT, OUT, SEEN, Change, Entry
 from memlane.gate import shown
+from memlane.gate.outgoing import cleaned
 from memlane.history import git
 from memlane.history.journaled import own_name, reading, under_earlier_names
 from memlane.history.undo import who
+from memlane.lanes import readable
 from memlane.lanes.answers import Version
 from memlane.recall.address import Place, find, find_any, split
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+
+LONGEST = 1_000_000  # characters of two texts that are compared line by line
 
 
 def history(bank: Bank, id: str) -> list[Version]:
@@ -45,6 +49,34 @@ def show(bank: Bank, id: str, version: str) -> Version:
             return found
     found, data = _chosen(bank, place, version)
     return replace(found, text=data.decode(errors="replace"))
+
+
+def difference(bank: Bank, id: str, version: str, before: str | None = None) -> list[str] | None:
+    """What a version changed, as the lines of a unified diff: of another version, or without one of nothing.
+
+    Version "" is what is there now. None where the texts are too long to be compared. Raises NotFound.
+    """
+    from difflib import unified_diff
+
+    old, new = ("" if name is None else _text(bank, id, name) for name in (before, version))
+    if len(old) + len(new) > LONGEST:
+        return None
+    return list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]
+
+
+def _text(bank: Bank, id: str, version: str) -> str:
+    """The text of a version without secrets."""
+    text = show(bank, id, version).text if version else _now(bank, _place(bank, id))
+    return cleaned(text or "", bank.guard)
+
+
+def _now(bank: Bank, place: Place) -> str:
+    """What is there now, in the form that the versions have; "" where nothing is."""
+    with suppress(NotFound, StorageError, OSError):
+        if _numbered(bank, place):
+            return place.lane.fetch(place.native).text
+        return readable(place.path)
+    return ""
 
 
 def restore(bank: Bank, id: str, version: str) -> Memory:

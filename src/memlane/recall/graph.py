@@ -1,15 +1,15 @@
-"""Which memories link to something: to another memory, or to a ghost, a link target that is not a memory."""
+"""Links between memories: which lead to a memory or to a ghost, a link target that is none, and which leave one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memlane.core.model import Link, Memory
 from memlane.core.patterns import lazily
 from memlane.index.chunks import chunks
-from memlane.index.links import Targets, ghost, namesakes
+from memlane.index.links import Targets, ghost, links_of, namesakes
 from memlane.index.store import Index
 from memlane.index.words import QUERY_CHARACTERS, query_terms, terms
 from memlane.recall.address import link_targets
@@ -62,6 +62,29 @@ def _links(bank: Bank, names: Sequence[str], query: str, limit: int) -> list[Lin
             links.append(Link(memory, round(score, 4), content, context, edge))
     links.sort(key=_link_order)
     return links[: max(limit, 0)]
+
+
+class Outgoing(NamedTuple):
+    """One link of a memory: the target as it is written, and the memory that it means; None where it means none."""
+
+    target: str
+    id: str | None
+    edge: str
+    context: str
+
+
+def outgoing(bank: Bank, memory: Memory) -> list[Outgoing]:
+    """What a memory links to, in the order of its text, each target once."""
+    links: dict[str, tuple[str, str]] = {}
+    for node, edge, context in links_of(memory):
+        links.setdefault(node, (edge, context))
+    targets = Targets(namesakes(bank.index.ask(bank.index.ids), links)) if links else None
+    found = []
+    for node, said in links.items():
+        id = targets.find(node, memory.id) if targets else None
+        if id != memory.id:  # a heading of its own
+            found.append(Outgoing(node.removeprefix("ghost:"), id, *said))
+    return found
 
 
 def about_files(index: Index, query: str) -> set[str]:

@@ -93,7 +93,8 @@ def _with_targets(text: str) -> list[Node]:
     found: list[Node] = []
     end = 0
     for match in _WIKI.finditer(text):
-        target = match[1].strip()
-        found += [text[end : match.start()], ["a", {"href": f"/to/{quote(target)}"}, [match[2] or target]]]
+        target, alias = match[1].strip(), match[2] or ""
+        shown = target if alias.startswith("type:") else alias or target
+        found += [text[end : match.start()], ["a", {"href": f"/to/{quote(target, safe='')}"}, [shown]]]
         end = match.end()
     return [each for each in (*found, text[end:]) if each]

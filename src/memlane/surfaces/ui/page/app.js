@@ -10,9 +10,10 @@ import * as graph from "./views/graph.js";
 import * as memory from "./views/memory.js";
 import * as search from "./views/search.js";
 import * as timeline from "./views/timeline.js";
+import * as to from "./views/to.js";
 
 const VIEWS = { search, timeline, graph };
-const OTHERS = { memory };
+const OTHERS = { memory, to };
 const START = "search";
 const main = document.getElementById("main");
 const query = document.getElementById("query");
