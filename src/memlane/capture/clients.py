@@ -56,11 +56,26 @@ class Past(NamedTuple):
 
 def past(settings: config.Config) -> list[Past]:
     """The past sessions that were held in a project, the oldest first. Those of another bank inside it are not its."""
+    return sorted(_found(settings), key=lambda one: (one.changed, one.path))
+
+
+def of_session(settings: config.Config, id: str) -> Past | None:
+    """The past session of this id that was held in a project; None when no client has it, or not any more."""
+    return next((one for one in _found(settings) if id and _is_called(one, id)), None)
+
+
+def _found(settings: config.Config) -> Iterator[Past]:
     folders = _folders(settings)
     belongs = _belonging(settings, folders)
-    readers = (_claude_code, _codex, _gemini, _opencode)
-    found = [session for reader in readers for session in reader(folders, belongs)]
-    return sorted((one for one in found if 0 < one.size <= LARGEST), key=lambda one: (one.changed, one.path))
+    for reader in (_claude_code, _codex, _gemini, _opencode):
+        yield from (one for one in reader(folders, belongs) if 0 < one.size <= LARGEST)
+
+
+def _is_called(one: Past, id: str) -> bool:
+    """Whether a session has this id: its file is called after it, or names it at the beginning."""
+    if one.session:
+        return one.session == id
+    return id in os.path.basename(one.path) or id.encode(errors="replace") in _beginning(one.path)
 
 
 # -- whose a session is

@@ -18,7 +18,7 @@ from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
 from memlane.disk.written import CAME, GIT, HERE, OWN, REVIEWED, WORD, by_user
-from memlane.recall.starting import is_rule
+from memlane.recall.starting import PINNED, RULES, is_rule
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -78,12 +78,26 @@ def review(lane: Callable[[str], Lane], memories: Iterable[Memory]) -> None:
             known.note(dict.fromkeys(lane(memory.lane).answers.written_keys(memory), REVIEWED))
 
 
+def unreview(lane: Callable[[str], Lane], memories: Iterable[Memory]) -> None:
+    """Take back a review of memories that were written here."""
+    known = config.written()
+    if known and by_user():
+        for memory in memories:
+            known.note(dict.fromkeys(lane(memory.lane).answers.written_keys(memory), HERE))
+
+
 def unproven(bank: Bank) -> list[Memory]:
     """The rules of which nothing proves that they are the user's word: an agent wrote them, or an unknown hand.
 
     Those that git brought are left to `foreign`.
     """
-    rules = [memory for memory in bank.memories() if is_rule(memory)]
+    from memlane.core.choosing import fitting
+    from memlane.index.fields import Asked
+    from memlane.recall.listing import listed
+
+    tagged = listed(bank, None, None, fitting(tags=(*RULES, PINNED)), Asked(expired=True))
+    canon = bank.memories("vault")  # whatever its tags are
+    rules = [memory for memory in (*(one for one in tagged if one.lane != "vault"), *canon) if is_rule(memory)]
     proven, others = users_word(bank, rules), origins(bank, rules)
     return [memory for memory in rules if memory.id not in proven and memory.id not in others]
 

@@ -7,12 +7,13 @@
 import { get } from "./api.js";
 import { el, fill, problem, say } from "./dom.js";
 import * as graph from "./views/graph.js";
+import * as inbox from "./views/inbox.js";
 import * as memory from "./views/memory.js";
 import * as search from "./views/search.js";
 import * as timeline from "./views/timeline.js";
 import * as to from "./views/to.js";
 
-const VIEWS = { search, timeline, graph };
+const VIEWS = { inbox, search, timeline, graph };
 const OTHERS = { memory, to };
 const START = "search";
 const main = document.getElementById("main");
@@ -92,6 +93,15 @@ export function badge(name, count) {
   node.textContent = count > 99 ? "99+" : count;
 }
 
+// How much waits in each view that counts it.
+let counting;
+function count() {
+  clearTimeout(counting);
+  counting = setTimeout(() => {
+    for (const [name, view] of Object.entries(VIEWS)) view.count?.().then((found) => badge(name, found), () => {});
+  }, 300);
+}
+
 query.addEventListener("input", () => {
   const kept = parts()[0] === "search" ? new URLSearchParams(location.search) : new URLSearchParams();
   kept.set("q", query.value);
@@ -156,6 +166,7 @@ const events = new EventSource("/api/events");
 events.addEventListener("message", (event) => {
   const told = JSON.parse(event.data);
   for (const tell of listeners) tell(told);
+  if (told.memories.length) count();
 });
 events.addEventListener("error", () => document.body.classList.add("alone"));
 events.addEventListener("open", () => document.body.classList.remove("alone"));
