@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MEMLANE = str(Path(sys.executable).with_name("memlane"))
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PATIENCE = 20_000  # ms: other tests keep the machine busy meanwhile
 NO_BROWSER = "no browser is installed: `make setup-browser` installs Chromium"
 
 
@@ -114,8 +115,9 @@ def served(folder: Path, serve: Callable[[Path], Served]) -> Served:
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip(NO_BROWSER)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
@@ -133,7 +135,7 @@ def open_page(browser: Browser, serve: Callable[[Path], Served]) -> Iterator[Cal
             context = browser.new_context(viewport={"width": 1200, "height": 800}, locale="en-GB", timezone_id="UTC")
             ending.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(15_000)
+            page.set_default_timeout(PATIENCE)
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
             page.goto(served.address)
