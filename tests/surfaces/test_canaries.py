@@ -39,7 +39,7 @@ READS = (
     ["context", "--json"], ["history"], ["history", "--json"], ["history", "labels"], ["history", "labels", "--json"],
     ["history", "labels", "--show", "HEAD"], ["history", "vault:aaaaaaaaaaaa"],
     ["history", "vault:aaaaaaaaaaaa", "--json"], ["history", "vault:aaaaaaaaaaaa", "--show", "1"],
-    ["log"], ["log", "--json"],
+    ["log"], ["log", "--json"], ["judge"], ["judge", "--json"],
     ["doctor"], ["doctor", "--json"], ["doctor", "--only", "secrets"], ["doctor", "--only", "secrets", "--json"],
     ["doctor", "--only", "secrets", "--history"], ["doctor", "--only", "format"], ["doctor", "--only", "damage"],
     ["review"], ["review", "--show"], ["review", "--json"], ["review", "--only", "similar", "--show"],
