@@ -27,10 +27,11 @@ const place = (id) => address(id).replace("/memory/", "/inbox/");
 window.addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
 
 export async function show(page, { path, signal, live, press }) {
-  const state = { items: [], count: 0, at: 0, chosen: null, busy: false, editing: false };
+  const state = { items: [], count: 0, at: 0, chosen: null, editing: false };
+  let turn = Promise.resolve();
   const heading = el("h1", {});
   const queue = el("ol", { class: "queue", "aria-label": "Waiting" });
-  const desk = el("article", { class: "candidate", "aria-live": "polite" });
+  const desk = el("article", { class: "candidate" });
   const body = el("div", { class: "desk" }, desk, queue);
 
   const list = async () => {
@@ -50,7 +51,9 @@ export async function show(page, { path, signal, live, press }) {
     const known = items.findIndex((item) => item.id === id);
     state.at = known >= 0 ? known : Math.min(state.at, items.length - 1);
     const before = JSON.stringify(state.chosen);
-    state.chosen = await get("candidate", { id: items[state.at].id }, signal);
+    const found = await get("candidate", { id: items[state.at].id }, signal);
+    if (state.editing && found.id === state.chosen?.id) return;
+    state.chosen = found;
     const more = state.count - items.length;
     fill(queue, items.map((item, at) => entry(item, at === state.at)), more > 0 && el("li", { class: "muted" }, `and ${more.toLocaleString()} more`));
     if (JSON.stringify(state.chosen) !== before) {
@@ -66,22 +69,14 @@ export async function show(page, { path, signal, live, press }) {
     await draw(id);
     if (document.activeElement === document.body) desk.querySelector("h2")?.focus({ preventScroll: true });
   };
-  const step = (by) => () => {
-    const to = state.items[state.at + by];
-    if (to && !state.busy) once(() => choose(to.id));
-  };
-  // One thing at a time: a key that is pressed twice does not decide on two.
-  const once = async (work) => {
-    if (state.busy) return;
-    Object.assign(state, { busy: true, missed: false });
-    try {
-      await work();
-    } catch (error) {
-      if (!signal.aborted) refused(error);
-    } finally {
-      state.busy = false;
-    }
-    if (state.missed) refresh();
+  const step = (by) => () =>
+    once(async () => {
+      const to = state.items[state.at + by];
+      if (to) await choose(to.id);
+    });
+  // One thing after the other, so that no key is lost while the page looks at what has changed.
+  const once = (work) => {
+    turn = turn.then(() => signal.aborted || work()).catch((error) => signal.aborted || refused(error)).catch(() => {});
   };
   const refresh = () =>
     once(async () => {
@@ -103,21 +98,26 @@ export async function show(page, { path, signal, live, press }) {
       el("p", { class: "muted" }, "Save again to put your text in its place."),
     );
   };
-  const act = (what) =>
+  // A key is meant for what was shown when it was pressed: pressed twice, it does not decide on two.
+  const act = (what) => {
+    const shown = state.chosen;
     once(async () => {
-      const { id, version, rule, like } = state.chosen;
+      if (!shown || state.chosen?.id !== shown.id) return;
+      const { id, version, rule, like } = shown;
       const [, , , said, fits] = DECISIONS.find(([name]) => name === what);
-      if (!fits(state.chosen)) return say(what === "merge" ? "Nothing is much like it." : "That cannot be done with this one.");
+      if (!fits(shown)) return say(what === "merge" ? "Nothing is much like it." : "That cannot be done with this one.");
       const text = what === "edit" ? desk.querySelector("textarea").value : undefined;
       const answer = await post("decide", { id, version, what, text, into: what === "merge" ? like.id : undefined });
       drafts.delete(id);
-      const back = () => signal.aborted || list().then(() => choose(id));
+      state.editing = false;
+      const back = () => once(() => list().then(() => choose(id)));
       if (answer.changes.length || !rule) done(`${said}.`, answer, back);
       else say("It counts as your word from now on.", () => wait(id).then(back));
       const next = state.items[state.at + 1] ?? state.items[state.at - 1];
       await list();
       await choose(next?.id);
     });
+  };
   const edit = (on) => {
     if (!state.chosen || state.editing === on) return;
     state.editing = on;
@@ -129,15 +129,12 @@ export async function show(page, { path, signal, live, press }) {
   press({
     j: step(1), ArrowDown: step(1), ArrowUp: step(-1),
     e: () => edit(true),
-    ...Object.fromEntries(DECISIONS.filter(([what]) => what !== "edit").map(([what, key]) => [key, () => state.chosen && !state.editing && act(what)])),
+    ...Object.fromEntries(DECISIONS.filter(([what]) => what !== "edit").map(([what, key]) => [key, () => state.editing || act(what)])),
   });
   await list();
   await draw(path);
   if (path && state.chosen && state.chosen.id !== path) say("That one is decided. This is the next.");
-  live(({ memories }) => {
-    if (memories.length && state.busy) state.missed = true;
-    else if (memories.length) refresh();
-  });
+  live(({ memories }) => memories.length && refresh());
 }
 
 // That a rule was kept is in no journal: it is taken back in its own way.
@@ -231,10 +228,11 @@ function said(chosen) {
       "figure",
       { class: one.own ? "quote own" : "quote" },
       el("figcaption", {}, SPEAKERS[one.role] ?? one.role, one.line > 0 && el("span", { class: "muted" }, ` line ${one.line.toLocaleString()}`)),
-      el("blockquote", { dir: "auto" }, marked(one.text, one.marks)),
+      el("blockquote", { dir: "auto", tabindex: "0" }, marked(one.text, one.marks)),
     );
   const lines = chosen.said.length ? chosen.said.map(quote) : el("p", { class: "muted" }, "The transcript of that session is not to be had any more.");
-  return el("section", {}, el("h3", {}, "Where it was said"), el("p", { class: "muted" }, words(chosen.evidence)), lines);
+  const session = chosen.session && [" ", el("a", { href: `/sessions/${encodeURIComponent(chosen.session)}` }, "The session")];
+  return el("section", {}, el("h3", {}, "Where it was said"), el("p", { class: "muted" }, words(chosen.evidence), session), lines);
 }
 
 const side = (name, one) => el("div", { class: "card" }, el("h4", {}, name), el("div", { class: "text", dir: "auto" }, tree(one.body)));
