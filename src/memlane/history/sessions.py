@@ -232,10 +232,14 @@ def _remove_oldest(home: os.PathLike[str]) -> None:
 
 def sessions(bank: Bank, limit: int | None = None) -> list[Session]:
     """The sessions of a bank, the last active one first. Raises ConfigError without a home folder."""
+    return _read(bank, state.newest(config.user_state() / FOLDER), limit)
+
+
+def _read(bank: Bank, paths: Iterable[str], limit: int | None = None) -> list[Session]:
     root = os.path.realpath(bank.root)
     verdicts = {one.about: one.verdict or "" for one in judged.answers(bank)}
     found: list[Session] = []
-    for path in state.newest(config.user_state() / FOLDER):
+    for path in paths:
         if limit is not None and len(found) >= limit:
             break
         lines = [line for line in _lines(path, bank=root) if line.get("bank") == root]
@@ -255,11 +259,22 @@ def _with_verdicts(session: Session, verdicts: Mapping[tuple[Any, ...], str]) ->
 
 def session(bank: Bank, id: str) -> Session:
     """The session of this id, or whose id begins so; the last active one of several. Raises NotFound."""
-    found = sessions(bank)
-    matching = [one for one in found if one.id == id] or [one for one in found if id and one.id.startswith(id)]
+    matching = _called(bank, id)
+    if not matching:
+        found = sessions(bank)
+        matching = [one for one in found if one.id == id] or [one for one in found if id and one.id.startswith(id)]
     if not matching:
         raise NotFound("There is no such session in the log.", hint="`memlane log --sessions` lists them.")
     return matching[0]
+
+
+def is_logged(bank: Bank, id: str) -> bool:
+    """Whether the log has the session of this very id."""
+    return bool(_called(bank, id))
+
+
+def _called(bank: Bank, id: str) -> list[Session]:
+    return _read(bank, [os.path.join(config.user_state(), _name(id))])
 
 
 def shown(session: str) -> list[str]:

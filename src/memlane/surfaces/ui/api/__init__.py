@@ -27,12 +27,14 @@ from memlane.core.errors import MemlaneError
 from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp.shared_bank import SharedBank
-from memlane.surfaces.ui.api import changes, graph, inbox, memory, search, timeline
+from memlane.surfaces.ui.api import changes, graph, inbox, memory, search, sessions, timeline
 from memlane.surfaces.ui.asking import Asked, Clean, Question
 
-READS: Mapping[str, Question] = {**search.READS, **memory.READS, **inbox.READS, **timeline.READS, **graph.READS}
-WRITES: Mapping[str, Question] = {**changes.WRITES, **memory.WRITES, **inbox.WRITES}
-SLOW = frozenset({"choices", "timeline", "as-of", "graph", "inbox", "inbox-count", "candidate"})
+READS: Mapping[str, Question] = {
+    **sessions.READS, **inbox.READS, **search.READS, **memory.READS, **timeline.READS, **graph.READS,
+}  # fmt: skip
+WRITES: Mapping[str, Question] = {**changes.WRITES, **memory.WRITES, **inbox.WRITES, **sessions.WRITES}
+SLOW = frozenset({"choices", "timeline", "as-of", "graph", "inbox", "inbox-count", "candidate", "told"})
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 
 

@@ -11,7 +11,7 @@ from memlane.care.spoken import spoken
 from memlane.core.errors import Conflict, InvalidInput, MemlaneError, Refused
 from memlane.core.model import UNCONFIRMED, Memory
 from memlane.gate.outgoing import cleaned
-from memlane.history import origin
+from memlane.history import origin, sessions
 from memlane.recall import under
 from memlane.surfaces.ui import markdown
 from memlane.surfaces.ui.api.search import brief
@@ -45,11 +45,18 @@ def candidate(bank: Bank, asked: Asked) -> dict[str, Any]:
         "confidence": memory.fields.get("confidence"),
         "evidence": deciding.evidence(memory),
         "said": spoken(bank, memory),
+        "session": _session(bank, memory),
         "old": _whole(deciding.older(bank, memory)),
         "like": _whole(deciding.alike(bank, memory)),
         "code": bank.outdated(memory),
         "wrote": [] if memory.unconfirmed else _who_wrote(bank, memory),
     }
+
+
+def _session(bank: Bank, memory: Memory) -> str:
+    """The session that it was said in, where the page can show that."""
+    id = memory.fields.get("session")
+    return id if isinstance(id, str) and sessions.is_logged(bank, id) else ""
 
 
 def _whole(memory: Memory | None) -> dict[str, Any] | None:

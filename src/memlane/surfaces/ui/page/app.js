@@ -10,12 +10,13 @@ import * as graph from "./views/graph.js";
 import * as inbox from "./views/inbox.js";
 import * as memory from "./views/memory.js";
 import * as search from "./views/search.js";
+import * as sessions from "./views/sessions.js";
 import * as timeline from "./views/timeline.js";
 import * as to from "./views/to.js";
 
-const VIEWS = { inbox, search, timeline, graph };
+const VIEWS = { sessions, inbox, search, timeline, graph };
 const OTHERS = { memory, to };
-const START = "search";
+const START = "sessions";
 const main = document.getElementById("main");
 const query = document.getElementById("query");
 const listeners = new Set();
