@@ -76,6 +76,11 @@ def ghosts(reading: Reading) -> Iterator[str]:
             yield f"{id} {why}"
 
 
+def undecided(reading: Reading) -> Iterator[Item]:
+    for memory, why in reading.facts("undecided"):
+        yield reading.item(memory, why, ("edit", memory.id))
+
+
 def stale(reading: Reading) -> Iterator[Item]:
     for id, why in ages.stale(reading.bank):
         if memory := reading.find(id):

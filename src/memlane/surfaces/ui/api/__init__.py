@@ -27,14 +27,15 @@ from memlane.core.errors import MemlaneError
 from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp.shared_bank import SharedBank
-from memlane.surfaces.ui.api import changes, graph, inbox, memory, search, sessions, timeline
+from memlane.surfaces.ui.api import changes, graph, inbox, memory, search, sessions, timeline, truth
 from memlane.surfaces.ui.asking import Asked, Clean, Question
 
-READS: Mapping[str, Question] = {
-    **sessions.READS, **inbox.READS, **search.READS, **memory.READS, **timeline.READS, **graph.READS,
+_VIEWS = (sessions, inbox, search, memory, timeline, truth, graph)
+READS: Mapping[str, Question] = {name: question for view in _VIEWS for name, question in view.READS.items()}
+WRITES: Mapping[str, Question] = {
+    **changes.WRITES, **memory.WRITES, **inbox.WRITES, **sessions.WRITES, **truth.WRITES,
 }  # fmt: skip
-WRITES: Mapping[str, Question] = {**changes.WRITES, **memory.WRITES, **inbox.WRITES, **sessions.WRITES}
-SLOW = frozenset({"choices", "timeline", "as-of", "graph", "inbox", "inbox-count", "candidate", "told"})
+SLOW = frozenset("choices timeline as-of graph inbox inbox-count candidate told truth truth-count".split())
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 
 

@@ -13,8 +13,9 @@ import * as search from "./views/search.js";
 import * as sessions from "./views/sessions.js";
 import * as timeline from "./views/timeline.js";
 import * as to from "./views/to.js";
+import * as truth from "./views/truth.js";
 
-const VIEWS = { sessions, inbox, search, timeline, graph };
+const VIEWS = { sessions, inbox, search, timeline, truth, graph };
 const OTHERS = { memory, to };
 const START = "sessions";
 const main = document.getElementById("main");

@@ -1,0 +1,52 @@
+"""What a merge has left in two versions, and a person's word on which one is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memlane.core.errors import InvalidInput
+from memlane.core.model import Memory, plain
+from memlane.core.three_way import decided, versions_in
+from memlane.exchange import editing
+from memlane.lanes import edited
+from memlane.lanes.merging import CONFLICTS
+from memlane.recall import address
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+
+def texts(memory: Memory) -> list[str]:
+    """The versions of a passage of a memory's text, at the first place that has several."""
+    return versions_in(memory.text)
+
+
+def values(memory: Memory) -> dict[str, list[Any]]:
+    """The values of each field that were given on two branches: the one that it has now, then the others."""
+    found = memory.fields.get(CONFLICTS)
+    if not isinstance(found, dict):
+        return {}
+    now = {**plain(memory.fields), **{name: getattr(memory, name) for name in ("title", "type", "status", "scope")}}
+    return {key: [now.get(key), *plain(others)] for key, others in found.items() if isinstance(others, list)}
+
+
+def keep_text(bank: Bank, id: str, number: int) -> Memory:
+    """Keep one version, from 1, of the first passage that has several; with 0, all of them. Raises as `editing.save`,
+    and InvalidInput where there is no such version.
+    """
+    page = editing.opened(bank, id)
+    if not 0 <= number <= len(versions_in(page.text)):
+        raise InvalidInput("There is no such version.", hint="Look at it again: it has changed.")
+    return editing.save(bank, page, decided(page.text, number), by_person=True)
+
+
+def keep_value(bank: Bank, id: str, key: str, number: int) -> Memory:
+    """Let a field have one of its `values`, from 0. Raises as `keep_text`."""
+    memory = address.get(bank, id)
+    known = values(memory)
+    if not 0 <= number < len(known.get(key, ())):
+        raise InvalidInput("There is no such value.", hint="Look at it again: it has changed.")
+    page = editing.opened(bank, id)
+    left = {name: others for name, others in memory.fields[CONFLICTS].items() if name != key}
+    chosen = {key: memory.fields[CONFLICTS][key][number - 1]} if number else {}
+    return editing.save(bank, page, edited(page.text, {**chosen, CONFLICTS: left or None}), by_person=True)
