@@ -76,6 +76,14 @@ def _journal(settings: config.Config) -> Journal | None:
     return kept
 
 
+def _refused(root: Path, rule: str) -> None:
+    """The gate refused something in this bank, by this rule."""
+    from memlane.disk import refusals
+
+    with suppress(MemlaneError):  # there is no home folder
+        refusals.note(config.user_state(), root, rule)
+
+
 def _first_commit(folder: str) -> str:
     from memlane.history import git
 
@@ -178,6 +186,7 @@ class Opened:
                     raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
                 lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
                 self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
+                gate.tell(os.fspath(lane.root), partial(_refused, self.root))
             return self._lanes[name]
 
     @property

@@ -20,7 +20,7 @@ from typing import Any
 from memlane import __version__
 from memlane.care.checks import Check, checks
 from memlane.care.inventory import Inventory, take
-from memlane.config import require_trust
+from memlane.config import Config, require_trust
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.gate import redacted
 
@@ -75,17 +75,19 @@ def examine(
     only: str | None = None,
     deep: bool = False,
     more: Sequence[Check] = (),
+    settings: Config | None = None,
 ) -> Report:
     """Run every check, and `more` that a surface brings; or `only` that one. What did not change since it was last
     looked at is known, unless `deep` asks for every byte; then the index is made anew, too, to compare it.
-    Changes not a byte. Raises InvalidInput when there is no such check.
+    `settings` are those of a bank that is open already. Changes not a byte. Raises InvalidInput when there is no such
+    check.
     """
     every = (*checks(deep=deep), *more)
     if only is not None and only not in {check.name for check in every}:
         near = get_close_matches(only, [check.name for check in every], 1)
         hint = f"Did you mean {near[0]}?" if near else "Use damage, format, secrets, or what a report has in brackets."
         raise InvalidInput("There is no such check.", hint=hint)
-    inventory = take(folder, flags, anew=deep)
+    inventory = take(folder, flags, settings, anew=deep)
     chosen = [check for check in every if only in (None, check.name)]
     possible = [check for check in chosen if inventory.opened or not check.needs_bank]
     try:
@@ -102,6 +104,7 @@ def treat(
     only: str | None = None,
     deep: bool = False,
     more: Sequence[Check] = (),
+    settings: Config | None = None,
 ) -> Report:
     """Mend what can be mended without harm, and look again. What could not be mended says why."""
     todo = [finding for finding in report.findings if finding.fixable]
@@ -122,7 +125,7 @@ def treat(
             failed[finding] = f"{error.strerror or error}."
     if report.inventory.opened:
         report.inventory.opened.close()
-    after = examine(report.inventory.folder, flags, only=only, deep=deep, more=more)
+    after = examine(report.inventory.folder, flags, only=only, deep=deep, more=more, settings=settings)
     left = tuple(
         replace(finding, why=f"{finding.why}; it was not mended: {failed[finding]}") if finding in failed else finding
         for finding in after.findings

@@ -105,11 +105,19 @@ def command_line(folder: str | None, *words: str) -> str:
     return shlex.join(["memlane", *(["--bank", folder] if folder else []), *words])
 
 
-def take(folder: str | None = None, flags: Mapping[str, Any] | None = None, *, anew: bool = False) -> Inventory:
-    """The inventory of a folder's bank; to be closed. With `anew`, every byte is read, changed or not."""
-    settings = None
+def take(
+    folder: str | None = None,
+    flags: Mapping[str, Any] | None = None,
+    settings: Config | None = None,
+    *,
+    anew: bool = False,
+) -> Inventory:
+    """The inventory of a folder's bank; to be closed. With `anew`, every byte is read, changed or not.
+
+    Whoever has a bank open gives its `settings`: then the folder and flags are not read for them.
+    """
     try:
-        settings = config.load(folder, flags)
+        settings = settings or config.load(folder, flags)
         config.profile(settings)
         bank = Bank(settings)
     except MemlaneError as error:

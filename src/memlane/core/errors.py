@@ -99,7 +99,7 @@ class Conflict(MemlaneError):
 
 
 class Refused(MemlaneError, ValueError):
-    """`check` names the gate's check that refused.
+    """`check` names the gate's check that refused, and `rule` what it found, where the check knows several things.
 
     `fingerprints` are the names under which a person can allow what was found. They are slow to work out, so that they
     are when somebody asks for them.
@@ -115,10 +115,11 @@ class Refused(MemlaneError, ValueError):
         check: str,
         hint: str = "",
         code: str | None = None,
+        rule: str = "",
         fingerprints: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         super().__init__(message, hint=hint, code=code)
-        self.check = check
+        self.check, self.rule = check, rule
         self._fingerprints = fingerprints
 
     @cached_property

@@ -48,14 +48,25 @@ class Guard:
 
 
 DEFAULT = Guard()
+_told: dict[str, Callable[[str], None]] = {}  # who is told of refusals, by the place of a lane
 
 
 def admit(checks: Sequence[Check], draft: Draft, lane: Any) -> Draft:
     """The draft as the checks leave it. Raises InvalidInput for what no lane can hold, and Refused."""
     _well_formed(draft)
-    for check in checks:
-        draft = check(draft, lane)
+    try:
+        for check in checks:
+            draft = check(draft, lane)
+    except Refused as refusal:
+        if told := _told.get(str(getattr(lane, "root", ""))):
+            told(f"{refusal.check}: {refusal.rule}" if refusal.rule else refusal.check)
+        raise
     return draft
+
+
+def tell(place: str, told: Callable[[str], None]) -> None:
+    """Let somebody know what kind of thing is refused in the lane at this place, and never what it was."""
+    _told[place] = told
 
 
 def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, ...]:
@@ -114,6 +125,7 @@ def common(guard: Guard = DEFAULT, *, keeps_text: bool = False) -> tuple[Check, 
             f"Not stored: it looks like it contains a secret or personal data ({one.description}, {place}).",
             check="secrets",
             code="sensitive",
+            rule=one.rule,
             hint=WHERE_NOT_WHAT,
             fingerprints=lambda: fingerprints_of([text for _, text, _ in hits], guard, draft),
         )

@@ -27,15 +27,14 @@ from memlane.core.errors import MemlaneError
 from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp.shared_bank import SharedBank
-from memlane.surfaces.ui.api import changes, graph, inbox, memory, search, sessions, timeline, truth
+from memlane.surfaces.ui.api import changes, graph, health, inbox, memory, search, sessions, timeline, truth
 from memlane.surfaces.ui.asking import Asked, Clean, Question
 
-_VIEWS = (sessions, inbox, search, memory, timeline, truth, graph)
-READS: Mapping[str, Question] = {name: question for view in _VIEWS for name, question in view.READS.items()}
-WRITES: Mapping[str, Question] = {
-    **changes.WRITES, **memory.WRITES, **inbox.WRITES, **sessions.WRITES, **truth.WRITES,
-}  # fmt: skip
-SLOW = frozenset("choices timeline as-of graph inbox inbox-count candidate told truth truth-count".split())
+_READ = (sessions, inbox, search, memory, timeline, truth, health, graph)
+_CHANGED = (changes, sessions, inbox, memory, truth, health)
+READS: Mapping[str, Question] = {name: question for view in _READ for name, question in view.READS.items()}
+WRITES: Mapping[str, Question] = {name: question for view in _CHANGED for name, question in view.WRITES.items()}
+SLOW = frozenset("choices timeline as-of graph inbox inbox-count candidate told truth truth-count health".split())
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 
 

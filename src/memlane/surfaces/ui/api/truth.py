@@ -192,7 +192,7 @@ def settle(bank: Bank, asked: Asked) -> dict[str, Any]:
         case "replace":
             deciding.take_place(bank, id)
         case "unjudge":
-            bank.judge(id, "none")
+            bank.judge(id, None)
         case "merge":
             deciding.merge(bank, id, text(asked, "into"))
         case "version":

@@ -7,6 +7,7 @@
 import { get } from "./api.js";
 import { el, fill, problem, say } from "./dom.js";
 import * as graph from "./views/graph.js";
+import * as health from "./views/health.js";
 import * as inbox from "./views/inbox.js";
 import * as memory from "./views/memory.js";
 import * as search from "./views/search.js";
@@ -15,7 +16,7 @@ import * as timeline from "./views/timeline.js";
 import * as to from "./views/to.js";
 import * as truth from "./views/truth.js";
 
-const VIEWS = { sessions, inbox, search, timeline, truth, graph };
+const VIEWS = { sessions, inbox, search, timeline, truth, health, graph };
 const OTHERS = { memory, to };
 const START = "sessions";
 const main = document.getElementById("main");

@@ -26,8 +26,9 @@ const KINDS = {
   retention: ["Records past their time", "Your settings say how long records are kept."],
 };
 const SAID = {
-  apply: "Done", accept: "It is right about the code as it is now", archive: "Archived", delete: "Deleted", restore: "Kept", confirm: "Confirmed",
-  reject: "Rejected", unjudge: "It counts again", replace: "It took the place of the older one", merge: "Both are in one", version: "Settled", value: "Settled",
+  apply: "Done", accept: "It is right about the code as it is now", archive: "Archived", delete: "Deleted", restore: "Kept",
+  confirm: "Confirmed", reject: "Rejected", unjudge: "It counts again", replace: "It took the place of the older one",
+  merge: "Both are in one", version: "Settled", value: "Settled",
 };
 const QUICK = 250; // ms in which nothing is said of waiting
 const PAUSE = 60_000; // ms between two counts: a whole bank is looked through for each
