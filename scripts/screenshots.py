@@ -108,7 +108,8 @@ def make(project: Path) -> None:
     subprocess.run([*git, "commit", "-qm", "Start"], check=True)
     (project / "src" / "gateway.py").write_text("def gateway(tries=5):\n    return retry(pay, tries)\n")
     for session, prompts in (("3f9a1c0b-demo", PROMPTS[:3]), ("9c41d2aa-demo", PROMPTS[2:])):
-        hook(project, session, "session-start")
+        if prompts[0] != PROMPTS[0]:  # what a session started with is not said again
+            hook(project, session, "session-start")
         for prompt in prompts:
             hook(project, session, "prompt", prompt=prompt)
 
@@ -129,7 +130,7 @@ def photograph(address: str, target: Path) -> None:
         for view in VIEWS:
             take(page, f"{root}/{view}", target / f"ui-{view.partition('?')[0]}.png")
         page.goto(f"{root}/sessions")
-        page.locator("main a.title").first.click()
+        page.locator("main a.title").last.click()
         take(page, "", target / "ui-session.png")
         page.get_by_role("button", name="Dark or light").click()
         take(page, f"{root}/search?q=gateway", target / "ui-dark.png")

@@ -21,6 +21,7 @@ def test_the_keyboard_alone_finds_and_opens_a_memory(folder: Path, page: Page) -
     page.keyboard.press("/")
     page.keyboard.type("deploys")
     expect(page.locator("main .title")).to_have_text(["Deploy day"])
+    expect(page.locator("main mark")).to_have_text(["Deploys"])
     assert page.url.endswith("/search?q=deploys")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")

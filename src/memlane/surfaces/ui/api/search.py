@@ -8,6 +8,7 @@ from typing import Any
 from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.model import Hit, Memory
+from memlane.recall.snippets import marked, snippet
 from memlane.surfaces.ui.asking import Asked, number, text, texts
 
 _WAIT = 0.5  # seconds of indexing before a search answers from what is there
@@ -29,7 +30,7 @@ def find(bank: Bank, asked: Asked) -> dict[str, Any]:
     if not query:
         return {"hits": [brief(memory) for memory in bank.list(limit=limit, **chosen)], "complete": True}
     hits = bank.search(query, limit, order=text(asked, "order", "best"), wait=_WAIT, **chosen)
-    return {"hits": [_hit(hit) for hit in hits], "complete": bank.index.complete}
+    return {"hits": [_hit(hit, query) for hit in hits], "complete": bank.index.complete}
 
 
 def brief(memory: Memory) -> dict[str, Any]:
@@ -49,9 +50,10 @@ def brief(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
+def _hit(hit: Hit, query: str) -> dict[str, Any]:
+    """A hit as a line of a list, with its passage in pieces, each with whether it is a word of the query."""
     return brief(hit.memory) | {
-        "passage": " ".join(hit.content[: 2 * _PASSAGE].split())[:_PASSAGE],
+        "passage": list(marked(snippet(hit, query, _PASSAGE), query)),
         "place": hit.header_path,
         "score": hit.score,
         "relevance": hit.relevance,

@@ -30,18 +30,8 @@ export function words(text) {
   return [...found, String(text).slice(end)];
 }
 
-// A text with some stretches of it marked: [[start, end], …] in order, counted in characters as Python does.
-export function marked(text, stretches) {
-  if (!stretches?.length) return words(text);
-  const characters = Array.from(text);
-  const found = [];
-  let end = 0;
-  for (const [from, to] of stretches) {
-    found.push(words(characters.slice(end, from).join("")), el("mark", {}, words(characters.slice(from, to).join(""))));
-    end = to;
-  }
-  return [...found, words(characters.slice(end).join(""))];
-}
+// A text, or the pieces of one, each with whether it is to be marked: [["Deploys", true], [" go out", false]].
+export const marked = (text) => (typeof text === "string" ? words(text) : text.map(([piece, found]) => (found ? el("mark", {}, words(piece)) : words(piece))));
 
 // The elements of a memory's Markdown, which the server sends as a tree.
 const ALLOWED = new Set("p ul ol li blockquote em strong s table thead tbody tr th td hr br h3 h4 h5 h6 pre code a span".split(" "));
@@ -101,7 +91,7 @@ export function line(memory, ...more) {
     { class: "memory" },
     el("a", { href: address(memory.id), class: "title" }, words(memory.title || memory.id)),
     memory.place && el("span", { class: "muted" }, " › ", words(memory.place)),
-    memory.passage && el("p", { class: "passage", dir: "auto" }, marked(memory.passage, memory.marks)),
+    memory.passage?.length > 0 && el("p", { class: "passage", dir: "auto" }, marked(memory.passage)),
     el(
       "p",
       { class: "facts" },

@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { badge } from "../app.js";
 import { done } from "../doing.js";
-import { address, chip, counted, el, empty, fill, marked, say, tree, when, words } from "../dom.js";
+import { address, chip, counted, el, empty, fill, say, tree, when, words } from "../dom.js";
 
 export const title = "Inbox";
 export const keys = {
@@ -228,7 +228,7 @@ function said(chosen) {
       "figure",
       { class: one.own ? "quote own" : "quote" },
       el("figcaption", {}, SPEAKERS[one.role] ?? one.role, one.line > 0 && el("span", { class: "muted" }, ` line ${one.line.toLocaleString()}`)),
-      el("blockquote", { dir: "auto", tabindex: "0" }, marked(one.text, one.marks)),
+      el("blockquote", { dir: "auto", tabindex: "0" }, words(one.text)),
     );
   const lines = chosen.said.length ? chosen.said.map(quote) : el("p", { class: "muted" }, "The transcript of that session is not to be had any more.");
   const session = chosen.session && [" ", el("a", { href: `/sessions/${encodeURIComponent(chosen.session)}` }, "The session")];
