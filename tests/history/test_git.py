@@ -16,8 +16,8 @@ from test_merge import check_bank, check_merge, files_of, history, work
 from commands import Run
 from memlane import Bank, NotFound
 from memlane.config import user_state
+from memlane.core.alternatives import MARK
 from memlane.core.errors import InvalidInput, MemlaneError
-from memlane.core.three_way import MARK
 from memlane.exchange.sharing import join_git, share
 from repositories import branches, git, save
 

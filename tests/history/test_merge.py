@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from commands import Run
 from conftest import tree, trusted
 from memlane import Bank
-from memlane.core.three_way import MARK, merged
+from memlane.core.alternatives import MARK
+from memlane.core.three_way import merged
 from memlane.history.merge import merge
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable, undecided
@@ -216,14 +217,12 @@ def test_an_entry_that_one_side_changed_is_that_and_one_it_pruned_stays_away() -
     assert topic(base, ours, theirs) == topic(base, theirs, ours) == expected
 
 
-def test_an_entry_that_both_changed_stays_twice_and_tells() -> None:
-    old = entry("2025-01-01", "A")
-    text = topic(old, entry("2025-01-01", "A", "one"), entry("2025-01-01", "A", "two"))
-    assert text == topic(old, entry("2025-01-01", "A", "two"), entry("2025-01-01", "A", "one"))
-    first, second = (text_of.parse(raw) for raw in text_of.split(text).raws)
-    assert (first.problem, second.problem) == ("one", "two")
-    assert MARK not in first.raw
-    assert second.content.startswith(MARK)
+def test_an_entry_that_both_changed_is_one_with_both_versions() -> None:
+    old, one, two = (entry("2025-01-01", "A", text) for text in ("text", "one", "two"))
+    body = f"**Version 1 of 2** {MARK} -->\n\n**Problem:** one\n\n**Version 2 of 2** {MARK} -->\n\n**Problem:** two\n"
+    assert topic(old, one, two) == topic(old, two, one) == f"## 2025-01-01: A\n{body}\n{MARK} end -->\n---\n"
+    again = topic(old, one, topic(old, one, two))
+    assert again == topic(old, one, two)
 
 
 def test_an_entry_whose_labels_were_changed_apart_is_one_entry_with_both() -> None:
@@ -361,7 +360,7 @@ FORMATS = {
 
 
 EXPECTED = re.compile(
-    "has two versions|was given two values|.* was deleted on .* and came back"
+    "has two versions|has three versions|was given several values|.* was deleted on .* and came back"
 )  # for a person to decide
 UNION = (
     "tombstones.jsonl",

@@ -408,7 +408,7 @@ class Bank(Keyed):
         return stats(self)
 
     def problems(self) -> builtins.list[Problem]:
-        """All damage found on disk, and what a merge has left in two versions. Everything else keeps working."""
+        """All damage found on disk, and what a merge has left in several versions. Everything else keeps working."""
         from memlane.care.stats import problems
 
         return problems(self)

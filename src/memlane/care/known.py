@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 FORM, SAID, BYTES = 1, 2, 4
-RULES = 2  # another number when the same file has to be judged anew
+RULES = 3  # another number when the same file has to be judged anew
 LONG = 50_000  # characters of a note or record that are worth a word
 _IRRELEVANT = ("search.", "hook.", "mcp.", "journal.", "profile.", "distil.")  # settings that no answer depends on
 _AT_ONCE = 500  # names in one question

@@ -89,7 +89,7 @@ def days(bank: Bank) -> dict[str, int]:
 
 
 def problems(bank: Bank) -> list[Problem]:
-    """All damage found on disk, and what a merge has left in two versions."""
+    """All damage found on disk, and what a merge has left in several versions."""
     with look(bank) as known:
         known.require_all()
         found = list(known.problems("undecided"))

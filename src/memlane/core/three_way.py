@@ -1,17 +1,8 @@
 """Three-way merge of texts and sequences: two changed copies become one, given the base that both began as.
 
 Nothing that either side added is lost, no conflict marker is written, and swapping the sides changes nothing.
-Lines that both sides changed in different ways are kept in both versions, one after the other:
-
-    **Version 1 of 2** <!-- memlane:versions -->
-
-    Deploys go out on Tuesdays.
-
-    **Version 2 of 2** <!-- memlane:versions -->
-
-    Deploys go out on Mondays.
-
-    <!-- memlane:versions end -->
+Lines that both sides changed in different ways are kept in all versions (`memlane.core.alternatives`), and versions
+that an earlier merge left are merged as one value.
 
 Pure functions, no I/O. `memlane.history.merge` knows what the texts mean.
 """
@@ -26,23 +17,32 @@ from heapq import merge
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple, TypeVar
 
-from memlane.core.patterns import lazily
+from memlane.core.alternatives import (
+    Lines,
+    Segment,
+    Versions,
+    found,
+    read,
+    same_start,
+    segments_of,
+    trimmed,
+    united,
+    ways_of,
+    written,
+)
 from memlane.core.text import newline_of
 
-MARK = "<!-- memlane:versions"
-_HEAD = lazily(r"\*\*Version [0-9]+ of [0-9]+\*\* <!-- memlane:versions -->")
-_END = f"{MARK} end -->"
 _MAX_PAIRS = 4_000_000  # pairs of lines that difflib may compare; a longer stretch counts as rewritten
 
 T = TypeVar("T", bound=Hashable)
 
 
 class _Edit(NamedTuple):
-    """One side has `lines` in place of base[start:end]."""
+    """One side has `segments` in place of base[start:end]."""
 
     start: int
     end: int
-    lines: list[str]
+    segments: list[Segment]
 
 
 # -- values and sequences
@@ -96,16 +96,26 @@ def merged(base: str, ours: str, theirs: str) -> str:
     Where each side added something at the same place, both additions stay, in a fixed order; where one changed what
     the other deleted, the change stays; where both changed the same lines, both versions stay, each under a heading.
     """
-    newline, texts = with_same_line_ends(base, ours, theirs)
-    ended = merged_value(*(text.endswith("\n") for text in texts))[0]
-    text = "\n".join(_merged_lines(*map(_lines, texts))) + "\n" * bool(ended)
-    return text if newline == "\n" else text.replace("\n", newline)
+    return _merged(base, ours, theirs, _merged_segments)
 
 
 def merged_cleanly(base: str, ours: str, theirs: str) -> str | None:
-    """As `merged`; None where both sides changed the same lines."""
+    """As `merged`; None where that leaves something in versions that neither side had."""
     text = merged(base, ours, theirs)
-    return text if text.count(MARK) <= max(ours.count(MARK), theirs.count(MARK)) else None
+    return text if {*found(text)} <= {*found(ours), *found(theirs)} else None
+
+
+def merged_whole(base: str, ours: str, theirs: str) -> str:
+    """As `merged`, for texts that make sense as a whole alone: what both sides changed stays in whole versions."""
+    return _merged(base, ours, theirs, lambda *sides: [united(*map(ways_of, sides))])
+
+
+def _merged(base: str, ours: str, theirs: str, merge: Callable[..., list[Segment]]) -> str:
+    newline, texts = with_same_line_ends(base, ours, theirs)
+    base, ours, theirs = texts
+    ended = merged_value(*(text.endswith("\n") for text in (base, ours or theirs, theirs or ours)))[0]
+    lines = written(merge(*(read(_lines(text)) for text in texts)))
+    return newline.join(lines) + newline * bool(ended and lines)
 
 
 def with_same_line_ends(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, str, str]]:
@@ -125,29 +135,29 @@ def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-# -- lines
+# -- segments
 
 
-def _merged_lines(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
-    result: list[str] = []
-    done = 0  # how many lines of the base are dealt with
+def _merged_segments(base: list[Segment], ours: list[Segment], theirs: list[Segment]) -> list[Segment]:
+    result: list[Segment] = []
+    done = 0  # how many segments of the base are dealt with
     only = ""  # which side alone changed the stretch before, if one did
     for start, end, our_edits, their_edits in _stretches(_edits(base, ours), _edits(base, theirs)):
         result += base[done:start]
-        our_lines, their_lines = (_applied(base, start, end, edits) for edits in (our_edits, their_edits))
+        mine, yours = (_applied(base, start, end, edits) for edits in (our_edits, their_edits))
         only_before = only if done == start else ""
         only = "" if our_edits and their_edits else "ours" if our_edits else "theirs"
         if only_before and only and only_before != only:  # a squash may have brought lines over already
-            repeated = _overlap(result, our_lines if our_edits else their_lines)
-            our_lines, their_lines = our_lines[repeated:], their_lines[repeated:]
-        if not their_edits or our_lines == their_lines:
-            result += our_lines
+            repeated = _overlap(result, mine if our_edits else yours)
+            mine, yours = mine[repeated:], yours[repeated:]
+        if not their_edits or mine == yours:
+            result += mine
         elif not our_edits:
-            result += their_lines
-        elif start == end and base:
-            result += _both_additions(*sorted((our_lines, their_lines)))
+            result += yours
+        elif start == end and base and not _ways_in(mine) & _ways_in(yours):
+            result += _both_additions(*sorted((mine, yours), key=written))
         else:
-            result += _versions(*sorted((our_lines, their_lines)))
+            result += _all_versions(base[start:end], mine, yours)
         done = end
     return result + base[done:]
 
@@ -170,17 +180,17 @@ def _stretches(ours: list[_Edit], theirs: list[_Edit]) -> list[tuple[int, int, l
     return stretches
 
 
-def _applied(base: list[str], start: int, end: int, edits: list[_Edit]) -> list[str]:
+def _applied(base: list[Segment], start: int, end: int, edits: list[_Edit]) -> list[Segment]:
     """base[start:end] as one side has it."""
-    result: list[str] = []
+    result: list[Segment] = []
     for edit in edits:
-        result += base[start : edit.start] + edit.lines
+        result += base[start : edit.start] + edit.segments
         start = edit.end
     return result + base[start:end]
 
 
-def _both_additions(one: list[str], two: list[str]) -> list[str]:
-    """Two additions at one place, one after the other; lines that both begin with, or that overlap, stand once."""
+def _both_additions(one: list[Segment], two: list[Segment]) -> list[Segment]:
+    """Two additions at one place, one after the other; what both begin with, or what overlaps, stands once."""
     if _is_within(two, one):
         return one
     if _is_within(one, two):
@@ -188,74 +198,52 @@ def _both_additions(one: list[str], two: list[str]) -> list[str]:
     forward, backward = _overlap(one, two), _overlap(two, one)
     if forward or backward:  # one continues where the other ends
         return one + two[forward:] if forward >= backward else two + one[backward:]
-    same = _same_start(one, two)
-    while same and not one[same - 1].strip():
-        same -= 1  # each keeps the empty line above it
+    same = same_start([one, two])
+    same -= _empty(one[:same][::-1])  # each keeps the empty line above it
     return one + two[same:]
 
 
-def _is_within(part: list[str], whole: list[str]) -> bool:
-    return not part or "\n".join(("", *part, "")) in "\n".join(("", *whole, ""))
+def _is_within(part: list[Segment], whole: list[Segment]) -> bool:
+    """Whether the one says nothing that the other does not: a version of something is said too."""
+    return not part or "\n".join(("", *written(part), "")) in "\n".join(("", *written(whole), ""))
 
 
-def _overlap(one: list[str], two: list[str]) -> int:
-    """How many lines end the one and begin the other; 0 when they are all empty."""
+def _ways_in(segments: list[Segment]) -> set[Lines]:
+    return {way for segment in segments if isinstance(segment, Versions) for way in segment.ways}
+
+
+def _overlap(one: list[Segment], two: list[Segment]) -> int:
+    """How many segments end the one and begin the other; 0 when they are all empty lines."""
     size = min(len(one), len(two))
-    lines = [*two[:size], None, *one[len(one) - size :]]
-    same = [0] * len(lines)  # Knuth-Morris-Pratt: how many lines up to here repeat the beginning of the list
-    for at in range(1, len(lines)):
+    both = [*two[:size], None, *one[len(one) - size :]]
+    same = [0] * len(both)  # Knuth-Morris-Pratt: how many up to here repeat the beginning of the list
+    for at in range(1, len(both)):
         length = same[at - 1]
-        while length and lines[at] != lines[length]:
+        while length and both[at] != both[length]:
             length = same[length - 1]
-        same[at] = length + (lines[at] == lines[length])
-    return same[-1] if _trimmed(two[: same[-1]]) else 0
-
-
-def _same_start(one: list[str], two: list[str], until: Callable[[str], object] | None = None) -> int:
-    """How many lines both begin with, before the first for which `until` is true."""
-    same = (x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
-    return sum(1 for _ in takewhile(lambda line: until is None or not until(line), same))
-
-
-def _trimmed(lines: list[str]) -> list[str]:
-    """The lines without empty ones at either end."""
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    return lines[filled[0] : filled[-1] + 1] if filled else []
+        same[at] = length + (both[at] == both[length])
+    return same[-1] if trimmed(two[: same[-1]]) else 0
 
 
 # -- versions
 
 
-def _versions(one: list[str], two: list[str]) -> list[str]:
-    """Both versions of lines, each under a heading. Versions that an earlier merge left become versions among them."""
-    same = _same_start(one, two, _HEAD.fullmatch)
-    head, one, two = one[:same], one[same:], two[same:]
-    same = _same_start(one[::-1], two[::-1], _END.__eq__)
-    tail, one, two = one[len(one) - same :], one[: len(one) - same], two[: len(two) - same]
-    if not _trimmed(one) or not _trimmed(two):
-        return [*head, *(one if _trimmed(one) else two), *tail]
-    versions = sorted({tuple(_trimmed(lines)) for side in (one, two) for lines in _split_versions(side)})
-    if head and head[-1].strip():
-        head.append("")
-    for number, lines in enumerate(versions, 1):
-        head += [f"**Version {number} of {len(versions)}** {MARK} -->", "", *lines, ""]
-    if tail and tail[0].strip():
-        tail.insert(0, "")
-    return [*head, _END, *tail]
+def _all_versions(base: list[Segment], ours: list[Segment], theirs: list[Segment]) -> list[Segment]:
+    """What both sides made of a stretch, in as many versions as it takes."""
+    before, one, two = (ways_of(stretch) for stretch in (base, ours, theirs))
+    versions = united(before, one, two)
+    as_they_are = [stretch for stretch, side in ((ours, one), (theirs, two)) if side == versions]
+    if as_they_are:  # one side says all of it already
+        return min(as_they_are, key=written)
+    left = [stretch for stretch in (ours, theirs) if trimmed(stretch)]
+    above = min((_empty(stretch) for stretch in left), default=0)
+    below = min((_empty(stretch[::-1]) for stretch in left), default=0)
+    return [*[""] * above, *segments_of(versions), *[""] * below]
 
 
-def _split_versions(lines: list[str]) -> list[list[str]]:
-    """The versions that an earlier merge left, if the lines hold nothing else; otherwise the lines as one version."""
-    lines = _trimmed(lines)
-    if _END not in lines or lines.index(_END) < len(lines) - 1 or not _HEAD.fullmatch(lines[0]):
-        return [lines]
-    versions: list[list[str]] = []
-    for line in lines[:-1]:
-        if _HEAD.fullmatch(line):
-            versions.append([])
-        else:
-            versions[-1].append(line)
-    return versions
+def _empty(segments: list[Segment]) -> int:
+    """How many empty lines come first."""
+    return sum(1 for _ in takewhile(lambda segment: isinstance(segment, str) and not segment.strip(), segments))
 
 
 def versions_in(text: str) -> list[str]:
@@ -295,11 +283,11 @@ def _first_place(lines: list[str]) -> tuple[int, int, list[list[str]]] | None:
 # -- what a side changed
 
 
-def _edits(base: list[str], side: list[str]) -> list[_Edit]:
+def _edits(base: list[Segment], side: list[Segment]) -> list[_Edit]:
     """The edits that turn the base into this side, from first to last."""
     edits: list[_Edit] = []
-    old = new = 0  # the first lines of base and side that are not dealt with
-    for old_match, new_match in [*_matches(base, side), (len(base), len(side))]:
+    old = new = 0  # the first segments of base and side that are not dealt with
+    for old_match, new_match in [*_same_segments(base, side), (len(base), len(side))]:
         if old_match > old or new_match > new:
             edit = _Edit(old, old_match, side[new:new_match])
             edits.append(_moved_up(base, edit, edits[-1].end if edits else 0))
@@ -307,25 +295,56 @@ def _edits(base: list[str], side: list[str]) -> list[_Edit]:
     return edits
 
 
-def _moved_up(base: list[str], edit: _Edit, least: int) -> _Edit:
-    """The same addition or deletion, as high up as its lines allow but not above `least`.
+def _same_segments(one: list[Segment], two: list[Segment]) -> list[tuple[int, int]]:
+    """Pairs of places at which both have the same segment.
+
+    Compared are the lines, those inside of versions too: so versions are found to be at the place of the lines, or of
+    the other versions, that they came from, and not at that of lines which happen to stand beside them.
+    """
+    numbers: dict[Segment, int] = {}
+    (lines, places), (other_lines, other_places) = _flat(one, numbers), _flat(two, numbers)
+    pairs: list[tuple[int, int]] = []
+    for line, other_line in _matches(lines, other_lines):
+        x, y = places[line], other_places[other_line]
+        if one[x] == two[y] and (not pairs or (x > pairs[-1][0] and y > pairs[-1][1])):
+            pairs.append((x, y))
+    return pairs
+
+
+def _flat(segments: list[Segment], numbers: dict[Segment, int]) -> tuple[list[Hashable], list[int]]:
+    """(all lines, of each the place of its segment). An empty line inside of versions is like none outside of them."""
+    lines: list[Hashable] = []
+    places: list[int] = []
+    for place, segment in enumerate(segments):
+        inside: list[Hashable] = [segment]
+        if isinstance(segment, Versions):
+            number = numbers.setdefault(segment, len(numbers))
+            rows = [line for way in segment.ways for line in way]
+            inside = [line if line.strip() else (number, at) for at, line in enumerate(rows)]
+        lines += inside
+        places += [place] * len(inside)
+    return lines, places
+
+
+def _moved_up(base: list[Segment], edit: _Edit, least: int) -> _Edit:
+    """The same addition or deletion, as high up as its segments allow but not above `least`.
 
     Which of several equal places a comparison reports is chance; so both sides report the same one, and a paragraph
     has the empty line above it in its own edit.
     """
-    start, end, lines = edit
-    while start > least and not lines and base[start - 1] == base[end - 1]:
+    start, end, added = edit
+    while start > least and not added and base[start - 1] == base[end - 1]:
         start, end = start - 1, end - 1
-    turned = 0  # how many lines have come from the end to the front
-    while start > least and start == end and lines and base[start - 1] == lines[-1 - turned % len(lines)]:
+    turned = 0  # how many segments have come from the end to the front
+    while start > least and start == end and added and base[start - 1] == added[-1 - turned % len(added)]:
         start, end, turned = start - 1, end - 1, turned + 1
     if turned:
-        cut = len(lines) - turned % len(lines)
-        lines = lines[cut:] + lines[:cut]
-    return _Edit(start, end, lines)
+        cut = len(added) - turned % len(added)
+        added = added[cut:] + added[:cut]
+    return _Edit(start, end, added)
 
 
-def _matches(one: list[str], two: list[str]) -> list[tuple[int, int]]:
+def _matches(one: list[Hashable], two: list[Hashable]) -> list[tuple[int, int]]:
     """Pairs of places at which both have the same line: patience diff, with difflib where no line is unique."""
     matches: list[tuple[int, int]] = []
     pending = [(0, len(one), 0, len(two))]
@@ -351,7 +370,7 @@ def _matches(one: list[str], two: list[str]) -> list[tuple[int, int]]:
     return sorted(matches)
 
 
-def _anchors(one: list[str], two: list[str]) -> list[tuple[int, int]]:
+def _anchors(one: list[Hashable], two: list[Hashable]) -> list[tuple[int, int]]:
     """Pairs of places of lines that occur once in each: the longest chain that has the same order in both."""
     counts, other_counts = Counter(one), Counter(two)
     places = {line: place for place, line in enumerate(two) if other_counts[line] == 1}

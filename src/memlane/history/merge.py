@@ -1,7 +1,7 @@
 """Merge what two branches made of one file of a bank, as the file's lane says: (base, ours, theirs) -> merged.
 
     vault     lines are united; who changed the same record later wins, and the other version stays in the log
-    topic     entries are united; one that both changed in different ways stays twice, the second one marked
+    topic     entries are united; one that both changed in different ways has both versions
     archive   entries are united
     index     lines are united, counts added up
     note      front matter key by key, the body line by line; what both changed stays in both versions

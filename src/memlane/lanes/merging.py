@@ -8,20 +8,23 @@ Pure functions, no I/O.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from memlane.core import three_way
+from memlane.core import alternatives, three_way
+from memlane.core.alternatives import MARK, Versions, united
 from memlane.core.dates import moment
 from memlane.core.errors import MemlaneError
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front, load_front, with_body
 from memlane.core.model import Memory
-from memlane.core.three_way import MARK, merged_value
+from memlane.core.three_way import merged_value
 
 CONFLICTS = "conflicts"  # the front-matter key that holds the values that did not win
 BY_HAND = "Resolve it in an editor, then `git add` the file."
+_LINES = "memlane:versions lines"
+_COUNTS = {2: "two", 3: "three", 4: "four"}
 _LARGE = 10 * 1024 * 1024
 _WORDS = frozenset({"tags", "keywords"})
 _UPDATED = ("updated_at", "updated", "last_updated", "modified")
@@ -44,18 +47,23 @@ def decoded(base: bytes, ours: bytes, theirs: bytes) -> tuple[str, str, str]:
         raise Unmergeable("The file is not UTF-8 text.", hint=BY_HAND) from None
 
 
-def versions(data: bytes) -> int:
-    """How many marks of two versions a file has."""
-    return data.count(MARK.encode()) + data.count(f"\n{CONFLICTS}:".encode())
+def clashes(data: bytes) -> set[Any]:
+    """What a merge has left undecided in a file: texts in versions, and values under `conflicts`."""
+    text = data.decode(errors="replace")
+    return {*alternatives.found(text), *(line for line in text.splitlines() if line.startswith(f"{CONFLICTS}:"))}
 
 
 def undecided(memory: Memory) -> str | None:
-    """Why a person should look at a memory that a merge has left in two versions; None nearly always."""
+    """Why a person should look at a memory that a merge has left in several versions; None nearly always."""
     if MARK in memory.text:
-        return "has two versions of a text from two branches; keep what is right and delete the memlane:versions lines"
+        if alternatives.broken(memory.text):
+            return f"has {_LINES} that do not belong together; keep what is right and delete those lines"
+        count = max(2, alternatives.most(memory.text))
+        many = _COUNTS.get(count, count)
+        return f"has {many} versions of a text from different branches; keep what is right and delete the {_LINES}"
     if memory.fields.get(CONFLICTS) and _is_ours(memory.fields[CONFLICTS]):
         keys = ", ".join(map(str, memory.fields[CONFLICTS]))
-        return f"was given two values on two branches ({keys}); choose, then delete the key {CONFLICTS}"
+        return f"was given several values on different branches ({keys}); choose, then delete the key {CONFLICTS}"
     return None
 
 
@@ -119,29 +127,46 @@ def _present(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(base: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """Front matter key by key. A value that did not win is kept under `conflicts`."""
+    """Front matter key by key. Values that did not win are kept under `conflicts`."""
     sides = (base, ours, theirs)
     later = _later(ours, theirs)
     values: dict[str, Any] = {}
+    lost: dict[str, list[Any]] = {}
     foreign = not all(_is_ours(side.get(CONFLICTS)) for side in sides)
-    lost = {} if foreign else _losers(*sides)
-    for key in dict.fromkeys((*base, *sorted((*ours, *theirs), key=str))):
+    losers = [{} if foreign else side.get(CONFLICTS) or {} for side in sides]
+    for key in dict.fromkeys((*base, *sorted((*ours, *theirs, *(key for side in losers for key in side)), key=str))):
         if key == CONFLICTS and not foreign:
             continue
         old, one, two = (side.get(key) for side in sides)
         value, agreed = merged_value(old, one, two)
         if not agreed:
             value = _value(key, old, one, two, later)
-            if None not in (one, two) and not isinstance(value, list) and not _date(value) and key != "content_hash":
-                other = two if value == one else one
-                lost[key] = {*lost.get(key, ()), _json(other)} - {_json(value)}
+        decided = isinstance(value, list) or _date(value) or key == "content_hash"  # of which only one can be right
+        losing = (side.get(key, ()) for side in losers)
+        before, *after = map(_stated, (None, None, None) if decided else (old, one, two), losing)
+        versions = united(before, *after)
+        found = [json.loads(way) for (way,) in versions.ways]
+        if found and not decided:
+            if before not in after:
+                value = _value(key, old, one, two, later)
+            value = value if value in found else found[-1]
+            lost[key] = [item for item in found if versions.again or item != value]
+        elif found:
+            lost[key] = found
         if value is not None:
             values[key] = value
+    lost = {key: lost[key] for key in sorted(lost, key=str) if lost[key]}
     if lost and foreign:
         raise Unmergeable(f"The front matter has a key `{CONFLICTS}` of its own.", hint=BY_HAND)
     if lost:
-        values[CONFLICTS] = {key: [json.loads(item) for item in sorted(items)] for key, items in lost.items()}
+        values[CONFLICTS] = lost
     return values
+
+
+def _stated(value: Any, losers: Sequence[Any]) -> Versions:
+    """A value and those that it won against. That it stands among them too says that they clashed again."""
+    ways = {(_json(item),) for item in (value, *losers) if item is not None}
+    return Versions(tuple(sorted(ways)), value is not None and value in losers)
 
 
 def _is_ours(value: Any) -> bool:
@@ -184,16 +209,6 @@ def _later(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> int:
         if one and two and one != two:
             return int(two > one)
     return -1
-
-
-def _losers(*sides: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The values, as JSON, that earlier merges have kept under `conflicts`."""
-    value, agreed = merged_value(*(side.get(CONFLICTS) for side in sides))
-    losers: dict[str, set[str]] = {}
-    for conflicts in (value,) if agreed else (side.get(CONFLICTS) for side in sides[1:]):
-        for key, items in (conflicts or {}).items():
-            losers.setdefault(str(key), set()).update(map(_json, items))
-    return losers
 
 
 def _json(value: Any) -> str:

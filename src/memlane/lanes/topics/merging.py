@@ -1,6 +1,6 @@
 """Merge what two branches made of a topic file, an archive or index.md: entries are united. Pure functions.
 
-An entry that both changed in different ways stays twice, the second one marked; counts in index.md are added up.
+An entry that both changed in different ways is one entry that has both versions; counts in index.md are added up.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 from memlane.core import three_way
 from memlane.core.markdown import heading
-from memlane.core.three_way import MARK, interleaved, merged, merged_value
+from memlane.core.three_way import interleaved, merged, merged_value
 from memlane.lanes.merging import BY_HAND, Unmergeable
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Listed
 from memlane.lanes.topics.pages import opened
 
-_TWICE = f"{MARK}: two branches changed this entry; keep one of the two and delete this line -->"
 T = TypeVar("T", bound=Hashable)
 Key = int | tuple[str, int]  # an entry's number in the base; a new one is known by its text and its number among equals
 
@@ -33,18 +32,18 @@ def topic(base: str, ours: str, theirs: str) -> str:
     old, one, two = ([raw.rstrip("\n") for raw in document.raws] for document in documents)
     shared = set(one) & set(two)
     left, right = (dict(zip(_keys(old, raws, shared), raws, strict=True)) for raws in (one, two))
-    final: dict[Key, list[str]] = {}
+    final: dict[Key, str] = {}
     for key in {*left, *right}:
         if not isinstance(key, int):
-            final[key] = [key[0]]
+            final[key] = key[0]
         elif key in left and key in right:
             final[key] = _entry(old[key], left[key], right[key])
         else:
             changed = left.get(key) or right[key]
-            final[key] = [] if changed == old[key] else [changed]
+            final[key] = "" if changed == old[key] else changed
     kept = [[key for key in side if final[key]] for side in (left, right)]
-    order = interleaved(kept[0], kept[1], key=lambda key: (-_day(final[key][0]), final[key][0]))
-    raws = [raw for key in order for raw in final[key]]
+    order = interleaved(kept[0], kept[1], key=lambda key: (-_day(final[key]), final[key]))
+    raws = [final[key] for key in order]
     head = merged(*(document.head for document in documents))
     tail = merged(*(document.tail for document in documents))
     if raws and tail.strip() and not raws[-1].endswith("\n---"):
@@ -95,17 +94,17 @@ def _day(raw: str) -> int:
     return int(text_of.parse(raw).date.replace("-", ""))
 
 
-def _entry(base: str, ours: str, theirs: str) -> list[str]:
-    """An entry that both sides have: as one of them changed it, both changes in one, or both entries."""
+def _entry(base: str, ours: str, theirs: str) -> str:
+    """An entry that both sides have: as one of them changed it, both changes in one, or both versions of its text."""
     value, agreed = merged_value(base, ours, theirs)
     if agreed:
-        return [value]
+        return str(value)
     both = three_way.merged_cleanly(base, ours, theirs)
     if both is not None and len(text_of.split(both).raws) == 1 and _heading(both) == _heading(base):
-        return [both]
-    first, second = sorted((ours, theirs))
-    top, _, rest = second.partition("\n")
-    return [first, second if _TWICE in second else f"{top}\n{_TWICE}\n{rest}".rstrip("\n")]
+        return both
+    tops, bodies = zip(*((*raw.split("\n", 1), "")[:2] for raw in (base, ours, theirs)), strict=True)
+    body = three_way.merged_whole(*(text.removesuffix("---") for text in bodies)).rstrip("\n")
+    return "\n".join(filter(None, (min(tops[1:]), body, "---")))
 
 
 def archive(base: str, ours: str, theirs: str) -> str:

@@ -60,13 +60,13 @@ def merge_driver(
     from memlane.care import audit
     from memlane.disk import files
     from memlane.gate import DEFAULT
-    from memlane.lanes.merging import versions
+    from memlane.lanes.merging import clashes
 
     before = [files.read_bytes(os.path.abspath(file), files.MAX_LOG_BYTES) for file in (base, ours, theirs)]
     merged = merge_files(format, *before)
     if merged != before[1]:
         files.replace(str(ours), merged)
-    two_versions = versions(merged) > max(map(versions, before))
+    two_versions = bool(clashes(merged).difference(*map(clashes, before)))
     guard = DEFAULT
     with suppress(MemlaneError):  # a merge must not fail for want of a bank, nor of a sound configuration
         guard = open_bank(ctx).guard
