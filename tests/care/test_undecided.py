@@ -28,10 +28,10 @@ def test_the_choice_is_written_and_the_review_is_done_with_it(bank: Bank) -> Non
     note = bank.add("Tuesdays.", title="Days").path
     text = note.read_text()
     note.write_text(merged(text, text.replace("Tues", "Mon"), text.replace("Tues", "Fri")))
-    assert [step.id for step in bank.review(only=["undecided"]).steps] == ["notes:days"]
+    assert [step.id for step in bank.review(only=["versions"]).steps] == ["notes:days"]
     undecided.keep_text(bank, "notes:days", 2)
     assert note.read_text() == text.replace("Tues", "Mon")
-    assert bank.review(only=["undecided"]).steps == ()
+    assert bank.review(only=["versions"]).steps == ()
     with pytest.raises(InvalidInput):
         undecided.keep_text(bank, "notes:days", 3)
 

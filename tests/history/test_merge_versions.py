@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import Run
 from memlane import Bank
 from memlane.core.alternatives import MARK, broken, read, written
 from memlane.core.front_matter import find_front, load_front
@@ -159,6 +160,19 @@ def test_a_memory_in_versions_says_how_many(count: int, word: str, tmp_path: Pat
     assert [problem.why for problem in bank.problems()] == [f"{why} memlane:versions lines"]
     bank.update("notes:a", text="P")
     assert bank.problems() == []
+
+
+def test_a_review_lists_what_is_in_versions_until_it_is_settled(run: Run) -> None:
+    run("init")
+    run("add", versions("P", "Q"), "--title", "Day")
+    listed = run("review", "--only", "versions")
+    assert listed.out == (
+        "1\tversions\tlook at\tnotes:day\thas two versions of a text from different branches; keep what is right and "
+        "delete the memlane:versions lines\tmemlane review --show --only versions notes:day\n"
+    )
+    assert run("review", "--show", "--only", "versions", "notes:day").err == "next: memlane edit notes:day\n"
+    run("edit", "notes:day", "P")
+    assert run("review", "--only", "versions").out == ""
 
 
 # -- the order of merges does not matter

@@ -56,7 +56,7 @@ def test_two_versions_after_a_merge_are_settled_by_a_choice(folder: Path, page: 
         note = bank.add("Offices are in Berlin.", title="Offices").path
     sides = [note.read_text().replace("Berlin", f"Berlin and {city}") for city in ("Rome", "Oslo")]
     note.write_text(merged(note.read_text(), *sides))
-    page.goto(f"{served.root}/truth?kind=undecided")
+    page.goto(f"{served.root}/truth?kind=versions")
     expect(page.locator(".side .text")).to_have_text(
         ["Offices are in Berlin and Oslo.", "Offices are in Berlin and Rome."]
     )

@@ -5,7 +5,7 @@
     retention    records beyond capture.keep_days and capture.keep_count, where these are switched on
     duplicate    memories that say the same, or nearly, in whatever lanes
     superseded   memories that a newer one replaces or contradicts by its own words, or that share its title
-    undecided    memories that a merge has left in two versions
+    versions     memories that a merge has left in several versions
     link         links to memories that do not exist; links to missing files are remarks
     stale        memories that nobody has confirmed for long, by days (memlane.care.ages)
     drifted      memories whose code has changed, moved or gone (memlane.care.fresh)
@@ -48,7 +48,7 @@ KINDS: Mapping[str, Callable[[Reading], Iterator[Item]]] = {
     "retention": single.retention,
     "duplicate": duplicates,
     "superseded": superseded,
-    "undecided": single.undecided,
+    "versions": single.versions,
     "link": single.links,
     "stale": single.stale,
     "drifted": single.drifted,

@@ -52,6 +52,11 @@ def retention(reading: Reading) -> Iterator[Item]:
             yield Item(f"records:{os.path.basename(record.path)[:-3]}", ARCHIVE, why, record.subject)
 
 
+def versions(reading: Reading) -> Iterator[Item]:
+    for memory, why in reading.facts("undecided"):
+        yield reading.item(memory, why, ("edit", memory.id))
+
+
 def links(reading: Reading) -> Iterator[Item]:
     dead: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for id, why, fix in to_no_memory(reading.bank, reading.linking(), reading.known.targets, reading.command):
@@ -74,11 +79,6 @@ def ghosts(reading: Reading) -> Iterator[str]:
     for id, why, _ in to_no_file(reading.bank, reading.linking(), names):
         if id.partition(":")[0] in reading.lanes:
             yield f"{id} {why}"
-
-
-def undecided(reading: Reading) -> Iterator[Item]:
-    for memory, why in reading.facts("undecided"):
-        yield reading.item(memory, why, ("edit", memory.id))
 
 
 def stale(reading: Reading) -> Iterator[Item]:

@@ -44,7 +44,7 @@ _SIMILAR = {"threshold": 0.85, "limit": 5, "type": None}
 def review(bank: Bank, as_json: bool, **options: Any) -> None:
     """Show what the bank needs, as one plan over all lanes; with --apply, do what needs no decision.
 
-    Kinds: expired, prune, retention, duplicate, superseded, undecided, link, stale, drifted, size, register, empty,
+    Kinds: expired, prune, retention, duplicate, superseded, versions, link, stale, drifted, size, register, empty,
     suspicious, wrong.
     An ITEM is an id, or a number of the list. Each line ends with the command that does this item alone, or that shows
     what has to be decided; such items are never applied. `memlane undo` takes back what was applied.

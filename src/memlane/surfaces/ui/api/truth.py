@@ -21,7 +21,7 @@ from memlane.surfaces.ui.api.search import brief
 from memlane.surfaces.ui.asking import Asked, Question, number, text
 
 KINDS = (
-    "wrong", "undecided", "drifted", "superseded", "duplicate", "suspicious", "expired", "stale", "link", "empty",
+    "wrong", "versions", "drifted", "superseded", "duplicate", "suspicious", "expired", "stale", "link", "empty",
     "size", "register", "prune", "retention",
 )  # fmt: skip
 _FEW, _MOST = 10, 100  # items of each kind, and of the only one that is asked for
@@ -155,7 +155,7 @@ _STEPS: Mapping[str, Callable[[Sequence[Memory]], Iterator[Step]]] = {
     "superseded": _of_two,
     "duplicate": _of_twins,
     "stale": _of_age,
-    "undecided": _of_versions,
+    "versions": _of_versions,
 }
 
 

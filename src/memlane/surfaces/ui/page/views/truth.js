@@ -11,7 +11,7 @@ export const keys = { a: "take the first step of what is chosen" };
 
 const KINDS = {
   wrong: ["Judged wrong", "You said of what an agent was told that it is wrong."],
-  undecided: ["Two versions after a merge", "Two branches have changed the same words. Which one is right?"],
+  versions: ["Two versions after a merge", "Two branches have changed the same words. Which one is right?"],
   drifted: ["Code that has changed", "What these say of the code may not hold any more."],
   superseded: ["Contradicted or replaced", "Something newer says otherwise."],
   duplicate: ["Said twice", "These say the same, or nearly."],
