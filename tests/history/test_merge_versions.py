@@ -311,7 +311,23 @@ def changed(body: str, verb: str, number: int, word: str) -> str:
     return text_with(items, END[1] if END[1] in body else END[0])
 
 
+def changed_vault(data: str, verb: str, number: int, word: str) -> str:
+    """A vault with one more line. The clock is wrong at times."""
+    rows = [json.loads(row) for row in data.splitlines()]
+    ids = sorted({row["id"] for row in rows})
+    latest = max((row for row in rows if row["id"] == ids[number % len(ids)]), key=lambda row: row["version"])
+    at = f"2025-01-01T00:{number:02}:{int(word[1:]) if number % 3 else 0:02}Z"
+    new = {**latest, "version": latest["version"] + 1, "updated_at": at, "text": word, "deleted_at": None}
+    if verb in ("above", "below"):
+        new = {"id": word, "version": 1, "created_at": at, "text": word}
+    elif verb == "delete":
+        new |= {"text": latest["text"], "deleted_at": at}
+    return data + json.dumps(new, separators=(",", ":")) + "\n"
+
+
 def changed_file(format: str, data: str, verb: str, number: int, word: str) -> str:
+    if format == "vault":
+        return changed_vault(data, verb, number, word)
     if format == "topic":
         raw = text_of.split(data).raws[0].rstrip("\n")
         top, body = raw.removesuffix("---").split("\n", 1)
@@ -339,6 +355,10 @@ STARTS = {
     "record": page(TEXT, id="x", title="D", content_hash=content_hash(TEXT)),
     "layer": "<!-- Last Updated: 2025-01-01 -->\n\nDeploys go out on Mondays.\n\nMore.\n",
     "topic": "## 2025-01-01: Deploys\n**Context:** c\n**Problem:** Deploys go out on Mondays.\n---\n",
+    "vault": json.dumps(
+        {"id": "a", "version": 1, "created_at": "2025-01-01T00:00:00Z", "text": "Mondays"}, separators=(",", ":")
+    )
+    + "\n",
 }
 
 
@@ -381,3 +401,14 @@ def test_clones_that_write_settle_and_merge_in_any_sequence_end_up_the_same(
             for other in range(number + 1, number + 5):
                 clones[number] = together(clones[number], clones[other % 5], merge_checked)
     assert len({clone.data for clone in clones}) == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from(["rewrite", "delete", "above"]), st.integers(0, 11)), min_size=3, max_size=4))
+def test_any_number_of_sides_of_a_vault_come_together_in_any_order(steps: list[tuple[str, int]]) -> None:
+    base = STARTS["vault"]
+    sides = [changed_vault(base, *step, f"w{number}") for number, step in enumerate(steps)]
+
+    def both(one: str, two: str) -> str:
+        return merge("vault", base.encode(), one.encode(), two.encode()).decode()
+
+    assert len({reduce(both, order) for order in permutations(sides)}) == 1

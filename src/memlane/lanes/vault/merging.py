@@ -93,8 +93,8 @@ def _place(line: _Line, records: Mapping[_Line, Record]) -> tuple[Any, ...]:
     """Where a line that only one side has goes: by time. A damaged one follows the line above it, as far as it can."""
     record = records.get(line)
     if record is None:
-        return (_NO_TIME, 0, "", repr(line.says))
-    return (_changed(record), record.version, record.id, repr(line.says))
+        return (_NO_TIME, "", repr(line.says))
+    return (_changed(record), record.id, repr(line.says))  # not by its version, which a merge may change
 
 
 def _changed(record: Record) -> Any:
@@ -103,15 +103,15 @@ def _changed(record: Record) -> Any:
 
 def _chain(ours: list[_Line], theirs: list[_Line], *, records: Mapping[_Line, Record]) -> list[_Line]:
     """All versions of a record that both sides changed, the one that counts last."""
-    for side in (ours, theirs):
-        side.sort(key=lambda line: records[line].version)
-    chain = interleaved(ours, theirs, key=lambda line: (_changed(records[line]), repr(line.says)))
-    if not ours or not theirs or ours[-1] in theirs or theirs[-1] in ours:
-        return chain
 
     def weight(line: _Line) -> tuple[Any, ...]:
         return (records[line].deleted_at is None, _changed(records[line]), repr(line.says))
 
+    for side in (ours, theirs):
+        side.sort(key=lambda line: records[line].version)
+    chain = interleaved(ours, theirs, key=weight)
+    if not ours or not theirs or ours[-1] in theirs or theirs[-1] in ours:
+        return chain
     winner = max(ours[-1], theirs[-1], key=weight)
     return [*(line for line in chain if line != winner), winner]
 
