@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from commands import Run
@@ -152,6 +152,21 @@ def test_a_damaged_block_is_named_and_its_lines_are_lines(damaged: str, tmp_path
     assert {"P", "Q"} <= set(bank.get("notes:a").text.split("\n"))
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        f"**Version 1 of 2** {MARK} -->\n" * 10_000,
+        f"**Version 1 of 2** {MARK} -->\n" * 5_000 + f"{END[0]}\n" * 5_000,
+        f"**Version 1 of 2** {MARK} -->\na\n**Version 2 of 2** {MARK} -->\nb\n" * 2_500 + f"{END[0]}\n" * 2_500,
+        text_with([["a", "line\n" * 5_000 + versions(*map(str, range(5_000)))]]),
+    ],
+)
+def test_marks_that_were_made_to_keep_a_reader_busy_do_not(made: str) -> None:
+    text = both_ways(f"{made}\nx\n", f"{made}\nx\nmine\n", f"yours\n{made}\nx\n")
+    lost = {line for line in made.split("\n") if MARK not in line} - set(text.split("\n"))
+    assert (text[:6], text[-5:], lost) == ("yours\n", "mine\n", set())
+
+
 @pytest.mark.parametrize(("count", "word"), [(2, "two"), (3, "three"), (5, "5")])
 def test_a_memory_in_versions_says_how_many(count: int, word: str, tmp_path: Path) -> None:
     bank = Bank.init(tmp_path)
@@ -188,6 +203,9 @@ side_of_a_clash = st.one_of(
 
 
 @given(st.sampled_from([PQ, versions("P", "Q", end=END[1])]), st.lists(side_of_a_clash, min_size=3, max_size=4))
+@example(
+    versions("P", "Q", end=END[1]), ["P\n", versions("G", "P", "Q"), ""]
+)  # a text alone does not say that it clashed again
 def test_any_number_of_sides_of_a_clash_come_together_in_any_order(base: str, sides: list[str]) -> None:
     sides = [side.replace(END[0], base.split("\n")[-2]) for side in sides]
     results = {reduce(lambda one, two: whole(base, one, two), order) for order in permutations(sides)}
@@ -404,6 +422,7 @@ def test_clones_that_write_settle_and_merge_in_any_sequence_end_up_the_same(
 
 
 @given(st.lists(st.tuples(st.sampled_from(["rewrite", "delete", "above"]), st.integers(0, 11)), min_size=3, max_size=4))
+@settings(max_examples=40)
 def test_any_number_of_sides_of_a_vault_come_together_in_any_order(steps: list[tuple[str, int]]) -> None:
     base = STARTS["vault"]
     sides = [changed_vault(base, *step, f"w{number}") for number, step in enumerate(steps)]

@@ -26,6 +26,7 @@ from memlane.core.patterns import lazily
 MARK = "<!-- memlane:versions"
 _HEAD = lazily(rf"\*\*Version ([0-9]{{1,9}}) of ([0-9]{{1,9}})\*\* {MARK} -->\s*")
 _END = lazily(rf"{MARK} end( again)? -->\s*")
+_DEEPEST, _MOST = 8, 100  # blocks in one another, versions in a block: more were made to keep a reader busy
 
 Lines = tuple[str, ...]
 T = TypeVar("T")
@@ -57,29 +58,28 @@ def read(lines: Iterable[str]) -> list[Segment]:
         end = _END.fullmatch(line) if MARK in line else None
         if head and open_blocks and int(head[1]) > 1:
             open_blocks[-1].append((line, []))
-        elif head:
+        elif head and len(open_blocks) < _DEEPEST:
             open_blocks.append([(line, [])])
         elif end and open_blocks:
             block = open_blocks.pop()
             around = open_blocks[-1][-1][1] if open_blocks else result
-            around += [_versions(block, again=bool(end[1]))] if _is_whole(block) else [*_loose(block), line]
+            versions = _versions(block, again=bool(end[1]))
+            around += [versions] if versions else [*_loose(block), line]
         else:
             (open_blocks[-1][-1][1] if open_blocks else result).append(line)
-    while open_blocks:
-        block = open_blocks.pop()
-        (open_blocks[-1][-1][1] if open_blocks else result).extend(_loose(block))
+    for block in open_blocks:
+        result += _loose(block)
     return result
 
 
-def _is_whole(block: Sequence[tuple[str, list[Segment]]]) -> bool:
-    """Whether the headings are 1 of n to n of n."""
+def _versions(block: Sequence[tuple[str, list[Segment]]], *, again: bool) -> Versions | None:
+    """The versions of a block; None where its headings are not 1 of n to n of n."""
     size = len(block)
     numbers = [match.groups() for head, _ in block if (match := _HEAD.fullmatch(head))]
-    return size > 1 and [(int(n), int(of)) for n, of in numbers] == [(n, size) for n in range(1, size + 1)]
-
-
-def _versions(block: Sequence[tuple[str, list[Segment]]], *, again: bool) -> Versions:
-    return Versions(tuple(sorted({way for _, segments in block for way in ways_of(segments).ways})), again)
+    if not 1 < size <= _MOST or [(int(n), int(of)) for n, of in numbers] != [(n, size) for n in range(1, size + 1)]:
+        return None
+    ways = {way for _, segments in block for way in ways_of(segments).ways}
+    return Versions(tuple(sorted(ways)), again) if len(ways) <= _MOST else None
 
 
 def _loose(block: Iterable[tuple[str, list[Segment]]]) -> list[Segment]:
@@ -152,7 +152,7 @@ def united(base: Versions, ours: Versions, theirs: Versions) -> Versions:
         ways |= set(side.ways) - set(base.ways) if only_added else set(side.ways)
         changed |= not only_added
     kept = _longest(ways)
-    again = not base.again if changed and kept >= set(base.ways) else ours.again or theirs.again
+    again = kept >= set(base.ways) and not base.again if changed else base.again
     return Versions(tuple(sorted(kept)), again and len(kept) > 1)
 
 

@@ -304,9 +304,8 @@ def _same_segments(one: list[Segment], two: list[Segment]) -> list[tuple[int, in
     numbers: dict[Segment, int] = {}
     (lines, places), (other_lines, other_places) = _flat(one, numbers), _flat(two, numbers)
     pairs: list[tuple[int, int]] = []
-    for line, other_line in _matches(lines, other_lines):
-        x, y = places[line], other_places[other_line]
-        if one[x] == two[y] and (not pairs or (x > pairs[-1][0] and y > pairs[-1][1])):
+    for x, y in dict.fromkeys((places[here], other_places[there]) for here, there in _matches(lines, other_lines)):
+        if (not pairs or (x > pairs[-1][0] and y > pairs[-1][1])) and one[x] == two[y]:
             pairs.append((x, y))
     return pairs
 
