@@ -6,7 +6,8 @@ import pytest
 
 from memlane import Bank, InvalidInput
 from memlane.care import undecided
-from memlane.core.three_way import decided, merged, versions_in
+from memlane.core.alternatives import Versions, decided, found
+from memlane.core.three_way import merged
 from memlane.lanes.merging import document
 
 BASE, OURS, THEIRS = "One.\n\nTuesdays.\n\nTwo.\n", "One.\n\nMondays.\n\nTwo.\n", "One.\n\nFridays.\n\nTwo.\n"
@@ -15,13 +16,13 @@ BASE, OURS, THEIRS = "One.\n\nTuesdays.\n\nTwo.\n", "One.\n\nMondays.\n\nTwo.\n"
 @pytest.mark.parametrize(("number", "left"), [(1, THEIRS), (2, OURS), (0, "One.\n\nFridays.\n\nMondays.\n\nTwo.\n")])
 def test_a_choice_leaves_the_text_as_that_branch_had_it(number: int, left: str) -> None:
     both = merged(BASE, OURS, THEIRS)
-    assert versions_in(both) == ["Fridays.", "Mondays."]
+    assert found(both) == [Versions((("Fridays.",), ("Mondays.",)))]
     assert decided(both, number) == left
     assert decided(both.replace("\n", "\r\n"), number) == left.replace("\n", "\r\n")
 
 
 def test_a_text_without_versions_stays_as_it_is() -> None:
-    assert (versions_in(BASE), decided(BASE, 1)) == ([], BASE)
+    assert (found(BASE), decided(BASE, 1)) == ([], BASE)
 
 
 def test_the_choice_is_written_and_the_review_is_done_with_it(bank: Bank) -> None:

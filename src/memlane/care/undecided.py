@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memlane.core.alternatives import decided, found
 from memlane.core.errors import InvalidInput
 from memlane.core.model import Memory, plain
-from memlane.core.three_way import decided, versions_in
 from memlane.exchange import editing
 from memlane.lanes import edited
 from memlane.lanes.merging import CONFLICTS
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 def texts(memory: Memory) -> list[str]:
     """The versions of a passage of a memory's text, at the first place that has several."""
-    return versions_in(memory.text)
+    return [way for part in found(memory.text)[:1] for way in map("\n".join, part.ways)]
 
 
 def values(memory: Memory) -> dict[str, list[Any]]:
     """The values of each field that were given on two branches: the one that it has now, then the others."""
-    found = memory.fields.get(CONFLICTS)
-    if not isinstance(found, dict):
+    given = memory.fields.get(CONFLICTS)
+    if not isinstance(given, dict):
         return {}
     now = {**plain(memory.fields), **{name: getattr(memory, name) for name in ("title", "type", "status", "scope")}}
-    return {key: [now.get(key), *plain(others)] for key, others in found.items() if isinstance(others, list)}
+    return {key: [now.get(key), *plain(others)] for key, others in given.items() if isinstance(others, list)}
 
 
 def keep_text(bank: Bank, id: str, number: int) -> Memory:
@@ -35,9 +35,10 @@ def keep_text(bank: Bank, id: str, number: int) -> Memory:
     and InvalidInput where there is no such version.
     """
     page = editing.opened(bank, id)
-    if not 0 <= number <= len(versions_in(page.text)):
+    text = decided(page.text, number)
+    if text == page.text:
         raise InvalidInput("There is no such version.", hint="Look at it again: it has changed.")
-    return editing.save(bank, page, decided(page.text, number), by_person=True)
+    return editing.save(bank, page, text, by_person=True)
 
 
 def keep_value(bank: Bank, id: str, key: str, number: int) -> Memory:

@@ -22,6 +22,7 @@ from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 from memlane.core.patterns import lazily
+from memlane.core.text import newline_of
 
 MARK = "<!-- memlane:versions"
 _HEAD = lazily(rf"\*\*Version ([0-9]{{1,9}}) of ([0-9]{{1,9}})\*\* {MARK} -->\s*")
@@ -109,6 +110,20 @@ def most(text: str) -> int:
 def found(text: str) -> list[Versions]:
     """Every part of a text that is in versions."""
     return [segment for segment in read(text.split("\n")) if isinstance(segment, Versions)] if MARK in text else []
+
+
+def decided(text: str, number: int) -> str:
+    """The text with one version, from 1, of the first part that has several; with 0, with all of them, one below the
+    other. As it is where there is no such version.
+    """
+    newline = newline_of(text)
+    segments = read(text.replace(newline, "\n").split("\n"))
+    at = next((at for at, segment in enumerate(segments) if isinstance(segment, Versions)), None)
+    block = None if at is None else segments[at]
+    if at is None or not isinstance(block, Versions) or not 0 <= number <= len(block.ways):
+        return text
+    kept = [line for way in (block.ways if number == 0 else block.ways[number - 1 : number]) for line in ("", *way)]
+    return newline.join(written([*segments[:at], *kept[1:], *segments[at + 1 :]]))
 
 
 def broken(text: str) -> bool:

@@ -246,40 +246,6 @@ def _empty(segments: list[Segment]) -> int:
     return sum(1 for _ in takewhile(lambda segment: isinstance(segment, str) and not segment.strip(), segments))
 
 
-def versions_in(text: str) -> list[str]:
-    """The versions at the first place where a merge has left several; none where there is no such place."""
-    place = _first_place(text.split("\n"))
-    return ["\n".join(_trimmed(lines)) for lines in place[2]] if place else []
-
-
-def decided(text: str, number: int) -> str:
-    """The text with one of the versions at the first such place, counted from 1; with 0, with all of them."""
-    newline, lines = newline_of(text), _unix(text).split("\n")
-    place = _first_place(lines)
-    if place is None or not 0 <= number <= len(place[2]):
-        return text
-    start, end, versions = place
-    kept = [_trimmed(each) for each in (versions if number == 0 else [versions[number - 1]])]
-    between = [line for each in kept for line in ("", *each)][1:]
-    return newline.join([*lines[:start], *between, *lines[end:]])
-
-
-def _first_place(lines: list[str]) -> tuple[int, int, list[list[str]]] | None:
-    """(start, end, versions) of the first lines that a merge has left in several versions."""
-    start = next((at for at, line in enumerate(lines) if _HEAD.fullmatch(line.rstrip())), None)
-    if start is None:
-        return None
-    versions: list[list[str]] = []
-    for at, line in enumerate(lines[start:], start):
-        if _HEAD.fullmatch(line.rstrip()):
-            versions.append([])
-        elif line.rstrip() == _END:
-            return start, at + 1, versions
-        else:
-            versions[-1].append(line)
-    return None
-
-
 # -- what a side changed
 
 
