@@ -10,16 +10,17 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Problem
 from memlane.disk import journal, locks, renaming, rooted, written
+from memlane.disk.known import Known
 from memlane.disk.names import STRAY, is_stray
 from memlane.disk.rooted import Stray, opened, sync_folder
+from memlane.disk.rooted import names_in as names_in
 from memlane.disk.rooted import real as real
 from memlane.disk.rooted import take_root as take_root
 
@@ -35,8 +36,6 @@ LEFT_OVER = 3600.0  # seconds after which nobody is still writing a temporary fi
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
 _IGNORED_FOLDERS = frozenset({"indices"})
 NO_LINKS = renaming.NO_LINKS
-Names = Mapping[str, Collection[str]]  # of files, by folder
-NO_NAMES: Names = MappingProxyType({})
 
 
 # -- reading
@@ -415,12 +414,6 @@ def make_folder(path: str, *, private: bool = False) -> None:
 # -- walking
 
 
-def names_in(folder: str | Path) -> list[str]:
-    """The names in a folder, in no order. Raises OSError, StorageError."""
-    with rooted.folder(os.fspath(folder)) as at:
-        return os.listdir(at)
-
-
 def tree(folder: str | Path, *, links: bool = False, skip: Collection[str] = ()) -> Iterator[str]:
     """Every regular file below a folder, by name, hidden ones too. No folder, no files.
 
@@ -442,7 +435,7 @@ def tree(folder: str | Path, *, links: bool = False, skip: Collection[str] = ())
 
 
 def walk(
-    root: str | Path, suffix: str = ".md", skip: Sequence[str] = (), known: Names = NO_NAMES
+    root: str | Path, suffix: str = ".md", skip: Sequence[str] = (), known: Known | None = None
 ) -> Iterator[str | Problem]:
     """Every file with this suffix below root, by name, and a Problem for each that looks like one but is not read.
 
@@ -452,10 +445,13 @@ def walk(
     pending = [os.fspath(root)]
     while pending:
         folder = pending.pop()
+        if known is not None and (below := known.below(folder)) is not None:
+            pending.extend(reversed(below))
+            continue
         found: list[str | Problem] = []
         folders: list[str] = []
         plain: list[str] = []  # nearly all, so nothing else is asked about them
-        in_ascii, passed = folder.isascii(), known.get(folder, ())
+        in_ascii, passed = folder.isascii(), known.names(folder) if known else ()
         others: dict[str, os.DirEntry[str]] = {}
         try:
             with rooted.folder(folder) as at, os.scandir(at) as listing:
@@ -482,6 +478,8 @@ def walk(
         except (OSError, StorageError) as error:
             found.append(unreadable(folder, error))
         yield from found
+        if known is not None and not found:
+            known.settle(folder, folders)
         pending.extend(reversed(folders))
 
 

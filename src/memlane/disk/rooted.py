@@ -220,6 +220,12 @@ def folder(path: str, make: int = 0) -> Iterator[int]:
         os.close(at)
 
 
+def names_in(path: str | os.PathLike[str]) -> list[str]:
+    """The names in a folder, in no order. Raises OSError, StorageError."""
+    with folder(os.fspath(path)) as at:
+        return os.listdir(at)
+
+
 def folders(root: str, skip: Collection[str] = ()) -> Iterator[str]:
     """Root and every folder below it that is not hidden or named in `skip`. What cannot be listed is passed over."""
     pending = [root]

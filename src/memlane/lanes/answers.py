@@ -24,6 +24,7 @@ from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
 from memlane.core.values import dataclass
 from memlane.disk import files, names, trash, written
+from memlane.disk.known import Known
 from memlane.lanes import read_file
 
 if TYPE_CHECKING:
@@ -147,11 +148,11 @@ class Answers:
         """Files of the lane that lie outside its root."""
         return []
 
-    def files_without(self, known: files.Names) -> Iterator[str | Problem]:
+    def files_without(self, known: Known) -> Iterator[str | Problem]:
         """The files of the lane that are not `known`."""
         for path in self.lane.files():
             folder, _, name = path.rpartition("/") if isinstance(path, str) else ("", "", "")
-            if name not in known.get(folder, ()):
+            if name not in known.names(folder):
                 yield path
 
     def _inside(self, relative: str) -> str:

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.disk.known import Known
 from memlane.disk.tombstones import plain
 from memlane.gate.likeness import overlap, ratio, tokens
 from memlane.index.rows import loaded, marks
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 WAIT = 0.15  # seconds for files that are not indexed
 WAIT_ONCE = 1.0  # the same, for many texts
 TERMS = 16  # the rarest words of a text that are looked up
+_POSTINGS = 100_000  # places of these words that are looked at, all those of the rarest among them
 CANDIDATES = 30
 SHARED, OF_ALL = 0.6, 0.4  # of the smaller text's words, and of the words of both: as much is common to two like texts
 ALIKE = 0.8  # or their sequence ratio
@@ -39,7 +41,6 @@ _WORTH = 0.25  # of the words of both texts: with fewer in common the sequence r
 _LONG = 4_000  # characters: beyond that only words are compared
 _TOGETHER = 500  # files that the index is asked for at once
 _DAMAGE = (sqlite3.Error, ValueError, TypeError, struct.error)
-Names = dict[str, set[str]]  # of files, by folder
 Opened = tuple[sqlite3.Connection | None, set[str]]
 
 
@@ -108,7 +109,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[tuple[int, int] | None, list[Memory]]] = {}
-        self._indexed: tuple[tuple[int, ...], Names] = (), {}  # a state of the index, and the files that it knows
+        self._indexed: tuple[tuple[int, ...], Known] = (), Known()  # a state of the index, and the files that it knows
         self._holders: defaultdict[str, set[str]] = defaultdict(set)  # paths of the files that have a word
         self.steady: Opened | None = None
 
@@ -155,27 +156,27 @@ class _Seen:
             with suppress(*_DAMAGE):
                 yield from (memory for memory in _of_index(db, text) if memory.file not in unread)
 
-    def _names(self, db: sqlite3.Connection | None) -> Names:
+    def _known(self, db: sqlite3.Connection | None) -> Known:
         """The files that the index knows: all of them at first, then with those that are found to be in it, for as long
         as it has let go of none.
         """
         from memlane.index.database import get_meta
 
         if db is None:
-            return {}
+            return Known()
         state = (*mark(db), int(get_meta(db, "forgotten", 0)))
-        as_of, names = self._indexed
+        as_of, known = self._indexed
         if as_of != state:
-            names = {}
+            known = Known()
             for (path,) in db.execute("SELECT path FROM files"):
-                _put(names, path)
-            self._indexed = state, names
-        return names
+                known.put(str(path))
+            self._indexed = state, known
+        return known
 
     def _read(self, bank: Bank, db: sqlite3.Connection | None, end: float) -> set[str]:
         """Read the files that the index does not know, until the time is over; return their paths."""
         unread: set[str] = set()
-        known = self._names(db)
+        known = self._known(db)
         for lane in bank.present():
             shared = lane.answers.shares_files
             listed = lane.files() if shared else lane.answers.files_without(known)
@@ -183,7 +184,7 @@ class _Seen:
             indexed = _indexed_files(db, paths) if db else {}
             for path in paths:
                 if path in indexed and not shared:
-                    _put(known, path)  # one that was changed by hand is compared as it is now, if it is found
+                    known.put(path)  # one that was changed by hand is compared as it is now, if it is found
                     continue
                 state = _state(path) if shared or path not in self._files else self._files[path][0]
                 if state is None or indexed.get(path) == state:
@@ -219,11 +220,6 @@ def _state(path: str) -> tuple[int, int] | None:
     return info.st_size, info.st_mtime_ns
 
 
-def _put(names: Names, path: str) -> None:
-    folder, _, name = str(path).rpartition("/")
-    names.setdefault(folder, set()).add(name)
-
-
 def _indexed_files(db: sqlite3.Connection, paths: Sequence[str]) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for start in range(0, len(paths), _TOGETHER):
@@ -246,14 +242,15 @@ def _of_index(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
     from memlane.index.words import query_terms
 
     terms = query_terms(text)
-    query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)})"  # noqa: S608 - marks
-    postings: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
-    for term, block, data in db.execute(query, terms):
-        postings[term].append((block, data))
-    rarest = sorted(postings.values(), key=lambda blocks: sum(len(data) for _, data in blocks))[:TERMS]
-    chunks = Counter(
-        block * BLOCK + at for blocks in rarest for block, data in blocks for at, _ in struct.iter_unpack("<HB", data)
-    )
+    sizes = f"SELECT sum(length(data)) / 3, term FROM postings WHERE term IN ({marks(terms)}) GROUP BY term"  # noqa: S608
+    chunks: Counter[int] = Counter()
+    looked_at = 0
+    for size, term in sorted(db.execute(sizes, terms))[:TERMS]:
+        if looked_at and looked_at + size > _POSTINGS:
+            break
+        looked_at += size
+        for block, data in db.execute("SELECT block, data FROM postings WHERE term = ?", (term,)):
+            chunks.update(block * BLOCK + at for at, _ in struct.iter_unpack("<HB", data))
     numbers = [number for number, _ in chunks.most_common(CANDIDATES)]
     rows = f"{_SHAPES} WHERE c.n IN ({marks(numbers)})"
     for data, digest in db.execute(rows, numbers):

@@ -8,7 +8,7 @@ from typing import Any
 from memlane.core.dates import moment
 from memlane.core.model import Draft, Memory, Problem
 from memlane.core.values import replace
-from memlane.disk.files import Names
+from memlane.disk.known import Known
 from memlane.disk.names import is_private
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers
@@ -46,7 +46,7 @@ class NoteAnswers(Answers):
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"
 
-    def files_without(self, known: Names) -> Iterator[str | Problem]:
+    def files_without(self, known: Known) -> Iterator[str | Problem]:
         return self.lane.files(known)  # type: ignore[no-any-return]
 
     def unfolded(self, draft: Draft) -> Draft:

@@ -29,6 +29,7 @@ from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import first_line, joined, nearest, newline_of, slug
 from memlane.core.values import replace
 from memlane.disk import derived, files, trash, written
+from memlane.disk.known import Known
 from memlane.disk.names import PRIVATE, folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan
@@ -190,7 +191,7 @@ class NoteLane:
 
     # -- the bank's verbs
 
-    def files(self, known: files.Names = files.NO_NAMES) -> Iterator[str | Problem]:
+    def files(self, known: Known | None = None) -> Iterator[str | Problem]:
         return files.walk(self.root, skip=self._skip, known=known)
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:

@@ -1,0 +1,65 @@
+"""Files that are known, and folders that are therefore not listed again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memlane.disk import files
+from memlane.disk.known import Known
+
+LONG_AGO = 1_600_000_000
+
+
+def unknown(root: Path, known: Known) -> list[str]:
+    return [os.path.relpath(str(path), root) for path in files.walk(root, known=known)]
+
+
+def two_folders(root: Path) -> Known:
+    """A bank with a file in each of two folders, which is known, and that nobody has changed for long."""
+    known = Known()
+    (root / "sub").mkdir()
+    for path in (root / "a.md", root / "sub/b.md"):
+        path.write_text("x")
+        known.put(str(path))
+    for folder in (root, root / "sub"):
+        os.utime(folder, (LONG_AGO, LONG_AGO))
+    return known
+
+
+def test_only_what_is_not_known_is_found(tmp_path: Path) -> None:
+    known = two_folders(tmp_path)
+    assert unknown(tmp_path, known) == []
+    (tmp_path / "c.md").write_text("x")
+    (tmp_path / "sub/d.md").write_text("x")
+    (tmp_path / "sub/new").mkdir()
+    (tmp_path / "sub/new/e.md").write_text("x")
+    assert unknown(tmp_path, known) == ["c.md", "sub/d.md", "sub/new/e.md"]
+
+
+def test_a_folder_that_has_not_changed_since_is_not_listed(tmp_path: Path) -> None:
+    known = two_folders(tmp_path)
+    assert unknown(tmp_path, known) == []
+    (tmp_path / "c.md").write_text("x")
+    (tmp_path / "sub/d.md").write_text("x")
+    os.utime(tmp_path, (LONG_AGO, LONG_AGO))  # as if nothing had been written
+    assert unknown(tmp_path, known) == ["sub/d.md"]
+
+
+def test_a_folder_with_an_unknown_file_is_listed_until_that_is_known(tmp_path: Path) -> None:
+    known = two_folders(tmp_path)
+    (tmp_path / "sub/d.md").write_text("x")
+    os.utime(tmp_path / "sub", (LONG_AGO, LONG_AGO))
+    assert unknown(tmp_path, known) == unknown(tmp_path, known) == ["sub/d.md"]
+    known.put(str(tmp_path / "sub/d.md"))
+    assert unknown(tmp_path, known) == []
+
+
+def test_a_folder_that_was_changed_just_now_is_listed_again(tmp_path: Path) -> None:
+    known = two_folders(tmp_path)
+    (tmp_path / "c.txt").write_text("x")
+    before = os.stat(tmp_path)
+    assert unknown(tmp_path, known) == []
+    (tmp_path / "d.md").write_text("x")
+    os.utime(tmp_path, ns=(before.st_atime_ns, before.st_mtime_ns))  # within the same tick of the clock
+    assert unknown(tmp_path, known) == ["d.md"]
