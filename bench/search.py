@@ -52,6 +52,19 @@ def paragraphs(data: Path) -> list[str]:
     return found
 
 
+def made_up(count: int = 20_000) -> list[str]:
+    """Paragraphs of invented words, some of them far more common than others, and now and then the words of a query."""
+    dice = random.Random(1)
+    parts = [a + b for a in "bcdfglmnprstv" for b in ("a", "e", "i", "o", "u", "an", "er", "on")]
+    words = ["".join(dice.choices(parts, k=dice.randint(1, 3))) for _ in range(8_000)]
+    weights = [1 / (place + 10) for place in range(len(words))]
+    asked = [word for query in QUERIES for word in query.split()]
+    return [
+        " ".join([*dice.choices(words, weights, k=dice.randint(10, 60)), *dice.choices(asked, k=dice.randint(0, 4))])
+        for _ in range(count)
+    ]
+
+
 def write_notes(folder: Path, texts: list[str], size: int) -> None:
     for number in range(size):
         place = folder / f"{number // 1000}"

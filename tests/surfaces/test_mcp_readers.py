@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def silent(done: float, total: float) -> None:
+async def silent(done: float, total: float) -> None:
     raise AssertionError("nothing takes long here")
 
 
@@ -43,7 +43,7 @@ async def one_reader(folder: Path) -> AsyncIterator[Readers]:
         await ready(readers)
         yield readers
     finally:
-        readers.close()
+        await readers.close()
 
 
 async def ready(readers: Readers) -> None:
@@ -115,7 +115,7 @@ def test_a_reader_that_is_killed_is_replaced(folder: Path) -> None:
     async def run() -> tuple[Answer | None, Answer]:
         async with one_reader(folder) as readers:
             (reader,) = readers._free
-            os.kill(reader._process.pid, signal.SIGKILL)
+            os.kill(reader.process.pid, signal.SIGKILL)
             broken = await readers.answer(DAY, silent)
             await ready(readers)
             return broken, await answer(readers, DAY)
@@ -160,7 +160,8 @@ def test_a_reader_ends_when_the_server_is_gone(folder: Path) -> None:
         async with one_reader(folder) as readers:
             (reader,) = readers._free
             reader._input.close()  # as the end of the server's process does
-            return reader._process.wait(60)
+            with anyio.fail_after(60):
+                return await reader.process.wait()
 
     assert anyio.run(run) == 0
 

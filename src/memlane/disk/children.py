@@ -22,11 +22,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def command(module: str, function: str, *arguments: str) -> list[str]:
+    """The command of a Python that calls a function of ours."""
+    return [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path), module, function, *arguments]
+
+
 def start(module: str, function: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     """Start a Python that calls a function of ours, with pipes for its input and output. Raises OSError."""
-    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path), module, function, *arguments]
     return subprocess.Popen(  # noqa: S603 - our own program, with what we ourselves import from
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
+        command(module, function, *arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
     )
 
 

@@ -7,24 +7,28 @@ on progress where indexing takes long. It ends when its input does, also when th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock, Thread
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
-from anyio import CapacityLimiter, Semaphore, to_thread
+from anyio import Semaphore
 
 from memlane.bank import Bank
 from memlane.disk import children, locks
 from memlane.surfaces.mcp import answers, toolsets
 from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank
 
-Progress = Callable[[float, float], None]
+LONGEST = 1 << 30  # bytes of an answer
+T = TypeVar("T")
+Progress = Callable[[float, float], Awaitable[None]]
 
 
 class Call(NamedTuple):
@@ -36,26 +40,25 @@ class Call(NamedTuple):
 
 
 class Readers:
-    """The readers of one server. `count` 0 is none: every call is answered by the server itself."""
+    """The readers of one server. `count` 0 is none: every call is answered by the server itself.
+
+    All of it runs in the server's event loop: an answer needs no thread to wait for it.
+    """
 
     def __init__(self, bank: SharedBank, tools: tuple[str, ...], count: int) -> None:
         self._bank, self._tools, self._count = bank, tools, count
         self._free: list[_Reader] = []
         self._up = 0  # free ones, and those that are answering
-        self._turns = Semaphore(max(count, 1))
-        self._threads = CapacityLimiter(max(count, 1))
-        self._starting = Lock()
+        self._turns = Semaphore(max(count, 1))  # in the order in which the calls came
+        self._tasks: set[asyncio.Task[Any]] = set()  # what goes on without anybody who waits for it
         self._started = False
-        self._closed = False
 
     def start(self) -> None:
         """Start them beside what goes on, once. Each takes part as soon as it says that it is ready."""
-        with self._starting:
-            if self._started or not self._count:
-                return
+        if not self._started:
             self._started = True
-        for _ in range(self._count):
-            Thread(target=self._add, daemon=True).start()
+            for _ in range(self._count):
+                self._begin(self._add())
 
     @property
     def ready(self) -> bool:
@@ -64,77 +67,102 @@ class Readers:
 
     async def answer(self, call: Call, progress: Progress) -> answers.Answer | None:
         """The answer to a call; None when the reader broke, so that the caller answers it."""
-        async with self._turns:
-            try:
-                reader = self._free.pop()
-            except IndexError:  # fewer are up than may be
-                return None
-            broken = False
-            try:
-                return await to_thread.run_sync(reader.answer, call, self._bank.writes, progress, limiter=self._threads)
-            except (OSError, ValueError):
-                broken = True
-                return None
-            finally:  # also when the client goes away: a call that was begun is answered first
-                if broken:
-                    self._up -= 1
-                    reader.close()
-                    Thread(target=self._add, daemon=True).start()
-                elif self._closed:
-                    reader.close()
-                else:
-                    self._free.append(reader)
-
-    def close(self) -> None:
-        """End them. A call that one of them is answering is given up."""
-        with self._starting:
-            self._started = self._closed = True
-        while self._free:
-            self._free.pop().close()
-
-    def _add(self) -> None:
+        came = time.monotonic()
+        await self._turns.acquire()
         try:
-            reader = _Reader(self._bank, self._tools)
-        except (OSError, ValueError):  # the server answers by itself
-            return
-        with self._starting:
-            if not self._closed:
-                self._free.append(reader)
-                self._up += 1
-                return
-        reader.close()
+            reader = self._free.pop()
+        except IndexError:  # fewer are up than may be
+            self._turns.release()
+            return None
+        waiting = True
+
+        async def tell(done: float, total: float) -> None:
+            if waiting:
+                await progress(done, total)
+
+        try:  # also when the client goes away: a call that was begun is answered first
+            return await asyncio.shield(self._begin(self._answered(reader, call, came, tell)))
+        finally:
+            waiting = False
+
+    async def _answered(self, reader: _Reader, call: Call, came: float, progress: Progress) -> answers.Answer | None:
+        try:
+            given = await reader.answer(call, self._bank.writes, came, progress)
+            self._free.append(reader)
+            return given
+        except BaseException as error:
+            self._up -= 1
+            await reader.close()
+            if not isinstance(error, OSError | ValueError):  # the server ends
+                raise
+            self._begin(self._add())
+            return None
+        finally:
+            self._turns.release()
+
+    async def close(self) -> None:
+        """End them. A call that one of them is answering is given up."""
+        self._started, self._up = True, 0
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._free:
+            await self._free.pop().close()
+
+    async def _add(self) -> None:
+        with suppress(OSError, ValueError):  # the server answers by itself
+            self._free.append(await _started(self._bank, self._tools))
+            self._up += 1
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _started(bank: SharedBank, tools: tuple[str, ...]) -> _Reader:
+    """A reader that is ready. Raises OSError or ValueError when it does not start."""
+    pipe = asyncio.subprocess.PIPE
+    command = children.command(__name__, "main")
+    reader = _Reader(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=LONGEST))
+    folder = None if bank.folder is None else os.path.abspath(bank.folder)
+    try:
+        await reader.send({"folder": folder, "flags": bank.flags, "tools": tools})
+        await reader.receive()
+    except BaseException:
+        await reader.close()
+        raise
+    return reader
 
 
 class _Reader:
-    """One process and its pipes. Raises OSError or ValueError when it does not start."""
+    """One process and its pipes. What is asked of one that broke raises OSError or ValueError."""
 
-    def __init__(self, bank: SharedBank, tools: tuple[str, ...]) -> None:
-        self._process = children.start(__name__, "main")
-        self._input, self._output = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
-        folder = None if bank.folder is None else os.path.abspath(bank.folder)
-        self._send({"folder": folder, "flags": bank.flags, "tools": tools})
-        try:
-            self._receive()
-        except (OSError, ValueError):
-            self.close()
-            raise
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self._input = cast(asyncio.StreamWriter, process.stdin)
+        self._output = cast(asyncio.StreamReader, process.stdout)
 
-    def answer(self, call: Call, writes: int, progress: Progress) -> answers.Answer:
-        self._send({**call._asdict(), "writes": writes})
-        while "done" in (line := self._receive()):
-            progress(line["done"], line["total"])
+    async def answer(self, call: Call, writes: int, came: float, progress: Progress) -> answers.Answer:
+        await self.send({**call._asdict(), "writes": writes, "came": came})
+        while "done" in (line := await self.receive()):
+            await progress(line["done"], line["total"])
         return answers.Answer(**line)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the process. A reader writes nothing but the index, which outlives anything."""
-        children.end(self._process)
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self._input.close()
+        await self.process.wait()
 
-    def _send(self, message: dict[str, Any]) -> None:
+    async def send(self, message: dict[str, Any]) -> None:
         self._input.write(json.dumps(message).encode() + b"\n")
-        self._input.flush()
+        await self._input.drain()
 
-    def _receive(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(self._output.readline())  # ValueError at the end of the output
+    async def receive(self) -> dict[str, Any]:
+        message: dict[str, Any] = json.loads(await self._output.readline())  # ValueError at the end of the output
         return message
 
 
@@ -154,7 +182,7 @@ def main() -> None:
     bank = SharedBank(first["folder"] and Path(first["folder"]), first["flags"])
     tools = {tool.name: tool for tool in toolsets.tools(first["tools"])}
     say(ready=True)
-    writes = -1
+    writes, looked = -1, 0.0
     for line in sys.stdin:
         call = json.loads(line)
         if call["writes"] != writes:
@@ -163,8 +191,12 @@ def main() -> None:
         tool = tools[call["tool"]]
         try:
             arguments = tool.checked(call["arguments"])
-            with bank.opened() as opened:
-                behind = _indexed(bank, opened, say) if tool.reads_index else 0
+            with bank.opened(call["came"]) as opened:
+                behind, now = 0, time.monotonic()
+                # calls that waited together are answered by one look at the disk, made after they came
+                if tool.reads_index and (bank.outdated or call["came"] >= looked):
+                    behind = _indexed(bank, opened, say)
+                    looked = looked if behind else now
                 answer = answers.answer(opened, tool, arguments, call["who"], tools)
                 if behind:
                     answer = answer._replace(

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anyio import from_thread
+from anyio import CancelScope
 from mcp import types
 from mcp.server import CacheHint, Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
@@ -123,7 +123,8 @@ class _Handlers:
         try:
             yield
         finally:
-            self.readers.close()
+            with CancelScope(shield=True):
+                await self.readers.close()
             self.bank.close()
 
     # -- tools
@@ -144,7 +145,7 @@ class _Handlers:
             given = None
             if tool.reads and self.readers.ready:
                 call = Call(tool.name, params.arguments or {}, who)
-                given = await self.readers.answer(call, lambda done, total: from_thread.run(progress, done, total))
+                given = await self.readers.answer(call, progress)
             given = given or await self._answered(tool, params.arguments, who, progress)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=given.text)],

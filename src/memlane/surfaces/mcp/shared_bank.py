@@ -10,7 +10,9 @@ configuration takes effect with the next call.
 
 from __future__ import annotations
 
+import math
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -43,6 +45,7 @@ class SharedBank:
         self._bank: Bank | None = None
         self._users: Counter[Bank] = Counter()
         self._opening = Lock()  # guards the two above
+        self._settled = 0.0  # when its settings were last looked at
         self._turn = Semaphore(1)
         self._threads = CapacityLimiter(THREADS)
         self.outdated = True  # whether the index may have missed a write
@@ -98,15 +101,21 @@ class SharedBank:
             self._use(None)
 
     @contextmanager
-    def opened(self) -> Iterator[Bank]:
-        """The bank with the settings of this moment, which nobody closes meanwhile."""
+    def opened(self, came: float = math.inf) -> Iterator[Bank]:
+        """The bank with the settings of this moment, which nobody closes meanwhile.
+
+        For a call that came at a time by `time.monotonic`, those of any moment since will do.
+        """
         with self._opening:
-            settings = config.load(self.folder, self.flags)
-            config.require_trust(settings)
             bank = self._bank
-            if bank is None or settings != bank.config:
-                bank = Bank(settings)
-                self._use(bank)
+            if bank is None or came >= self._settled:
+                now = time.monotonic()
+                settings = config.load(self.folder, self.flags)
+                config.require_trust(settings)
+                if bank is None or settings != bank.config:
+                    bank = Bank(settings)
+                    self._use(bank)
+                self._settled = now
             self._users[bank] += 1
         try:
             yield bank
