@@ -17,7 +17,7 @@ from memlane.core.dates import utc_now
 from memlane.core.errors import NotFound
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import slug
-from memlane.disk import files, names, trash
+from memlane.disk import files, names, trash, walking
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, read_file
 from memlane.lanes.answers import Answers
@@ -54,7 +54,7 @@ class ToyLane:
         return ToyAnswers(self)
 
     def files(self) -> Iterator[str | Problem]:
-        return files.walk(self.root)
+        return walking.walk(self.root)
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
         text = read_file(path)

@@ -19,7 +19,7 @@ import pytest
 from conftest import tree
 from memlane import AlreadyExists, InvalidInput, NotFound, Problem, StorageError
 from memlane.core.errors import Busy
-from memlane.disk import files, renaming, trash
+from memlane.disk import files, renaming, trash, walking
 
 NOW = datetime(2025, 1, 10, 14, 30, 22, tzinfo=UTC)
 
@@ -333,7 +333,7 @@ def test_walking_passes_over_what_is_not_memory(tmp_path: Path) -> None:
     for name in ("b.md", "a.md", "sub/c.md", ".git/x.md", ".trash/x.md", "indices/x.md", "skip/x.md", "a.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    found = [os.path.relpath(str(path), tmp_path) for path in files.walk(tmp_path, skip=[str(tmp_path / "skip")])]
+    found = [os.path.relpath(str(path), tmp_path) for path in walking.walk(tmp_path, skip=[str(tmp_path / "skip")])]
     assert found == ["a.md", "b.md", "sub/c.md"]
 
 
@@ -346,7 +346,7 @@ def test_walking_follows_links_only_to_files_inside(tmp_path: Path) -> None:
     (root / "out.md").symlink_to(tmp_path / "outside.md")
     (root / "loop").symlink_to(root)
     (root / "gone.md").symlink_to(root / "nothing.md")
-    found = list(files.walk(root))
+    found = list(walking.walk(root))
     assert [os.path.relpath(path, root) for path in found if isinstance(path, str)] == ["in.md", "sub/real.md"]
     assert [(item.path.name, item.why) for item in found if isinstance(item, Problem)] == [
         ("gone.md", "is a link to nothing"),
@@ -357,7 +357,7 @@ def test_walking_follows_links_only_to_files_inside(tmp_path: Path) -> None:
 def test_walking_reports_what_looks_like_memory_and_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".secret.md").write_text("x")
     (tmp_path / "folder.md").mkdir()
-    assert [(str(item.path.name), item.why) for item in files.walk(tmp_path) if isinstance(item, Problem)] == [
+    assert [(str(item.path.name), item.why) for item in walking.walk(tmp_path) if isinstance(item, Problem)] == [
         (".secret.md", "is hidden and not read; rename it without the leading dot"),
         ("folder.md", "is a folder where a file is expected"),
     ]
@@ -367,4 +367,4 @@ def test_walking_reports_what_an_old_interrupted_write_left(tmp_path: Path) -> N
     for name, age in ((".memlane-1-aa.tmp", 7200), (".memlane-2-bb.tmp", 0)):
         (tmp_path / name).write_text("x")
         os.utime(tmp_path / name, (time.time() - age,) * 2)
-    assert [item.path.name for item in files.walk(tmp_path) if isinstance(item, Problem)] == [".memlane-1-aa.tmp"]
+    assert [item.path.name for item in walking.walk(tmp_path) if isinstance(item, Problem)] == [".memlane-1-aa.tmp"]

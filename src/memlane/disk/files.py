@@ -9,16 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Problem
 from memlane.disk import journal, locks, renaming, rooted, written
-from memlane.disk.known import Known
-from memlane.disk.names import STRAY, is_stray
+from memlane.disk.names import STRAY
 from memlane.disk.rooted import Stray, opened, sync_folder
 from memlane.disk.rooted import names_in as names_in
 from memlane.disk.rooted import real as real
@@ -34,7 +32,6 @@ MAX_LOG_BYTES = 128 * 1024 * 1024  # of an append-only file of lines
 MAX_SIDE_BYTES = 1024 * 1024  # of a configuration and the like
 LEFT_OVER = 3600.0  # seconds after which nobody is still writing a temporary file
 TEMP_PREFIX, TEMP_SUFFIX = ".memlane-", ".tmp"
-_IGNORED_FOLDERS = frozenset({"indices"})
 NO_LINKS = renaming.NO_LINKS
 
 
@@ -432,87 +429,6 @@ def tree(folder: str | Path, *, links: bool = False, skip: Collection[str] = ())
         found.sort()
         yield from (path for path, is_folder in found if not is_folder)
         pending.extend(path for path, is_folder in reversed(found) if is_folder)
-
-
-def walk(
-    root: str | Path, suffix: str = ".md", skip: Sequence[str] = (), known: Known | None = None
-) -> Iterator[str | Problem]:
-    """Every file with this suffix below root, by name, and a Problem for each that looks like one but is not read.
-
-    Hidden folders (.git, .trash), `indices` and the folders in `skip` are passed over, and what is `known` in a folder.
-    Links are followed only to files inside root.
-    """
-    pending = [os.fspath(root)]
-    while pending:
-        folder = pending.pop()
-        if known is not None and (below := known.below(folder)) is not None:
-            pending.extend(reversed(below))
-            continue
-        found: list[str | Problem] = []
-        folders: list[str] = []
-        plain: list[str] = []  # nearly all, so nothing else is asked about them
-        in_ascii, passed = folder.isascii(), known.names(folder) if known else ()
-        others: dict[str, os.DirEntry[str]] = {}
-        try:
-            with rooted.folder(folder) as at, os.scandir(at) as listing:
-                for entry in listing:
-                    if (name := entry.name) in passed:
-                        continue
-                    usual = name.endswith(suffix) and name[0] != "." and name.isascii() and in_ascii
-                    if usual and entry.is_file(follow_symlinks=False):
-                        plain.append(name)
-                    else:
-                        others[name] = entry
-                for name in sorted([*plain, *others]):
-                    path = f"{folder}/{name}"
-                    if name not in others:
-                        found.append(path)
-                    elif name.startswith(".") or not others[name].is_dir(follow_symlinks=False):
-                        found += _looked_at(others[name], path, suffix, root)
-                    elif name.endswith(suffix):
-                        found.append(Problem(Path(path), "is a folder where a file is expected"))
-                    elif name not in _IGNORED_FOLDERS and path not in skip:
-                        folders.append(path)
-        except FileNotFoundError:
-            continue
-        except (OSError, StorageError) as error:
-            found.append(unreadable(folder, error))
-        yield from found
-        if known is not None and not found:
-            known.settle(folder, folders)
-        pending.extend(reversed(folders))
-
-
-def _looked_at(entry: os.DirEntry[str], path: str, suffix: str, root: str | Path) -> Iterator[str | Problem]:
-    name = entry.name
-    if name.startswith("."):
-        if name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX):
-            yield from _left_over(entry, path)
-        elif name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
-            yield Problem(Path(path), "is hidden and not read; rename it without the leading dot")
-    elif entry.is_symlink():
-        if is_stray(path, root):
-            yield Problem(Path(path), STRAY)
-        elif name.endswith(suffix):
-            yield path if os.path.isfile(path) else Problem(Path(path), "is a link to nothing")
-    elif name.endswith(suffix):
-        yield path if path.isascii() else _in_utf8(path)
-
-
-def _in_utf8(path: str) -> str | Problem:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        shown = os.fsencode(path).decode(errors="replace")
-        return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
-    return path
-
-
-def _left_over(entry: os.DirEntry[str], path: str) -> Iterator[Problem]:
-    """A temporary file whose writer was killed before he could rename it."""
-    with suppress(OSError):
-        if time.time() - entry.stat(follow_symlinks=False).st_mtime > LEFT_OVER:
-            yield Problem(Path(path), "was left by an interrupted write that was never acknowledged; delete it")
 
 
 # -- errors, temporary files, fsync

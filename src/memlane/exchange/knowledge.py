@@ -17,7 +17,7 @@ from memlane.core.choosing import date_of
 from memlane.core.dates import utc_now
 from memlane.core.errors import Conflict, NotFound
 from memlane.core.model import Draft, Memory
-from memlane.disk import files
+from memlane.disk import files, walking
 from memlane.disk.names import folded
 from memlane.exchange import entities, restoring
 from memlane.exchange.entities import FOLDER, Entity, Relation, entities_and_relations
@@ -152,7 +152,7 @@ def delete_relations(bank: Bank, given: Sequence[Mapping[str, str]]) -> None:
 def _read(bank: Bank) -> tuple[Graph, Notes]:
     """The graph and the notes that it is in."""
     lane, looked = bank.notes, bank.tombstones.any()
-    paths = (path for path in files.walk(lane.root / FOLDER) if isinstance(path, str))
+    paths = (path for path in walking.walk(lane.root / FOLDER) if isinstance(path, str))
     found = [item for path in paths for item in lane.parse(path) if isinstance(item, Memory)]
     found = [item for item in found if item.status != "archived" and not (looked and bank.tombstones.held(item))]
     found.sort(key=lambda memory: (date_of(memory), memory.id))

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from memlane.core.choosing import Filter, Fits, list_order
 from memlane.core.errors import StorageError
-from memlane.core.model import Memory, Problem
+from memlane.core.model import Memory
 from memlane.disk import files, rooted
+from memlane.disk.walking import is_settled
 from memlane.index import fields
 from memlane.index.rows import in_thread, loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
@@ -30,7 +31,7 @@ T = TypeVar("T")
 Stamp = tuple[int, int, int]
 Changed = list[tuple[Lane, str, Stamp]]
 Settled = list[tuple[Stamp, str, Stamp]]  # a stamp that lasts, the unchanged file, and the stamp that it had when young
-_TICK, _COARSE = 50_000_000, 2_000_000_000  # ns; file systems tell times apart that are this far from each other
+_FEW = 200  # files and folders with changes: more are better compared with everything
 _YOUNG = -1  # in place of a ctime: no file has one below 0
 _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
@@ -59,7 +60,7 @@ def lasting(of: Stamp, looked: int) -> Stamp:
     that it is looked at again later.
     """
     size, changed, became = of
-    return of if became + (_TICK if became % 10**9 else _COARSE) < looked else (size, changed, _YOUNG)
+    return of if is_settled(became, looked) else (size, changed, _YOUNG)
 
 
 def with_content(kept: Stamp, path: str) -> Stamp:
@@ -104,31 +105,40 @@ def compared(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[st
     """As `difference`, with stamps."""
     query = f"SELECT path, size, mtime, ctime FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
     known = {path: (size, mtime, ctime) for path, size, mtime, ctime in db.execute(query, tuple(names))}
+    return _beside(known, ((lane, path) for lane in lanes for path in lane.files() if isinstance(path, str)))
+
+
+def _beside(known: dict[str, Stamp], found: Iterable[tuple[Lane, str]]) -> Compared:
+    """The files that were found, beside what is known of them; all that is known and not found is gone."""
     changed: Changed = []
     settled: Settled = []
     stamps: dict[str, Stamp] = {}
     stat = os.stat
     looked = time_ns()
-    for lane in lanes:
-        for path in lane.files():
-            if isinstance(path, Problem):
-                continue
-            try:
-                info = stat(path)
-            except OSError:
-                continue
-            now = info.st_size, info.st_mtime_ns, info.st_ctime_ns
-            before = known.pop(path, None)
-            if before == now:  # nearly all; what is indexed with the time of its last change is not young
-                stamps[path] = now
-                continue
-            stamps[path] = kept = lasting(now, looked)
-            if before is not None and is_young(before) and with_content((*now[:2], _YOUNG), path) == before:
-                if not is_young(kept):
-                    settled.append((kept, path, before))
-                continue
-            changed.append((lane, path, kept))
+    for lane, path in found:
+        try:
+            info = stat(path)
+        except OSError:
+            continue
+        now = info.st_size, info.st_mtime_ns, info.st_ctime_ns
+        before = known.pop(path, None)
+        if before == now:  # nearly all; what is indexed with the time of its last change is not young
+            stamps[path] = now
+            continue
+        stamps[path] = kept = lasting(now, looked)
+        if before is not None and is_young(before) and with_content((*now[:2], _YOUNG), path) == before:
+            if not is_young(kept):
+                settled.append((kept, path, before))
+            continue
+        changed.append((lane, path, kept))
     return Compared(changed, set(known), settled, stamps)
+
+
+class News(NamedTuple):
+    """Folders and files that are not as they were."""
+
+    folders: list[str]
+    files: list[str]
 
 
 class Seen(NamedTuple):
@@ -146,22 +156,71 @@ class Seen(NamedTuple):
         """Whether the lanes are where they were."""
         return self.roots == _roots(lanes)
 
-    def still(self, lanes: Iterable[Lane]) -> bool:
-        """Whether nothing has changed since."""
-        stat = os.stat
+    def news(self, lanes: Iterable[Lane]) -> News | None:
+        """What has changed since; None where that is so much that everything is better compared."""
+        stat, most = os.stat, _FEW
+        folders, altered = [], []
         try:
             if self.roots != _roots(lanes):
-                return False
+                return None
             for path, mtime in self.folders.items():
                 if stat(path).st_mtime_ns != mtime:
-                    return False
+                    folders.append(path)
             for path, kept in self.files.items():  # a loop, since this is most of the time that a search takes
-                info = stat(path)
+                try:
+                    info = stat(path)
+                except FileNotFoundError:
+                    altered.append(path)
+                    continue
                 if (info.st_size, info.st_mtime_ns, info.st_ctime_ns) != kept:
-                    return False
-            return True
+                    altered.append(path)
+                    if len(altered) > most:
+                        return None
         except OSError:
-            return False
+            return None
+        return News(folders, altered) if len(folders) + len(altered) <= most else None
+
+
+def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequence[Lane]) -> Compared | None:
+    """As `compared`, by what has changed since a look; None where everything must be compared.
+
+    Only the folders with changes are listed. That tells of all of them, but for folders that have come or gone, and for
+    a lane that cannot tell its files by looking into one folder. `seen` becomes what the disk is like now.
+    """
+    found: dict[str, Lane] = {}
+    before: set[str] = set()
+    for root in {*news.files}.intersection(seen.roots):  # a lane that is one file
+        lane = next(lane for lane in lanes if os.fspath(lane.root) == root)
+        found |= {path: lane for path in lane.files() if isinstance(path, str)}
+        before.add(root)
+    for folder in {*news.folders, *map(os.path.dirname, {*news.files} - before)}:
+        looked = time_ns()
+        try:
+            changed = os.stat(folder).st_mtime_ns
+        except OSError:
+            return None
+        listings = ((lane, lane.answers.files_in(folder)) for lane in lanes)
+        owner, listed = next((one for one in listings if one[1] is not None), (None, None))
+        if owner is None or listed is None:
+            return None
+        inner = {path for path in seen.folders if os.path.dirname(path) == folder and path not in seen.roots}
+        if {*listed[1]} != {path for path in inner if not path.endswith(".md")}:
+            return None
+        found |= dict.fromkeys(listed[0], owner)
+        before |= {path for path in seen.files if os.path.dirname(path) == folder and path not in seen.roots}
+        seen.folders[folder] = changed if is_settled(changed, looked) else -1
+    unsure = [path for path in found if path not in before or path in news.files]
+    if len(unsure) > _FEW:
+        return None
+    missing = before - found.keys()
+    paths = [*unsure, *missing]
+    query = f"SELECT path, size, mtime, ctime FROM files WHERE path IN ({marks(paths)})"  # noqa: S608 - marks
+    known = {path: (size, mtime, ctime) for path, size, mtime, ctime in db.execute(query, paths)}
+    now = _beside(known, ((found[path], path) for path in unsure))
+    for path in paths:
+        seen.files.pop(path, None)
+    seen.files.update(now.stamps)
+    return now._replace(stamps=seen.files)
 
 
 def folders_of(lanes: Iterable[Lane]) -> dict[str, int]:
@@ -169,13 +228,13 @@ def folders_of(lanes: Iterable[Lane]) -> dict[str, int]:
 
     Of a folder that was changed just now, -1: it may change again without its time showing it.
     """
-    settled = time_ns() - _TICK
+    looked = time_ns()
     found = {}
     for root in _roots(lanes):
         for folder in rooted.folders(root, ("indices",)) if os.path.isdir(root) else [os.path.dirname(root)]:
             with suppress(OSError):
                 changed = os.stat(folder).st_mtime_ns
-                found[folder] = changed if changed < settled else -1
+                found[folder] = changed if is_settled(changed, looked) else -1
     return found
 
 

@@ -40,7 +40,17 @@ from memlane.index.columns import (
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.links import placeless
-from memlane.index.peek import Changed, Seen, Settled, compared, folders_of, look
+from memlane.index.peek import (
+    Changed,
+    Compared,
+    News,
+    Seen,
+    Settled,
+    compared,
+    compared_since,
+    folders_of,
+    look,
+)
 from memlane.index.preparing import Prepared
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import IndexFile
@@ -228,10 +238,10 @@ class Index:
         What is done is kept, and the next call goes on from there; `complete` tells whether anything is missing.
 
         Called before every search. Where every file and folder is as it was at the last look, there is nothing to
-        compare. Even that look takes most of the time of a search: so it is skipped for some seconds where the kernel
-        tells of no change. In a bank of tens of thousands it is skipped a moment after the last one whatever was told,
-        so that it never takes more than a twentieth of the time. `force` compares in any case.
-        Comparing takes three times as long as a look, and counts as one.
+        compare; else only the folders with changes are. Even that look takes most of the time of a search: so it is
+        skipped for some seconds where the kernel tells of no change. In a bank of tens of thousands it is skipped a
+        moment after the last one whatever was told, so that it never takes more than a twentieth of the time. Comparing
+        everything takes three times as long as a look, and counts as one. `force` does it in any case.
         """
         with self._alone():
             self._follow_file()
@@ -243,19 +253,25 @@ class Index:
                 # before the look, so that nothing is missed; a bank that is asked once does not listen
                 self._notices = notices.anew(self._notices, {*self._seen.folders, os.path.dirname(self._folder)})
             began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
-            same = not force and self._seen is not None and self._seen.still(self._lanes())
+            news = None if force or self._seen is None else self._seen.news(self._lanes())
             self._looked = (now, time.thread_time() - began)
-            if not same:
-                self._notices = None  # of folders that may not be all of them any more
-                self._apply_difference(now, wait, on_progress or partial(tell, "indexing files"))
+            if news is None or any(news):
+                self._apply_difference(news, now, wait, on_progress or partial(tell, "indexing files"))
 
-    def _apply_difference(self, now: float, wait: float | None, on_progress: OnProgress) -> None:
+    def _compared(self, news: News | None, now: float) -> tuple[Seen, Compared]:
+        """What the disk is like, and how the index differs from it."""
+        lanes, seen, self._seen = list(self._lanes()), self._seen, None
+        if seen and news and (since := compared_since(seen, news, self._db, lanes)):
+            return seen, since
+        self._notices = None  # of folders that may not be all of them any more
         began = time.thread_time()
-        lanes = list(self._lanes())
         folders = folders_of(lanes)
-        changed, gone, settled, stamps = compared(self._db, lanes, NAMES)
-        self._looked = (now, (time.thread_time() - began) / 3)  # else, after each write of ours, it would be done again
-        self._seen = None
+        found = compared(self._db, lanes, NAMES)
+        self._looked = (now, (time.thread_time() - began) / 3)
+        return Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, found.stamps), found
+
+    def _apply_difference(self, news: News | None, now: float, wait: float | None, on_progress: OnProgress) -> None:
+        seen, (changed, gone, settled, _) = self._compared(news, now)
         if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
         if not self._swept:
@@ -278,7 +294,7 @@ class Index:
                 done, counted = done + len(unit.files), counted + len(prepared.chunks)
                 tokens = prepared.tokens if tokens is None else tokens + prepared.tokens
         self.complete = True
-        self._seen = Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, stamps)
+        self._seen = seen
         if changed:
             on_progress(len(changed), len(changed))
         if changed or gone or self._noted:

@@ -24,7 +24,7 @@ from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
 from memlane.core.values import dataclass
 from memlane.disk import files, names, trash, written
-from memlane.disk.known import Known
+from memlane.disk.walking import Known
 from memlane.lanes import read_file
 
 if TYPE_CHECKING:
@@ -147,6 +147,13 @@ class Answers:
     def files_beside(self) -> list[Path]:
         """Files of the lane that lie outside its root."""
         return []
+
+    def files_in(self, folder: str) -> tuple[list[str], list[str]] | None:
+        """The files of the lane that lie in a folder of its own, and the folders there that may have more.
+
+        None where it has none of its own, or cannot tell by looking into one folder alone.
+        """
+        return None
 
     def files_without(self, known: Known) -> Iterator[str | Problem]:
         """The files of the lane that are not `known`."""

@@ -20,8 +20,8 @@ from weakref import WeakKeyDictionary
 
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
-from memlane.disk.known import Known
 from memlane.disk.tombstones import plain
+from memlane.disk.walking import Known
 from memlane.gate.likeness import overlap, ratio, tokens
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import mark, reading

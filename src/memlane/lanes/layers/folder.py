@@ -11,7 +11,7 @@ from pathlib import Path
 from memlane import gate
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Problem
-from memlane.disk import files, trash
+from memlane.disk import files, trash, walking
 from memlane.disk.names import folded, inside, safe_parts
 from memlane.lanes import readable
 from memlane.lanes.layers import aging
@@ -57,7 +57,7 @@ class Folder:
 
     def walk(self, without: frozenset[str]) -> Iterator[tuple[str, str]]:
         """(id, path) of every readable file whose name is not one of these."""
-        for path in files.walk(self.root):
+        for path in walking.walk(self.root):
             if not isinstance(path, Problem) and os.path.basename(path)[:-3] not in without:
                 yield self.native(path), path
 

@@ -26,7 +26,7 @@ from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageEr
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import slug
 from memlane.core.values import replace
-from memlane.disk import files, trash
+from memlane.disk import files, trash, walking
 from memlane.disk.names import inside
 from memlane.disk.tombstones import Tombstones
 from memlane.lanes import known, may_show, read_file, readable
@@ -267,7 +267,7 @@ class MemoryStore:
         if problem := self.side_files.problem():
             yield problem
         entered = ""
-        for path in files.walk(self.root):
+        for path in walking.walk(self.root):
             relative = self.folder.below(os.fspath(path.path) if isinstance(path, Problem) else path)
             folder, _, _ = relative.partition("/")
             if isinstance(path, Problem):

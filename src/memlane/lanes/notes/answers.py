@@ -8,8 +8,8 @@ from typing import Any
 from memlane.core.dates import moment
 from memlane.core.model import Draft, Memory, Problem
 from memlane.core.values import replace
-from memlane.disk.known import Known
 from memlane.disk.names import is_private
+from memlane.disk.walking import Known
 from memlane.lanes import read_file
 from memlane.lanes.answers import Answers
 from memlane.lanes.notes import front
@@ -45,6 +45,9 @@ class NoteAnswers(Answers):
         tags = values.get("tags")
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"
+
+    def files_in(self, folder: str) -> tuple[list[str], list[str]] | None:
+        return self.lane.files_in(folder)  # type: ignore[no-any-return]
 
     def files_without(self, known: Known) -> Iterator[str | Problem]:
         return self.lane.files(known)  # type: ignore[no-any-return]

@@ -28,10 +28,10 @@ from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import first_line, joined, nearest, newline_of, slug
 from memlane.core.values import replace
-from memlane.disk import derived, files, trash, written
-from memlane.disk.known import Known
+from memlane.disk import derived, files, trash, walking, written
 from memlane.disk.names import PRIVATE, folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
+from memlane.disk.walking import Known
 from memlane.lanes import NAMES, edited, known, read_file, readable, scan
 from memlane.lanes.notes import front
 from memlane.lanes.notes.front import KEYS
@@ -192,7 +192,13 @@ class NoteLane:
     # -- the bank's verbs
 
     def files(self, known: Known | None = None) -> Iterator[str | Problem]:
-        return files.walk(self.root, skip=self._skip, known=known)
+        return walking.walk(self.root, skip=self._skip, known=known)
+
+    def files_in(self, folder: str) -> tuple[list[str], list[str]] | None:
+        if not f"{folder}/".startswith(f"{self.root}/") or self._is_skipped(f"{folder}/"):
+            return None
+        found, folders = walking.walk_one(folder, self.root, skip=self._skip)
+        return [path for path in found if isinstance(path, str)], folders
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
         text = read_file(path)

@@ -34,7 +34,7 @@ from memlane.core.invisible import visible
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import joined, keywords
 from memlane.core.values import replace
-from memlane.disk import files, journal, trash
+from memlane.disk import files, journal, trash, walking
 from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.trash import TRASH
@@ -250,11 +250,11 @@ class RecordLane:
 
     def files(self) -> Iterator[str | Problem]:
         yield from self._files()
-        yield from files.walk(self.root / ARCHIVE)
+        yield from walking.walk(self.root / ARCHIVE)
 
     def _files(self) -> Iterator[str | Problem]:
         """All but what is archived."""
-        for path in files.walk(self.root):
+        for path in walking.walk(self.root):
             if isinstance(path, str) and os.path.dirname(path) != os.fspath(self.root):
                 why = "lies in a sub-folder and is not read; records lie side by side in one folder"
                 yield Problem(Path(path), why)

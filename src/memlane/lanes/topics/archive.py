@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memlane.core.model import Problem
 from memlane.core.values import replace
-from memlane.disk import files
+from memlane.disk import files, walking
 from memlane.disk.names import inside
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics import pages
@@ -46,7 +46,7 @@ def by_year(folder: Folder, topic: str) -> dict[str, str]:
 
 def paths(folder: Folder) -> Iterator[str | Problem]:
     """The archive files, and a Problem for each file that lies where none is read."""
-    for path in files.walk(folder.at(ARCHIVE)):
+    for path in walking.walk(folder.at(ARCHIVE)):
         if isinstance(path, Problem) or os.path.relpath(path, folder.at(ARCHIVE)).count(os.sep) == 1:
             yield path
         else:

@@ -18,7 +18,7 @@ from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
 from memlane.core.model import Problem
 from memlane.core.patterns import lazily
 from memlane.core.values import replace
-from memlane.disk import files
+from memlane.disk import files, walking
 from memlane.disk.names import inside, namesake, safe_parts
 from memlane.lanes import read_file, readable
 from memlane.lanes.topics import entries as text_of
@@ -51,7 +51,7 @@ class Folder:
 
     def topic_files(self) -> Iterator[str | Problem]:
         """The topic files, and a Problem for each file that lies where none is read."""
-        for path in files.walk(self.root, skip=(self.at(ARCHIVE),)):
+        for path in walking.walk(self.root, skip=(self.at(ARCHIVE),)):
             place = os.fspath(path.path if isinstance(path, Problem) else path)
             depth = os.path.relpath(place, self.root).count(os.sep)
             if isinstance(path, Problem) or depth == 1:

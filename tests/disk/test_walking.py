@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memlane.disk import files
-from memlane.disk.known import Known
+from memlane.disk import walking
+from memlane.disk.walking import Known
 
 LONG_AGO = 1_600_000_000
 
 
 def unknown(root: Path, known: Known) -> list[str]:
-    return [os.path.relpath(str(path), root) for path in files.walk(root, known=known)]
+    return [os.path.relpath(str(path), root) for path in walking.walk(root, known=known)]
 
 
 def two_folders(root: Path) -> Known:

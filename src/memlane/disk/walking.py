@@ -1,0 +1,144 @@
+"""Finding a lane's files: all of them, those of one folder, or only those that are not known yet."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from memlane.core.errors import StorageError
+from memlane.core.model import Problem
+from memlane.disk import files, rooted
+from memlane.disk.names import STRAY, is_stray
+
+TICK, COARSE = 50_000_000, 2_000_000_000  # ns; file systems tell times apart that are this far from each other
+_IGNORED_FOLDERS = frozenset({"indices"})
+
+
+def is_settled(changed: int, looked: int) -> bool:
+    """Whether what is changed after a look gets another time than what was changed then; both in nanoseconds."""
+    return changed + (TICK if changed % 10**9 else COARSE) < looked
+
+
+class Known:
+    """Names of files by folder. A folder that has not changed since it had no others is not listed again."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {}
+        self._changed: dict[str, int] = {}  # when each folder was last changed, before it was listed; -1: just now
+        self._below: dict[str, list[str]] = {}  # the folders in each that had no other files
+
+    def put(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        self._names.setdefault(folder, set()).add(name)
+
+    def names(self, folder: str) -> Collection[str]:
+        return self._names.get(folder, ())
+
+    def below(self, folder: str) -> list[str] | None:
+        """The folders in one that still has no other files; None where it has to be listed."""
+        looked = time.time_ns()
+        try:
+            changed = os.stat(folder).st_mtime_ns
+        except OSError:
+            return None
+        if changed == self._changed.get(folder) and folder in self._below:
+            return self._below[folder]
+        self._below.pop(folder, None)
+        self._changed[folder] = changed if is_settled(changed, looked) else -1
+        return None
+
+    def settle(self, folder: str, folders: list[str]) -> None:
+        """A folder was listed, and has no other files."""
+        self._below[folder] = folders
+
+
+def walk(
+    root: str | Path, suffix: str = ".md", skip: Sequence[str] = (), known: Known | None = None
+) -> Iterator[str | Problem]:
+    """Every file with this suffix below root, by name, and a Problem for each that looks like one but is not read.
+
+    Hidden folders (.git, .trash), `indices` and the folders in `skip` are passed over, and what is `known` in a folder.
+    Links are followed only to files inside root.
+    """
+    pending = [os.fspath(root)]
+    while pending:
+        folder = pending.pop()
+        if known is not None and (below := known.below(folder)) is not None:
+            pending.extend(reversed(below))
+            continue
+        found, folders = walk_one(folder, root, suffix, skip, known.names(folder) if known else ())
+        yield from found
+        if known is not None and not found:
+            known.settle(folder, folders)
+        pending.extend(reversed(folders))
+
+
+def walk_one(
+    folder: str, root: str | Path, suffix: str = ".md", skip: Sequence[str] = (), passed: Collection[str] = ()
+) -> tuple[list[str | Problem], list[str]]:
+    """What `walk` finds in one folder, without what is `passed`, and the folders in it that it goes on with."""
+    found: list[str | Problem] = []
+    folders: list[str] = []
+    plain: list[str] = []  # nearly all, so nothing else is asked about them
+    in_ascii = folder.isascii()
+    others: dict[str, os.DirEntry[str]] = {}
+    try:
+        with rooted.folder(folder) as at, os.scandir(at) as listing:
+            for entry in listing:
+                if (name := entry.name) in passed:
+                    continue
+                usual = name.endswith(suffix) and name[0] != "." and name.isascii() and in_ascii
+                if usual and entry.is_file(follow_symlinks=False):
+                    plain.append(name)
+                else:
+                    others[name] = entry
+            for name in sorted([*plain, *others]):
+                path = f"{folder}/{name}"
+                if name not in others:
+                    found.append(path)
+                elif name.startswith(".") or not others[name].is_dir(follow_symlinks=False):
+                    found += _looked_at(others[name], path, suffix, root)
+                elif name.endswith(suffix):
+                    found.append(Problem(Path(path), "is a folder where a file is expected"))
+                elif name not in _IGNORED_FOLDERS and path not in skip:
+                    folders.append(path)
+    except FileNotFoundError:
+        return [], []
+    except (OSError, StorageError) as error:
+        found.append(files.unreadable(folder, error))
+    return found, folders
+
+
+def _looked_at(entry: os.DirEntry[str], path: str, suffix: str, root: str | Path) -> Iterator[str | Problem]:
+    name = entry.name
+    if name.startswith("."):
+        if name.startswith(files.TEMP_PREFIX) and name.endswith(files.TEMP_SUFFIX):
+            yield from _left_over(entry, path)
+        elif name.endswith(suffix) and not name.startswith(".#") and entry.is_file():
+            yield Problem(Path(path), "is hidden and not read; rename it without the leading dot")
+    elif entry.is_symlink():
+        if is_stray(path, root):
+            yield Problem(Path(path), STRAY)
+        elif name.endswith(suffix):
+            yield path if os.path.isfile(path) else Problem(Path(path), "is a link to nothing")
+    elif name.endswith(suffix):
+        yield path if path.isascii() else _in_utf8(path)
+
+
+def _in_utf8(path: str) -> str | Problem:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="replace")
+        return Problem(Path(shown), "has a name that is not UTF-8 and is not read; rename it")
+    return path
+
+
+def _left_over(entry: os.DirEntry[str], path: str) -> Iterator[Problem]:
+    """A temporary file whose writer was killed before he could rename it."""
+    with suppress(OSError):
+        if time.time() - entry.stat(follow_symlinks=False).st_mtime > files.LEFT_OVER:
+            yield Problem(Path(path), "was left by an interrupted write that was never acknowledged; delete it")
