@@ -466,6 +466,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "open comments": filled("/*"),
     "commas": filled(","),
     "toml tables": _numbered("[a.b%]"),
+    "toml lists": lambda size: "a = [\n" + "[1],\n" * (size // 5) + "]\n",
     "toml nesting": lambda size: "a = " + "[" * size,
     "toml dots": lambda size: "a" + ".a" * (size // 2) + " = 1",
     "toml quotes": filled('a = """"'),

@@ -11,9 +11,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
 from memlane.core.toml import load_toml
 from memlane.surfaces.clients.jsonc import Damaged, value_at
+
+# What a bracket does not count in, and brackets and ends of lines. In a valid text every string is closed.
+_TOKEN = lazily(
+    r"""#[^\n]*|"{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[][{}\n]""", re.DOTALL
+)
+_PLAIN = lazily(r"\[{1,2}([\w-]+(?:\.[\w-]+)*)\]{1,2}\s*", re.ASCII)
 
 
 def value(text: str) -> dict[str, Any]:
@@ -50,36 +57,33 @@ def drop(text: str, path: Sequence[str]) -> str:
 
 
 def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """(start, end, name) of each table; it ends with its last key, before the comments of the next table."""
+    """(start, end, name) of each table of a valid text; it ends with its last key, before the comments of the next."""
     starts: list[tuple[int, tuple[str, ...]]] = []
-    offset = 0
-    for line in _lines(text):
-        last = starts[-1][0] if starts else 0
-        if line.lstrip(" \t").startswith("[") and (name := _header(text[last:offset], line)):
-            starts.append((offset, name))
-        offset += len(line)
+    line, depth = 0, 0  # where the line begins, and how many brackets are open
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        if sign == "\n":
+            line = token.end()
+        elif sign in ("[", "{"):
+            if not depth and not text[line : token.start()].strip(" \t\ufeff"):
+                end = text.find("\n", token.end()) + 1 or len(text)
+                starts.append((line, _name(text[token.start() : end])))
+            depth += 1
+        elif sign in ("]", "}"):
+            depth -= 1
     for number, (start, name) in enumerate(starts, 1):
         stop = starts[number][0] if number < len(starts) else len(text)
-        lines = _lines(text[start:stop])
+        lines = re.findall(r"[^\n]*\n|[^\n]+", text[start:stop])
         while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
             lines.pop()
         yield start, start + sum(map(len, lines)), name
 
 
-def _lines(text: str) -> list[str]:
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
-
-
-def _header(before: str, line: str) -> tuple[str, ...]:
-    """The name in a line that begins a table; () when the line is part of a string or of a list.
-
-    `before` is the text from the beginning of the last table to this line.
-    """
-    try:
-        load_toml(before.removeprefix("\ufeff"))
-        table: Any = load_toml(line)
-    except ValueError:
-        return ()
+def _name(line: str) -> tuple[str, ...]:
+    """The name of the table that a line begins."""
+    if plain := _PLAIN.fullmatch(line):
+        return tuple(plain[1].split("."))
+    table: Any = load_toml(line)
     name = []
     while table:
         key, table = next(iter(table.items()))
