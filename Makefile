@@ -90,8 +90,11 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: setup  ## print the speed table (docs/benchmarks.md)
-	$(BIN)/python bench/files.py
+# What memlane is compared with has an environment of its own, if it is there at all (docs/benchmarks.md): nothing here
+# installs it. DATA=FOLDER names the data that the benchmarks tell of; without it the notes are made up.
+OTHERS ?= .others/bin/python
+bench: setup  ## print memlane beside what people would take instead (docs/benchmarks.md)
+	@$$(test -x $(OTHERS) && echo $(OTHERS) || echo $(BIN)/python) bench/others.py $(if $(DATA),--data $(DATA))
 
 torture: setup  ## five minutes of killed processes, full disks and merges on one bank (docs/reliability.md)
 	$(BIN)/python tests/torture.py --seconds 300

@@ -78,9 +78,9 @@ def _python(source: str) -> list[Named]:
                 found.append((prefix + node.name, *span((*node.decorator_list, node)[0], node)))
                 pending.append((f"{prefix}{node.name}.", local or not isinstance(node, ast.ClassDef), node))
             elif isinstance(node, ast.Assign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
-                found += [(prefix + name, *span(node, node)) for name in names if not local]
+                for target in () if local else node.targets if isinstance(node, ast.Assign) else (node.target,):
+                    parts = (target,) if isinstance(target, ast.Name) else ast.walk(target)
+                    found += [(prefix + part.id, *span(node, node)) for part in parts if isinstance(part, ast.Name)]
             elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
                 pending.append((prefix, local, node))
     return found
