@@ -7,6 +7,9 @@ FOLDER is that of bench/search.py and bench/retrieval.py. Each engine gets the s
 quality     nDCG@10 of LoCoMo's turns and LongMemEval's sessions through memlane's fusion, with the engine's scores for
             the words: each engine's own BM25, with its own stemmer, scaled so that its best is as good as ours
 query       CPU ms for the words of a query alone: the chunks that have them, at most 1,000 from the others, with scores
+
+and, in a table of their own, because memlane's are of a whole bank and the others' of the words alone,
+
 cold        CPU ms of a new process for its imports, opening the index and a first query
 8 writers   CPU ms for each of 80 texts, added one by one by eight processes at once and found by a search of the index
             alone (memlane: also its durable file and the gate), and how many are there in the end
@@ -283,9 +286,9 @@ def main() -> None:
             for name, values in rows.items():
                 print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |", flush=True)
             print()
-        print(
-            "| notes | | query | cold | 8 writers | there of 80 | disk | install |\n|---|---|--:|--:|--:|--:|--:|--:|"
-        )
+        whole = ["| notes | | cold | 8 writers | there of 80 | disk | install |\n|---|---|--:|--:|--:|--:|--:|"]
+        names = ["memlane", *installed()]
+        print(f"| words of a query | {' | '.join(names)} |\n|---|{'--:|' * len(names)}")
         for size in options.sizes:
             folder = Path(temporary, str(size))
             write_notes(folder / ".memories", texts, size)
@@ -298,15 +301,17 @@ def main() -> None:
             for engine, make in installed().items():
                 places[engine] = folder / engine
                 costs[engine] = median_ms(filled(make, places[engine], chunks).found, asked)
+            print(f"| {size:,} notes | {' | '.join(f'{costs[engine]:.2f} ms' for engine in names)} |", flush=True)
             for engine, place in places.items():
                 on_disk = megabytes(folder / ".memories" / "indices" if engine == "memlane" else place)
                 opened = cold(engine, place)
                 each, there = writers(engine, place)
-                print(
-                    f"| {size:,} | {engine} | {costs[engine]:.2f} ms | {opened:.0f} ms | {each:.0f} ms | {there} "
-                    f"| {on_disk:.0f} MB | {install_size(engine):.0f} MB |",
-                    flush=True,
+                what = "memlane, the whole bank" if engine == "memlane" else f"{engine}, words alone"
+                whole.append(
+                    f"| {size:,} | {what} | {opened:.0f} ms | {each:.0f} ms | {there} "
+                    f"| {on_disk:.0f} MB | {install_size(engine):.0f} MB |"
                 )
+        print("", *whole, sep="\n")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from memlane.disk import files
 T = TypeVar("T")
 
 MAX_LINE = 64 * 1024 * 1024  # bytes: a memory of 10 MB, with every character escaped
+_BEGINNINGS = frozenset(bytes([byte]) for byte in b'{["-0123456789tfnIN')  # of a JSON value, as Python reads it
 MAX_DOCUMENT = 1024 * 1024 * 1024  # bytes: years of conversations
 
 
@@ -70,6 +71,8 @@ def _object(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE:
         raise ValueError(f"is longer than {MAX_LINE:,} bytes and is not read")
     try:
+        if line.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] not in _BEGINNINGS:  # quick, for a file that is something else
+            raise ValueError
         value = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise ValueError("is not JSON") from None

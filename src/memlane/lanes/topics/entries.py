@@ -132,7 +132,9 @@ class Document(NamedTuple):
 
 def split(text: str) -> Document:
     """Cut a file at its dated headings outside code. Text after the last entry's closing line is the footer."""
-    starts = []
+    starts: list[int] = []
+    if "##" not in text:
+        return Document(text, (), "")
     place = int(text.startswith("\ufeff"))
     for row, opaque in _rows(text[place:], labels=True):
         if not opaque and "##" in row[:5] and _DATED.fullmatch(row.rstrip("\r\n")):
