@@ -10,15 +10,20 @@ Knows nothing of the vault, and keeps nothing on disk: whoever does gives the co
 from __future__ import annotations
 
 import math
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
-from itertools import count, pairwise, zip_longest
+from functools import cache, reduce
+from itertools import count, pairwise
 from operator import or_
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from memlane.gate.bits import at_least, bucket, digits, plus, rows, total
 from memlane.gate.likeness import FEW, ROUNDING, Row, lengths_allow, overlap, ratio, tokens
+
+if TYPE_CHECKING:
+    from memlane.gate.filling import Pairs
+
+MANY = 4000  # texts from which on the columns are built at once, for the first question
 
 
 class Base(NamedTuple):
@@ -47,6 +52,8 @@ class Lookalikes:
     def fill(self, texts: Iterable[tuple[str, str]]) -> None:
         """Add many texts to an empty collection at once."""
         self._texts = {key: (next(self._turn), text) for key, text in texts}
+        if len(self._texts) >= MANY:
+            self._patience = 0  # NumPy builds the columns sooner than all texts are looked at
 
     def add(self, key: str, text: str) -> None:
         """Add a text. Another one of the same key is replaced, and this one takes its turn."""
@@ -119,11 +126,11 @@ class Lookalikes:
 
     def shelves(self) -> Shelves:
         """The columns of all texts, to be kept. This is of no use afterwards."""
-        own = Shelves(self.ratio_from, self.overlap_from)
-        own.fill([(key, text) for key, (_, text) in self._texts.items()])
+        if self._patience >= 0:
+            self._build()
         if self._base is None:
-            return own
-        for columns, others in zip(self._base.shelves.columns, own.columns, strict=True):
+            return self._shelves
+        for columns, others in zip(self._base.shelves.columns, self._shelves.columns, strict=True):
             columns.joined(others)
         return self._base.shelves
 
@@ -230,12 +237,12 @@ class Columns:
     def fill(self, texts: Sequence[tuple[str, str]]) -> None:
         self._slots = Slots(key for key, _ in texts)
         self.alive = (1 << len(texts)) - 1
-        rows: defaultdict[int, bytearray] = defaultdict(lambda: bytearray(len(texts) // 8 + 1))
-        for slot, (_, text) in enumerate(texts):
-            at, bit = slot >> 3, 1 << (slot & 7)
-            for number in self.bits(text):
-                rows[number][at] |= bit
-        self._columns = {number: int.from_bytes(row, "little") for number, row in rows.items()}
+        own = [text for _, text in texts]
+        self._columns = rows(own, self.bits) if len(own) < MANY else self.filled_at_once(own)
+
+    def filled_at_once(self, texts: Sequence[str]) -> dict[int, int]:
+        """The columns of very many texts, with NumPy."""
+        raise NotImplementedError
 
     def take(self, slots: Slots, load: Callable[[int], int], numbers: Collection[int], alive: int) -> None:
         """Use columns that were kept: `load` gives the one of a number."""
@@ -302,52 +309,13 @@ class Columns:
         return number
 
 
-def _digits(base: int, value: int) -> Iterator[int]:
-    """The columns that store a text's number."""
-    return (base + digit for digit in range(value.bit_length()) if value >> digit & 1)
-
-
-def _total(columns: Iterable[int]) -> list[int]:
-    """How many of the columns have each text's bit. Three columns of a digit become one and a carry."""
-    number, digit = [], list(columns)
-    while digit:
-        carries = []
-        while len(digit) > 1:
-            a, b, c = digit.pop(), digit.pop(), digit.pop() if digit else 0
-            either = a ^ b
-            digit.append(either ^ c)
-            carries.append(a & b | either & c)
-        number += digit
-        digit = carries
-    return number
-
-
-def _plus(a: list[int], b: list[int]) -> list[int]:
-    carry, number = 0, []
-    for x, y in zip_longest(a, b, fillvalue=0):
-        either = x ^ y
-        number.append(either ^ carry)
-        carry = x & y | carry & either
-    return [*number, carry] if carry else number
-
-
-def _at_least(a: list[int], b: list[int], everywhere: int) -> int:
-    """Where a >= b."""
-    result = everywhere
-    for x, y in zip_longest(a, b, fillvalue=0):
-        differ = x ^ y
-        result = (result | differ) ^ differ | x & differ
-    return result
-
-
-def _bucket(text: str, buckets: int) -> int:
-    """The same in every process, unlike Python's own hash: columns may be kept."""
-    return zlib.crc32(text.encode("utf-8", "surrogatepass")) % buckets
-
-
 # -- word overlap
 
 _BUCKETS = 2048
+
+
+def _word_bucket(word: str) -> int:
+    return bucket(word, _BUCKETS)
 
 
 class _Words(Columns):
@@ -360,18 +328,36 @@ class _Words(Columns):
     def bits(self, text: str) -> Iterator[int]:
         words = tokens(text)
         if len(words) >= FEW:
-            yield from {_bucket(word, _BUCKETS) for word in words}
-            yield from _digits(_NEED, self._need(len(words)))
+            yield from set(map(_word_bucket, words))
+            yield from digits(_NEED, self._need(len(words)))
+
+    def filled_at_once(self, texts: Sequence[str]) -> dict[int, int]:
+        import numpy as np
+
+        from memlane.gate import filling
+
+        number, need = cache(_word_bucket), cache(self._need)
+
+        def pairs(some: Sequence[str]) -> Pairs:
+            sets = [words if len(words) >= FEW else () for words in map(tokens, some)]
+            sizes = np.fromiter(map(len, sets), np.int64, len(sets))
+            yield (
+                np.array([number(word) for words in sets for word in words], np.int64),
+                np.repeat(np.arange(len(sets)), sizes),
+            )
+            yield from filling.digits(_NEED, np.array([need(len(words)) if words else 0 for words in sets]))
+
+        return filling.columns(_NEED, _BUCKETS, texts, pairs)
 
     def candidates(self, text: str) -> Iterator[str]:
         words = tokens(text)
         if len(words) < FEW or not self.alive:
             return
-        shared = _total(self._column(_bucket(word, _BUCKETS)) for word in words)
+        shared = total(self._column(_word_bucket(word)) for word in words)
         # An old text of fewer than three words has no bit anywhere: it shares none, and at least one is needed.
-        enough_for_new = _at_least(shared, self._number(self._need(len(words))), self.alive)
+        enough_for_new = at_least(shared, self._number(self._need(len(words))), self.alive)
         needed = self._stored(_NEED)
-        enough_for_old = _at_least(shared, needed, self.alive) & reduce(or_, needed, 0)
+        enough_for_old = at_least(shared, needed, self.alive) & reduce(or_, needed, 0)
         yield from self.keys(enough_for_new | enough_for_old)
 
     def _need(self, size: int) -> int:
@@ -412,7 +398,7 @@ class _Shelf(Columns):
     def _enough(self, matching: list[int], text: str) -> int:
         """Where 2 M, with at most so many matching characters, reaches the old text's share and the new one's."""
         share = max(math.ceil(self._least * len(text) - ROUNDING), 0)
-        return _at_least([0, *matching], _plus(self._stored(_SHARE), self._number(share)), self.alive)
+        return at_least([0, *matching], plus(self._stored(_SHARE), self._number(share)), self.alive)
 
 
 # Common characters, the commonest first; the others are numbered as Unicode does.
@@ -440,14 +426,36 @@ class _Short(_Shelf):
             base = group * self._depth * _CODES
             for place, code in enumerate(codes[: self._depth]):
                 yield base + place * _CODES + code
-            yield from _digits(_SPARE - group * _DIGITS, max(len(codes) - self._depth, 0))
-        yield from _digits(_SHARE, self._own_share(text))
+            yield from digits(_SPARE - group * _DIGITS, max(len(codes) - self._depth, 0))
+        yield from digits(_SHARE, self._own_share(text))
+
+    def filled_at_once(self, texts: Sequence[str]) -> dict[int, int]:
+        import numpy as np
+
+        from memlane.gate import filling
+
+        def group_of(char: str) -> int:
+            group, code = self._code(char)
+            return group * _CODES + code
+
+        def pairs(some: Sequence[str]) -> Pairs:
+            for group, (codes, owners) in enumerate(filling.characters(some, group_of)):
+                sizes, places = filling.turns(owners, len(some))
+                within = places < self._depth
+                numbers = (group * self._depth + places[within]) * _CODES + codes[within]
+                yield numbers, owners[within]
+                yield from filling.digits(_SPARE - group * _DIGITS, np.maximum(sizes - self._depth, 0))
+            yield from filling.digits(_SHARE, np.array([self._own_share(text) for text in some]))
+
+        lowest = _SPARE - (_GROUPS - 1) * _DIGITS
+        lowered = [text.lower() for text in texts]
+        return filling.columns(lowest, _GROUPS * self._depth * _CODES, lowered, pairs)
 
     def _may_match(self, text: str) -> int:
         matching: list[int] = []
         for group, codes in enumerate(self._strings(text)):
-            matching = _plus(matching, self._stored(_SPARE - group * _DIGITS))
-            matching = _plus(matching, _total(self._common(group, codes)))
+            matching = plus(matching, self._stored(_SPARE - group * _DIGITS))
+            matching = plus(matching, total(self._common(group, codes)))
         return self._enough(matching, text)
 
     def _common(self, group: int, codes: list[int]) -> list[int]:
@@ -504,19 +512,40 @@ class _Long(_Shelf):
     def bits(self, text: str) -> Iterator[int]:
         text = text.lower()
         yield from set(_grams(text))
-        often = len(text) // 100 + 1  # as in difflib: more makes a character "popular"
-        yield from _rare({char: times for char, times in Counter(text).items() if times <= often})
-        yield from _digits(_SHARE, self._own_share(text))
+        yield from self._rare_bits(text)
+        yield from digits(_SHARE, self._own_share(text))
+
+    def _rare_bits(self, lowered: str) -> Iterator[int]:
+        often = len(lowered) // 100 + 1  # as in difflib: more makes a character "popular"
+        return _rare({char: times for char, times in Counter(lowered).items() if times <= often})
+
+    def filled_at_once(self, texts: Sequence[str]) -> dict[int, int]:
+        import numpy as np
+
+        from memlane.gate import filling
+
+        def pairs(some: Sequence[str]) -> Pairs:
+            plain = [at for at, text in enumerate(some) if text.isascii()]
+            found, owners = filling.checksums([some[at] for at in plain], _GRAM)
+            yield (found % _GRAM_BUCKETS).astype(np.int64), np.array(plain, np.int64)[owners]
+            for at in {*range(len(some))}.difference(plain):
+                numbers = np.fromiter(_grams(some[at]), np.int64)
+                yield numbers, np.full(len(numbers), at)
+            yield from filling.digits(_SHARE, np.array([self._own_share(text) for text in some]))
+
+        lowered = [text.lower() for text in texts]
+        rare = rows(lowered, self._rare_bits)
+        return filling.columns(_SHARE, _GRAM_BUCKETS, lowered, pairs) | rare
 
     def _may_match(self, text: str) -> int:
         rare = [column for number in _rare(Counter(text)) if (column := self._column(number))]
         grams = [self._column(number) for number in _grams(text)]
-        return self._enough(_total(grams + [*rare, self.alive] * (_GRAM - 1)), text)
+        return self._enough(total(grams + [*rare, self.alive] * (_GRAM - 1)), text)
 
 
 def _grams(text: str) -> Iterator[int]:
     """The column of each run of `_GRAM` characters."""
-    return (_bucket(text[at : at + _GRAM], _GRAM_BUCKETS) for at in range(len(text) - _GRAM + 1))
+    return (bucket(text[at : at + _GRAM], _GRAM_BUCKETS) for at in range(len(text) - _GRAM + 1))
 
 
 def _rare(counts: dict[str, int]) -> Iterator[int]:

@@ -204,3 +204,12 @@ def test_a_bank_keeps_it_in_the_state_folder_and_forgets_it_with_a_memory(tmp_pa
         assert place.stat().st_mode & 0o077 == 0
         forget(bank, [added.id])
         assert not place.exists()
+
+
+def test_what_a_refused_add_found_out_is_kept(tmp_path: Path) -> None:
+    first = opened(tmp_path, keeps=False)
+    for number in range(5):
+        first.add_memory(words(number), "shared", "other")
+    with pytest.raises(Refused):
+        opened(tmp_path).add_memory(words(0), "shared", "other")
+    assert (tmp_path / "state" / "kept.vault").exists()

@@ -256,8 +256,12 @@ class VaultLog:
                         raise
                 finally:
                     self.forget()
-        with self.changing():
-            yield
+        try:
+            with self.changing():
+                yield
+        except Refused:
+            self._keep()  # it was read as for one that is added
+            raise
         self._keep()
 
     def make(self) -> None:
