@@ -120,3 +120,10 @@ def test_a_dataclass_of_the_standard_library_is_taken_as_well():
         False
     ] * 2
     assert replace(Below("Oslo"), rooms=2).rooms == 2
+
+
+def test_what_the_standard_library_is_told_of_a_class_is_made_once():
+    of_house = House.__dataclass_fields__
+    assert House.__dataclass_fields__ is of_house
+    assert list(Place.__dataclass_fields__) == [own.name for own in fields(Place)]
+    assert list(of_house) == [own.name for own in fields(House)]

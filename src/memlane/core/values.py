@@ -74,7 +74,7 @@ if not TYPE_CHECKING:
         return astuple(value)
 
     class _Told:
-        """An attribute by which `dataclasses` knows its classes; made when somebody asks for it."""
+        """An attribute by which `dataclasses` knows its classes; made when somebody first asks for it."""
 
         def __init__(self, name, **params):
             self.name, self.params = name, params
@@ -91,6 +91,8 @@ if not TYPE_CHECKING:
                     given["default_factory"] = known.factory
                 told.append((known.name, known.type, field(**given)))
             twin = make_dataclass(cls.__name__, told, **self.params)
+            owner = next(base for base in cls.__mro__ if base.__dict__.get(self.name) is self)
+            setattr(owner, self.name, getattr(twin, self.name))
             return getattr(twin, self.name)
 
     def _made(cls, frozen, slots, kw_only):
