@@ -214,6 +214,14 @@ class Known:
         """An answer, as JSON has it, that holds while no file changes, and nothing else that it is `about`."""
         return json.loads(self._facts.remembered(name, _digest(about), lambda: json.dumps(work_out())))
 
+    def kept(self, name: str) -> bytes | None:
+        """What somebody keeps under a name beside the facts; he knows himself what of it still holds."""
+        found = self._facts.kept(name)
+        return found[1] if found and isinstance(found[1], bytes) else None
+
+    def keep(self, name: str, value: bytes) -> None:
+        self._facts.keep(name, "", value)
+
     def of(self, *kinds: str) -> list[Fact]:
         """Everything of these kinds, in the order of the lanes' files."""
         query = f"SELECT path, id, value FROM facts WHERE kind IN ({marks(kinds)}) ORDER BY rowid"  # noqa: S608 - marks

@@ -27,9 +27,7 @@ from typing import TYPE_CHECKING
 from memlane.care import prune
 from memlane.care.known import FORM, SAID, look
 from memlane.care.review import single
-from memlane.care.review.duplicates import duplicates
 from memlane.care.review.reading import Item, Reading
-from memlane.care.review.superseded import superseded
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.model import Memory, Plan, Step
 from memlane.core.text import first_line
@@ -41,13 +39,26 @@ from memlane.recall import address
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
+
+def _duplicates(reading: Reading) -> Iterator[Item]:
+    from memlane.care.review.duplicates import duplicates  # with NumPy, only when something has changed
+
+    return duplicates(reading)
+
+
+def _superseded(reading: Reading) -> Iterator[Item]:
+    from memlane.care.review.superseded import superseded
+
+    return superseded(reading)
+
+
 __all__ = ["KINDS", "Item", "apply", "plan", "sides", "summary"]
 KINDS: Mapping[str, Callable[[Reading], Iterator[Item]]] = {
     "expired": single.expired,
     "prune": single.pruned,
     "retention": single.retention,
-    "duplicate": duplicates,
-    "superseded": superseded,
+    "duplicate": lambda reading: reading.remembered("duplicate", _duplicates),
+    "superseded": lambda reading: reading.remembered("superseded", _superseded),
     "versions": single.versions,
     "link": single.links,
     "stale": single.stale,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from math import ceil
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from memlane.care.review.reading import DELETE, LOOK, Item, Reading, by_age, changed_at, own_text, words_of
+import numpy as np
+
+from memlane.care.review import alike
+from memlane.care.review.alike import Array
+from memlane.care.review.reading import DELETE, FEW, LOOK, Item, Reading, changed_at, own_text, words_of
 from memlane.core.model import Memory
 from memlane.gate.likeness import tokens
 
-ALIKE = 0.8  # of the words that either of two texts has, so many are in both
-ALIKE_SHORT, SHORT = 0.7, 30  # in texts of so many words at most, one word more or less weighs more
-FEW = 3  # words that say too little to compare
+_FEW_FILES = 200  # that are read one by one; more are taken from the index
 _KEPT_FIRST = ("vault", "notes", "topics", "layers", "records")  # of memories that say the same
 _NAME = 4  # words of a title at most that is a name rather than a statement
 _AGAIN = re.compile(
@@ -22,33 +24,115 @@ _AGAIN = re.compile(
 )  # what a second note of one name is called
 
 
+class _Entry(NamedTuple):
+    """What is known of a memory without reading it."""
+
+    path: str
+    id: str
+    lane: str
+    title: str
+    created: float | None
+    updated: float | None
+    shape: bytes
+
+    @property
+    def changed(self) -> float | None:
+        return self.created if self.updated is None else self.updated
+
+
 def duplicates(reading: Reading) -> Iterator[Item]:
-    yield from reading.remembered("duplicate", _duplicates)
-
-
-def _duplicates(reading: Reading) -> Iterator[Item]:
-    words = {memory.id: words_of(memory) for memory in reading.memories}
-    same: defaultdict[bytes, list[Memory]] = defaultdict(list)
-    for memory in reading.memories:
-        if len(words[memory.id]) >= FEW and (text := " ".join(own_text(memory).split())):
-            same[hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()].append(memory)
+    columns = "lane, title, created, updated, shape"
+    rows = map(_Entry._make, reading.known.entries(columns, "status IS NOT 'archived'"))
+    by_key = {int.from_bytes(row.shape[:8], "little"): row for row in rows if reading.counts(row.path, row.id)}
+    known, before = alike.unpacked(reading.known.kept("alike"))
+    stays = np.isin(known.keys, np.fromiter(by_key, "<u8", len(by_key)))
+    before = alike.Matches(_moved(before.of, stays), before.share[stays])
+    known = known.chosen(stays)
+    new = _texts(reading, {key: by_key[key] for key in by_key.keys() - set(known.keys.tolist())})
+    known = known.joined(new)
+    before = alike.Matches(
+        np.concatenate([before.of, np.full(len(new.keys), alike.APART)]),
+        np.concatenate([before.share, np.zeros(len(new.keys))]),
+    )
+    entries = [by_key[key] for key in known.keys.tolist()]
     items: list[Item] = []
-    distinct: list[Memory] = []  # one for each text
-    for group in same.values():
-        kept = min(group, key=lambda memory: _worth(reading, memory))
-        distinct.append(kept)
-        for memory in group:
-            if memory is not kept and not (memory.lane == kept.lane == "records"):  # what was said twice was said twice
+    compared = known.sizes >= FEW
+    for group in _same(reading, entries, known, compared):
+        kept = min(group.values(), key=lambda memory: _worth(reading, memory))
+        for place, memory in group.items():
+            if memory is kept:
+                continue
+            compared[place] = False
+            if not (memory.lane == kept.lane == "records"):  # what was said twice was said twice
                 action = DELETE if _adds_nothing(reading, memory, kept) else LOOK
                 reason = f"says the same as {kept.id}"
                 items.append(reading.item(memory, reason, ("rm", memory.id), action=action, others=(kept.id,)))
     settled = reading.bank.replaced.links()  # what something took the place of was decided on
-    rest = [memory for memory in distinct if memory.lane != "records" and memory.id not in settled]
-    for memory, other, share in _alike(rest, words):
-        older, newer, when = by_age(memory, other)
-        reason = f"says nearly the same as {newer.id}{when}: {share:.0%} of the words"
-        items.append(reading.item(older, reason, ("rm", older.id), ("rm", newer.id), others=(newer.id,)))
+    compared &= np.array([entry.lane != "records" and entry.id not in settled for entry in entries], bool)
+    rank = np.empty(len(entries), np.int64)
+    rank[sorted(range(len(entries)), key=lambda place: entries[place].id)] = np.arange(len(entries))
+    found = alike.matched(known, before, compared, rank, _siblings(entries, known))
+    reading.known.keep("alike", alike.packed(known, found))
+    for place in (place for place in np.lexsort((rank, known.sizes)).tolist() if found.of[place] >= 0):
+        items.append(_near(reading, entries[place], entries[found.of[place]], float(found.share[place])))
     yield from sorted(items, key=lambda item: (not item.safe, item.id))
+
+
+def _moved(of: Array, stays: Array) -> Array:
+    """The places of matches among those that stay; what was matched with one that does not is to be compared again."""
+    places = np.where(stays, np.cumsum(stays) - 1, alike.APART)
+    return np.where(of >= 0, places[np.maximum(of, 0)], of)[stays]
+
+
+def _texts(reading: Reading, entries: Mapping[int, _Entry]) -> alike.Texts:
+    """The texts of memories that were not compared before, or are not as they were."""
+    keys = {(entry.path, entry.id): key for key, entry in entries.items()}
+    found: dict[int, tuple[int, int]] = {}
+    words = array("Q")
+
+    def take(memory: Memory) -> bool:
+        key = keys.get((memory.file, memory.id))
+        if key is not None and key not in found:
+            own = words_of(memory)
+            found[key] = _same_text(memory) if len(own) >= FEW else 0, len(own)
+            words.extend(map(alike.number, own))
+        return False  # one after the other: nobody has all of them at once
+
+    if len(keys) > _FEW_FILES:
+        from memlane.index.peek import Peek
+
+        with Peek(reading.bank.index_file, reading.bank.present()) as peek:
+            peek.first(take)
+    for (path, id), key in keys.items():
+        if key not in found and (memory := reading.known.memory(path, id)):
+            take(memory)
+    return alike.texts([*found], [same for same, _ in found.values()], [size for _, size in found.values()], words)
+
+
+def _same_text(memory: Memory) -> int:
+    """A number for the text of a memory, blanks aside."""
+    return alike.number(" ".join(own_text(memory).split()))
+
+
+def _same(
+    reading: Reading, entries: Sequence[_Entry], known: alike.Texts, compared: Array
+) -> Iterator[dict[int, Memory]]:
+    """Memories that have the same text, by their places, group by group."""
+    _, dense, counts = np.unique(known.same, return_inverse=True, return_counts=True)
+    groups: defaultdict[str, dict[int, Memory]] = defaultdict(dict)
+    for place in np.flatnonzero((counts[dense] > 1) & compared).tolist():
+        if memory := reading.known.memory(entries[place].path, entries[place].id):
+            groups[" ".join(own_text(memory).split())][place] = memory
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _near(reading: Reading, entry: _Entry, other: _Entry, share: float) -> Item:
+    changed = entry.changed, other.changed
+    dated = None not in changed and changed[0] != changed[1]
+    older, newer = (other, entry) if dated and (entry.changed or 0) > (other.changed or 0) else (entry, other)
+    reason = f"says nearly the same as {newer.id}{', which is newer' * dated}: {share:.0%} of the words"
+    options = tuple(reading.command("rm", id) for id in (older.id, newer.id))
+    return Item(older.id, LOOK, reason, older.title, others=(newer.id,), options=options)
 
 
 def _worth(reading: Reading, memory: Memory) -> tuple[bool, bool, int, str, str]:
@@ -78,43 +162,20 @@ def _is_named_after(name: str, other: str) -> bool:
     return long.startswith(short) and _AGAIN.fullmatch(long[len(short) :]) is not None
 
 
-def _are_siblings(memory: Memory, other: Memory, words: Mapping[str, frozenset[str]]) -> bool:
+def _siblings(entries: Sequence[_Entry], known: alike.Texts) -> Callable[[int, int], bool]:
     """Whether two texts of one form are about two things: each has a word of its own name that the other lacks."""
-    for own, foreign in ((memory, other), (other, memory)):
-        name, text = tokens(own.title), words[own.id]
-        if len(own.title.split()) > _NAME or 2 * len(name) > len(text) or not (name & text) - words[foreign.id]:
-            return False
-    return True
+    ends = known.sizes.cumsum()
 
+    def words(place: int) -> set[int]:
+        return {*known.words[ends[place] - known.sizes[place] : ends[place]].tolist()}
 
-def _alike(memories: Iterable[Memory], words: Mapping[str, frozenset[str]]) -> Iterator[tuple[Memory, Memory, float]]:
-    """Pairs of memories of which each has nearly all the words of the other, except those that name it.
+    def are_siblings(one: int, two: int) -> bool:
+        of = {one: words(one), two: words(two)}
+        for own, foreign in ((one, two), (two, one)):
+            title = entries[own].title
+            name = {*map(alike.number, tokens(title))}
+            if len(title.split()) > _NAME or 2 * len(name) > len(of[own]) or not (name & of[own]) - of[foreign]:
+                return False
+        return True
 
-    Two such texts must share some of their rarest words, so only those are looked up; and a text that is like an
-    earlier one is not compared again. So the cost grows with the number of texts, not with its square.
-    """
-    chosen = [memory for memory in memories if len(words[memory.id]) >= FEW]
-    chosen.sort(key=lambda memory: (len(words[memory.id]), memory.id))
-    counts = Counter(word for memory in chosen for word in words[memory.id])
-    rank = {word: place for place, word in enumerate(sorted(counts, key=lambda word: (counts[word], word)))}
-    holders: defaultdict[str, list[int]] = defaultdict(list)  # places in `chosen` of those with this rare word
-    needed: list[int] = []  # how many rare words of it another text must share
-    for place, memory in enumerate(chosen):
-        own = words[memory.id]
-        enough = ALIKE_SHORT if len(own) <= SHORT else ALIKE
-        least = ceil(enough * len(own) - 1e-9)  # words that both must have
-        needed.append(min(FEW, least))
-        rarest = sorted(own, key=rank.__getitem__)[: len(own) - least + needed[place]]
-        shared_rare = Counter(other for word in rarest for other in holders[word])
-        best = (0.0, 0)
-        for other in [other for other, times in shared_rare.items() if times >= needed[other]]:
-            theirs = words[chosen[other].id]
-            shared = len(own & theirs)
-            share = (shared / (len(own) + len(theirs) - shared), -other)
-            if share > best and share[0] >= enough and not _are_siblings(memory, chosen[other], words):
-                best = share
-        if best[0]:
-            yield memory, chosen[-best[1]], best[0]
-            continue
-        for word in rarest:
-            holders[word].append(place)
+    return are_siblings

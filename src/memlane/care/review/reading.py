@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 LOOK, ARCHIVE, DELETE = "look at", "archive", "delete"
+ALIKE = 0.8  # of the words that either of two texts has, so many are in both
+ALIKE_SHORT, SHORT = 0.7, 30  # in texts of so many words at most, one word more or less weighs more
+FEW = 3  # words that say too little to compare
 _LABEL = re.compile(r"^\*\*(?:Context:\*\*.*|[^*\n]{1,40}:\*\*)", re.MULTILINE)  # of a topic's entry
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -59,14 +62,14 @@ class Reading:
     def find(self, id: str) -> Memory | None:
         """A memory that counts: neither archived, held back nor expired."""
         for path, status in self.known.rows("SELECT path, status FROM entries WHERE id = ?", id):
-            if status != "archived" and self._counts(path, id):
+            if status != "archived" and self.counts(path, id):
                 return self.known.memory(path, id)
         return None
 
     def chosen(self, where: str, *values: object) -> Iterator[Memory]:
         """The memories of which this is so in the table `entries`, by id; none that does not count."""
         for path, id in sorted(self.known.entries("", f"status IS NOT 'archived' AND ({where})", *values), key=_by_id):
-            if self._counts(path, id) and (memory := self.known.memory(path, id)):
+            if self.counts(path, id) and (memory := self.known.memory(path, id)):
                 yield memory
 
     def facts(self, kind: str) -> Iterator[tuple[Memory, Any]]:
@@ -76,23 +79,12 @@ class Reading:
                 yield memory, value
 
     @cached_property
-    def memories(self) -> list[Memory]:
-        """Every memory that counts, by id: only for what compares each with all others."""
-        from memlane.index.peek import Peek
-
-        with Peek(self.bank.index_file, self.bank.present()) as peek:
-            found = peek.first(lambda memory: memory.status != "archived")
-        return sorted(
-            (memory for memory in found if self._counts(memory.file, memory.id)), key=lambda memory: memory.id
-        )
-
-    @cached_property
     def expired(self) -> set[tuple[str, str]]:
         """(file, id) of the notes whose time is over; no other lane has such a time."""
         over = self.known.entries("", "lane = 'notes' AND expires <= ?", utc_now().timestamp())
         return {(path, id) for path, id in over if (path, id) not in self.known.held}
 
-    def _counts(self, path: str, id: str) -> bool:
+    def counts(self, path: str, id: str) -> bool:
         """Whether a memory is neither held back nor expired."""
         return (path, id) not in self.known.held and (path, id) not in self.expired
 
@@ -103,7 +95,7 @@ class Reading:
         return {
             id: [(node, edge, context) for node, edge, context in json.loads(links)]
             for path, id, links in sorted(self.known.of("links"), key=_by_id)
-            if id not in archived and self._counts(path, id)
+            if id not in archived and self.counts(path, id)
         }
 
     def linking(self) -> Iterator[tuple[str, str, list[str]]]:

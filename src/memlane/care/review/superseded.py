@@ -9,8 +9,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memlane.care.distilled import INSTEAD_OF
-from memlane.care.review.duplicates import ALIKE_SHORT, FEW
-from memlane.care.review.reading import ARCHIVE, LOOK, Item, Reading, by_age, changed_at, is_newer, words_of
+from memlane.care.review.reading import (
+    ALIKE_SHORT,
+    ARCHIVE,
+    FEW,
+    LOOK,
+    Item,
+    Reading,
+    by_age,
+    changed_at,
+    is_newer,
+    words_of,
+)
 from memlane.core.model import UNCONFIRMED, Memory
 
 RELATED = 0.3  # of the words of the smaller text, for two texts of one title to be about the same
@@ -23,10 +33,6 @@ _DOUBT = re.compile(
 
 
 def superseded(reading: Reading) -> Iterator[Item]:
-    yield from reading.remembered("superseded", _superseded)
-
-
-def _superseded(reading: Reading) -> Iterator[Item]:
     items: list[Item] = []
     for source, links in reading.links.items():
         for node, edge, context in links:
