@@ -30,7 +30,6 @@ _STRIPPED = lazily(
 _NEEDLESS = lazily(f"{_JOINER}|([\u200c-\u200f])[\u200c-\u200f]+")
 # A character that one of these could change.
 _SUSPECT = lazily(f"[\x01-\x08\x0b\x0e-\x1f\x7f-\x9f\u200c-\u200f\ufe0e\ufe0f{HIDDEN}]")
-_LAYOUT = dict.fromkeys(map(ord, "\n\r\t"))
 _PLAIN = bytes([9, 10, 13, *range(32, 127)])
 
 # Shown as escapes. A carriage return is layout at the end of a line alone: elsewhere it overwrites what stands there.
@@ -38,6 +37,10 @@ _ESCAPED = lazily(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\ud800-\udfff{HIDDEN}]|\r(?!\n)|{_SELECTOR}"
     f"|{_JOINER}|(?<=[\u200c\u200d])[\u200c\u200d]"
 )
+
+_ESCAPABLE = lazily(
+    f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200c-\u200f\ud800-\udfff\ufe0e\ufe0f{HIDDEN}]"
+)  # by itself or not
 
 
 def unusual(text: str) -> set[str]:
@@ -76,7 +79,7 @@ def escaped(text: str) -> str:
 
     Line ends and tabs stay. In a JSON text the escapes mean the same characters.
     """
-    if text.isascii() and "\r" not in text and text.translate(_LAYOUT).isprintable():
+    if "\r" not in text and not _ESCAPABLE.search("".join(unusual(text))):
         return text
     return _ESCAPED.sub(lambda match: "".join(map(_escape, match[0])), text)
 

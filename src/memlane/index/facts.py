@@ -10,7 +10,7 @@ that comes from elsewhere brings answers along. Deleting the file loses nothing 
 looked    every file as it was when it was looked at, and which parts of the work were done then (bits)
 entries   one row per memory: what is counted, sorted or compared
 facts     what is worth a word: (part, path, kind, id, value). Most files have none
-answers   what was worked out from all of this together: it holds until something changes, or says itself what of it holds
+answers   what was worked out from all of this together: it holds until something changes, or it says what of it does
 meta      for each part, what its answers depend on besides the files; how often anything has changed
 """
 

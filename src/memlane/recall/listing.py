@@ -25,13 +25,13 @@ def in_both(
     bank: Bank, limit: int | None, lane: str | None, fits: Filter, asked: Asked = NOTHING, *, brief: bool
 ) -> list[Memory]:
     """The newest memories that fit, of the bank and of the user's own below it."""
-    found = listed(bank, limit, lane, fits, asked)
+    found = listed(bank, limit, lane, fits, asked, brief=brief)
     own = shown(bank, found, brief=brief)
     below = bank.under
     if below is None:
         return own
     stays_out = under.hidden(bank, found)
-    theirs = listed(below, limit, lane, fits, asked, stays_out)
+    theirs = listed(below, limit, lane, fits, asked, stays_out, brief=brief)
     theirs = shown(below, theirs, brief=brief)
     found = sorted([*own, *map(under.as_users, theirs)], key=list_order)
     return found if limit is None else found[: max(limit, 0)]
@@ -44,27 +44,33 @@ def listed(
     fits: Filter,
     asked: Asked = NOTHING,
     stays_out: Fits = lambda _: False,
+    *,
+    brief: bool = False,
 ) -> list[Memory]:
-    """The newest memories that fit, are to be seen and do not stay out. The index narrows by the filter."""
+    """The newest memories that fit, are to be seen and do not stay out. The index narrows by the filter.
+
+    What is `brief` is as the index has it: no file is read that has not changed since.
+    """
     unseen = bank.unseen(expired=asked.expired)
 
     def may_show(memory: Memory) -> bool:
         return fits(memory) and not stays_out(memory) and not unseen(memory)
 
     names = (lane,) if lane else NAMES
-    few = limit is not None or fits.narrows  # else every file is read anyway
-    indexed = [name for name in names if name in _IN_INDEX] if few else []
+    some = limit is not None or fits.narrows or brief  # else every file is read anyway
+    indexed = [name for name in names if name in _IN_INDEX] if some else []
     found = [memory for name in names if name not in indexed for memory in bank.memories(name) if may_show(memory)]
     if indexed:
         from memlane.index.peek import Peek
 
         with Peek(bank.index_file, [one for one in bank.present() if one.name in indexed]) as peek:
             newest = peek.first(may_show, limit=limit, among=fits)
-        found += (memory for memory in newest if memory.lane == "vault")  # JSON in its file as well
+        as_it_is = NAMES if brief else ("vault",)  # that is JSON in its file as well
+        found += (memory for memory in newest if memory.lane in as_it_is)
         found += (
             item
             for memory in newest
-            if memory.lane != "vault"
+            if memory.lane not in as_it_is
             for item in bank.lane(memory.lane).parse(memory.file)  # as JSON, a key that is a number has become text
             if isinstance(item, Memory) and item.id == memory.id
         )

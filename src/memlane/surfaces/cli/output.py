@@ -151,13 +151,14 @@ def print_json(value: Any) -> None:
 def print_tables(tables: Mapping[str, Sequence[Any]]) -> None:
     """Print lists of rows that have no secrets left in them, as JSON, a row on a line: however long they are."""
     out = _plain(sys.stdout)
+    encode = json.JSONEncoder(ensure_ascii=False).encode
     ends = dict.fromkeys(tables, "],")
     ends[list(tables)[-1]] = "]"
     click.echo("{", file=out)
     for name, rows in tables.items():
         click.echo(f"  {json.dumps(name)}: [", file=out)
         for start in range(0, len(rows), 1000):
-            lines = ",\n".join(f"    {json.dumps(row, ensure_ascii=False)}" for row in rows[start : start + 1000])
+            lines = ",\n".join(f"    {encode(row)}" for row in rows[start : start + 1000])
             click.echo(escaped(lines) + ("," if start + 1000 < len(rows) else ""), file=out)
         click.echo(f"  {ends[name]}", file=out)
     click.echo("}", file=out)
