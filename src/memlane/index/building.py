@@ -36,7 +36,7 @@ from memlane.index.writing import Entry, ReadFile, Unit
 MANY = 4_000  # files; with fewer, another process costs more than it saves
 EMBEDDED = 64  # passages between two words on how far it is: with a model, a second's work
 MOST_HELPERS = 3  # with more, this process is what the others wait for
-_BYTES = 8_000_000  # of memories that are prepared at a time
+_BYTES = 2_000_000  # of memories that are prepared at a time: in memory they take forty times as much
 
 
 def units(changed: Changed, known: Callable[[str], dict[str, bytes]] | None, most: int) -> Iterator[Unit]:

@@ -162,7 +162,7 @@ class _Work:
         chosen = np.flatnonzero(self._compared)
         _, dense, counts = np.unique(self._known.words, return_inverse=True, return_counts=True)
         rarity = np.argsort(np.argsort(counts, kind="stable"))[dense]  # the rarest word is 0
-        starts = self._ends - self._known.sizes
+        starts, sizes = self._ends - self._known.sizes, self._known.sizes.tolist()
         holders: defaultdict[int, list[int]] = defaultdict(list)  # the texts with this rare word
         needed: dict[int, int] = {}  # how many rare words of it another text must share
         for place in map(int, chosen[np.argsort(self._order[chosen])]):
@@ -172,12 +172,14 @@ class _Work:
             needed[place] = min(FEW, least)
             rarest = own[: len(own) - least + needed[place]]
             shared_rare = Counter(other for word in rarest for other in holders[word])
-            shares = {}
+            words, shares = {*own}, {}
             for other in [other for other, times in shared_rare.items() if times >= needed[other]]:
-                common = len({*own} & {*rarity[starts[other] : self._ends[other]].tolist()})
-                size = len(own) + int(self._known.sizes[other]) - common
-                if common / size >= enough:
-                    shares[other] = common / size
+                if sizes[other] < least:
+                    continue  # it has fewer words than they must have in common
+                common = len(words.intersection(rarity[starts[other] : self._ends[other]].tolist()))
+                share_of_both = common / (len(own) + sizes[other] - common)
+                if share_of_both >= enough:
+                    shares[other] = share_of_both
             for other in sorted(shares, key=lambda other: (-shares[other], self._order[other])):
                 if not self._are_siblings(place, other):
                     of[place], share[place] = other, shares[other]
