@@ -41,7 +41,7 @@ STAGES: tuple[tuple[str, tuple[tuple[Any, str], ...]], ...] = (
     ("vector of the query", ((search, "_query_vector"),)),
     ("vectors compared", ((search, "_cosines"),)),
     ("closer look at 30", ((search, "_looked_at_closely"), (closeness, "look"), (Index, "chunks"))),
-    ("put together", ((search, "_score_parts"), (search, "_best_of"))),
+    ("put together", ((search, "_score_parts"), (search, "best_of"))),
     ("the best, as memories", ((search, "_best_rows"), (Index, "memories"), (search, "_renewals"))),
     ("hits and why", ((search, "_search"), (search, "_best_piece"))),
     ("secrets blanked", ((leaving, "cleaned"),)),

@@ -6,7 +6,7 @@ import builtins
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -116,12 +116,15 @@ class Opened:
         self.journal = _journal(settings)
         self._opening = RLock()  # two threads must not open the same thing twice
         self._lanes: dict[str, Lane] = {}
+        self._places = {name: settings.lane_root(name) for name in NAMES}
         self._index: Index | None = None
         self.tombstones = Tombstones(settings.root / tombstones.FILE, private=config.forgotten_texts(settings.root))
         self.replaced = replaced.Replaced(settings.root / replaced.FILE)
         self._copy: Copy | None = None  # of a bank of the past
         self.left_out: tuple[Problem, ...] = ()  # the files of its commit that it does not have
         self._watch: Watch | None = None
+        anchors = os.path.join(self.root, "anchors.jsonl")
+        self._anchors = (anchors, names.private_twin(anchors))
         self._under: Bank | None = None
 
     def __enter__(self) -> Self:
@@ -184,12 +187,12 @@ class Opened:
             if name not in self._lanes:
                 if name not in NAMES:
                     raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
-                lane = lanes.open_lane(name, self.config.lane_root(name), **self._options(name))
+                lane = lanes.open_lane(name, self._places[name], **self._options(name))
                 self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
                 gate.tell(os.fspath(lane.root), partial(_refused, self.root))
             return self._lanes[name]
 
-    @property
+    @cached_property
     def guard(self) -> gate.Guard:
         """How the checks behave that guard every lane."""
         words = {name: self.config[f"gate.{name}"] for name in ("secrets", "characters", "email", "phone")}
@@ -222,7 +225,7 @@ class Opened:
         """Every memory, lane by lane, in the order of the files, expired or not; not those that are held back."""
         looked = self.tombstones.any()  # once: most banks have none
         for name in (lane,) if lane else NAMES:
-            if not os.path.lexists(self.config.lane_root(name)):  # it is not even imported
+            if not os.path.lexists(self._places[name]):  # it is not even imported
                 continue
             for item in lanes.scan(self.lane(name)):
                 if isinstance(item, Memory) and not (looked and self.tombstones.held(item)):
@@ -297,7 +300,7 @@ class Opened:
 
     def present(self) -> builtins.list[Lane]:
         """The lanes that have a place on the disk. Others are not even imported: a search should start quickly."""
-        return [self.lane(name) for name in NAMES if os.path.exists(self.config.lane_root(name))]
+        return [self.lane(name) for name, place in self._places.items() if os.path.exists(place)]
 
     # -- the code that memories speak of
 
@@ -316,8 +319,7 @@ class Opened:
 
     def watching(self) -> Watch | None:
         """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
-        path = os.path.join(self.root, "anchors.jsonl")
-        return self.watch if os.path.exists(path) or os.path.exists(names.private_twin(path)) else None
+        return self.watch if any(map(os.path.exists, self._anchors)) else None
 
     def changed_code(self, memories: Sequence[Memory]) -> dict[str, str]:
         """What prompts and people should know of these memories' code, by id."""

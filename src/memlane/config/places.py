@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ def home() -> Path:
 
 def user_bank() -> Path:
     """The user's own bank, for what holds in every project. An earlier one is adopted where it is."""
-    own, earlier = _data() / BANK, earlier_user_bank()
+    data = _data()
+    own, earlier = _in(data, BANK), _in(data, EARLIER)
     return earlier if os.path.isdir(earlier) and not os.path.exists(own) else own
 
 
@@ -34,7 +36,7 @@ def models() -> Path:
 
 def earlier_user_bank() -> Path:
     """Where the user's bank was before memlane had a place of its own, and where seed 003's config.toml means it."""
-    return _data() / EARLIER
+    return _in(_data(), EARLIER)
 
 
 def user_state() -> Path:
@@ -128,7 +130,18 @@ def variables(*names: str) -> dict[str, str]:
 def _own_folder(variable: str, otherwise: str) -> Path:
     """A folder of the user's by the XDG rules. They ignore a relative path, which would be in somebody's project."""
     given = os.environ.get(variable, "")
+    return _folder(given, otherwise, os.environ.get("HOME"))
+
+
+@cache
+def _folder(given: str, otherwise: str, _home: str | None) -> Path:
+    """Kept for each home folder: every search asks whether the user has a bank."""
     return Path(given) if os.path.isabs(given) else expanded(otherwise)
+
+
+@cache
+def _in(folder: Path, name: str) -> Path:
+    return folder / name
 
 
 def expanded(path: str | Path) -> Path:

@@ -12,7 +12,7 @@ As in an audit, a line with `memlane:allow <reason>` may stay. The files themsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, TypeVar
@@ -94,31 +94,37 @@ def _without_pieces(text: str, value: str, mark: str) -> str:
     return text
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> list[str]:
     """Every text in a value. In a mapping, each with its name: `password: …` is one where the value alone is none."""
+    found: list[str] = []
+    _gather(value, found.append)
+    return found
+
+
+def _gather(value: Any, found: Callable[[str], None]) -> None:
     if isinstance(value, str):
-        yield value
+        found(value)
     elif value is None or isinstance(value, int | float | datetime):
         return
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            if isinstance(item, float):  # most of what a hit says of itself
-                yield str(name)
+            if isinstance(item, int | float):  # most of what a hit says of itself
+                found(str(name))
             elif isinstance(item, str) and "\n" not in item:
-                yield f"{name}: {item}"
+                found(f"{name}: {item}")
             else:
-                yield str(name)
-                yield from _strings(item)
+                found(str(name))
+                _gather(item, found)
     elif isinstance(value, list | tuple | set | frozenset):
         for item in (*value, *getattr(value, "__dict__", {}).values()):
-            yield from _strings(item)
+            _gather(item, found)
     elif is_dataclass(value) and not isinstance(value, type):
         for name in _shown(type(value)):
             item = getattr(value, name)
             if isinstance(item, str):
-                yield item
+                found(item)
             elif item:
-                yield from _strings(item)
+                _gather(item, found)
 
 
 @cache

@@ -8,6 +8,7 @@ texts of a bank, so that only the best are looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import starmap
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -19,8 +20,9 @@ from memlane.index.columns import Array
 from memlane.index.encoders import StaticEncoder
 from memlane.index.encoders import words as encoded_words
 from memlane.index.words import importance, terms
+from memlane.index.writing import Chunk
 
-KEPT = 20_000  # texts whose passages are kept: some 10 MB
+KEPT = 20_000  # chunks whose passages are kept: some 10 MB, beside their texts
 AT_ONCE = 64  # texts that are taken apart together
 _SENTENCE = lazily(r"(?<=[.!?;:])\s+|\n+")
 
@@ -33,56 +35,63 @@ class _Passage(NamedTuple):
     lengths: Array
 
 
-_kept: WeakKeyDictionary[StaticEncoder, dict[str, _Passage]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[StaticEncoder, dict[Chunk, _Passage]] = WeakKeyDictionary()
 
 
 def look(
-    encoder: StaticEncoder, query: str, vector: Array, mean: Array, chunks: int, texts: Sequence[str]
+    encoder: StaticEncoder, query: str, vector: Array, mean: Array, size: int, chunks: Sequence[Chunk]
 ) -> tuple[Array, Array]:
-    """How near each text is to the query, by its sentences and by its words.
+    """How near each of some chunks is to the query, by its sentences and by its words.
 
     By sentences: the cosine of the query's `vector` and the nearest one, without the `mean` of the bank's vectors.
     By words: how much of the query's words it has, 0 … 1; of each, as much as its nearest word is like it. Words that
-    are rare in the bank count more (`chunks` is its size), and words that ask count less.
+    are rare in the bank count more (`size` is how many chunks it has), and words that ask count less.
     """
-    parts = _passages(encoder, texts)
-    begins = _starts([part.tokens for part in parts])
-    distinct, places = _distinct(np.concatenate([part.tokens for part in parts]))
-    factors = {word: max(map(importance, terms(word)), default=1.0) for word in encoded_words(query)}
-    asked, weights = encoder.query_tokens(factors, chunks)
+    parts = _passages(encoder, chunks)
+    tokens, sizes, lengths = (np.concatenate(each) for each in zip(*parts, strict=True))
+    distinct, places = _distinct(tokens)
+    factors = {word: _factor(word) for word in encoded_words(query)}
+    asked, weights = encoder.query_tokens(factors, size)
     near, products = encoder.compared(distinct, asked, (vector, mean))
 
-    sizes = np.concatenate([part.sizes for part in parts])
-    sums = np.add.reduceat(products[places], np.cumsum(sizes) - sizes)
-    sums /= np.maximum(np.concatenate([part.lengths for part in parts]), 1e-9)[:, None]
+    sums = np.add.reduceat(products.take(places, axis=0), np.cumsum(sizes) - sizes)
+    sums /= np.maximum(lengths, 1e-9)[:, None]
     cosines = (sums[:, 0] - mean @ vector) / np.sqrt(np.maximum(1 - 2 * sums[:, 1] + mean @ mean, 1e-9))
     by_sentences = np.maximum.reduceat(cosines, _starts([part.sizes for part in parts]))
-    by_words = np.maximum.reduceat(near[places], begins) @ weights
+    by_words = np.maximum.reduceat(near.take(places, axis=0), _starts([part.tokens for part in parts])) @ weights
     return by_sentences, by_words
 
 
-def _passages(encoder: StaticEncoder, texts: Sequence[str]) -> list[_Passage]:
+@lru_cache(maxsize=10_000)
+def _factor(word: str) -> float:
+    """How much a word of a query counts, apart from its rarity."""
+    return max(map(importance, terms(word)), default=1.0)
+
+
+def _passages(encoder: StaticEncoder, chunks: Sequence[Chunk]) -> list[_Passage]:
     kept = _kept.setdefault(encoder, {})  # other threads have it, too
-    known = {text: passage for text in texts if (passage := kept.get(text))}
-    new = [text for text in dict.fromkeys(texts) if text not in known]
+    known = {chunk: passage for chunk in chunks if (passage := kept.get(chunk))}
+    new = [chunk for chunk in dict.fromkeys(chunks) if chunk not in known]
     for start in range(0, len(new), AT_ONCE):
         batch = new[start : start + AT_ONCE]
-        apart = encoder.take_apart([_SENTENCE.split(text) for text in batch])
+        apart = encoder.take_apart([_SENTENCE.split(chunk.embedded) for chunk in batch])
         known.update(zip(batch, starmap(_Passage, apart), strict=True))
-    if len(kept) >= KEPT:
-        kept.clear()
-    kept.update(known)
-    return [known[text] for text in texts]
+    if new:
+        if len(kept) >= KEPT:
+            kept.clear()
+        kept.update(known)
+    return [known[chunk] for chunk in chunks]
 
 
 def _distinct(tokens: Array) -> tuple[Array, Array]:
     """These tokens once each, and which of those each of them is."""
+    tokens = tokens.astype(np.intp)
     there = np.zeros(int(tokens.max()) + 1, np.bool_)  # quicker than sorting them
     there[tokens] = True
     distinct = np.flatnonzero(there)
     places = np.empty(len(there), np.intp)
     places[distinct] = np.arange(len(distinct))
-    return distinct, places[tokens]
+    return distinct, places.take(tokens)
 
 
 def _starts(parts: Sequence[Array]) -> Array:

@@ -159,6 +159,7 @@ class StaticEncoder(_Scaled):
         self._tokens = Tokens(vocabulary(), len(self._table))
         self._weights = self._query_weights = self._token_weights(self._probability)
         self._counts = np.zeros(len(self._table), np.int64)
+        self._lengths = np.full(len(self._table), -1, np.float32)  # of the rows, as far as they were asked for
         self.dim = int(self._table.shape[1])
         self.fingerprint = f"static-{about['digest']}"
         if counts is not None:
@@ -234,11 +235,20 @@ class StaticEncoder(_Scaled):
         """How like each token each of the others is, 0 … 1; and what it adds to the product of its text's sum with
         each of these vectors.
         """
-        rows, right = self._table[tokens].astype(np.float32), self._table[others].astype(np.float32)
-        products = rows @ np.concatenate((right, vectors)).T
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None] * np.sqrt(np.einsum("ij,ij->i", right, right))
-        near: Vectors = np.clip(products[:, : len(others)] / np.maximum(lengths, 1e-9), 0, 1)
-        return near, products[:, len(others) :] * self._weights[tokens, None]
+        right = self._table.take(others, axis=0).astype(np.float32)
+        products = self._table.take(tokens, axis=0).astype(np.float32) @ np.concatenate((right, vectors)).T
+        lengths = self._lengths_of(tokens)[:, None] * self._lengths_of(others)
+        near = products[:, : len(others)] / np.maximum(lengths, 1e-9)
+        np.minimum(np.maximum(near, 0, out=near), 1, out=near)
+        return near, products[:, len(others) :] * self._weights.take(tokens)[:, None]
+
+    def _lengths_of(self, tokens: NDArray[np.intp]) -> Vectors:
+        """How long the rows of these tokens are; worked out once for each."""
+        lengths: Vectors = self._lengths.take(tokens)
+        if lengths.min(initial=0) < 0:
+            rows = self._table.take(tokens, axis=0).astype(np.float32)
+            lengths = self._lengths[tokens] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return lengths
 
     def _token_weights(self, probability: NDArray[np.floating[Any]]) -> Vectors:
         weights: Vectors = (self._scale * (SIF_A / (SIF_A + probability))).astype(np.float32)

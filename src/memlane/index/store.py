@@ -130,6 +130,7 @@ class Index:
         self._columns: Columns | None = None
         self._layout = ""  # whose vectors the columns have, and how often the chunks were renumbered
         self._read = _Read((-1, -1))
+        self._held = False  # whether a snapshot keeps the file as it is for us
         self._memories: dict[int, Memory] = {}  # by number, which no other memory ever gets
         self._chunks: dict[int, Chunk] = {}  # the same; they may be renumbered all together
         self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
@@ -199,8 +200,11 @@ class Index:
             _ = self.encoder  # may have to write
             self._db.execute("BEGIN")
             try:
+                self._now()
+                self._held = True
                 yield
             finally:
+                self._held = False
                 self._db.execute("ROLLBACK")  # nothing was written
 
     def ask(self, question: Callable[[], T], *, wait: float | None = None, force: bool = False, look: bool = True) -> T:
@@ -417,7 +421,9 @@ class Index:
         return self._columns
 
     def _now(self) -> _Read:
-        """What was read of the file as it is now."""
+        """What was read of the file as it is now; in a snapshot, as it was at its beginning."""
+        if self._held:
+            return self._read
         version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes)
         if version != self._read.version:
             archived = self._db.execute("SELECT 1 FROM memories WHERE status = 'archived' LIMIT 1").fetchone()

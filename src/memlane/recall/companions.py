@@ -6,6 +6,8 @@ emulators" names the emulators, and not the ports that they are given. Messages 
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from memlane.index.columns import Array
@@ -13,25 +15,27 @@ from memlane.recall.layout import Layout, best_of
 from memlane.recall.renewal import as_floats
 
 SHARE = 0.3  # of the x of the one that is like it, times their cosine
+_OUT = np.float32(-1)
 GIVING, GETTING = 3, 200  # how many of the best give, and how many may get
 
 
-def from_companions(layout: Layout, scores: Array, found: Array, least: float) -> Array:
-    """What each memory is given by the best of those that are found by themselves. A score below 0 keeps one out.
+def from_companions(layout: Layout, scores: Array, allowed: Array, found: Array, least: float) -> Array:
+    """What each memory is given by the best of those that are found by themselves.
 
     `least` is the cosine of two on the same subject.
     """
     given = np.zeros(len(scores), np.float32)
-    rows = best_of(np.where(layout.alone, scores, -1), GETTING, 0.0)
+    rows = best_of(np.where(allowed & layout.alone, scores, _OUT), GETTING, 0.0)
     if not len(rows) or not layout.columns.rows.shape[1]:
         return given
-    first = np.argsort(-scores[rows], kind="stable")[:GIVING]
+    own = scores[rows]
+    first = np.argsort(-own, kind="stable")[:GIVING]
     first = first[found[rows[first]]]
     if not len(first):
         return given
-    vectors = as_floats(layout.columns.rows[layout.start[rows]])
+    vectors = as_floats(layout.columns.rows, layout.start[rows])
     near = vectors @ vectors[first].T
     near[first, np.arange(len(first))] = 0
     near[near < least] = 0
-    given[rows] = SHARE * (near * scores[rows[first]]).max(axis=1)
+    given[rows] = SHARE * reduce(np.maximum, (near * own[first]).T)
     return given

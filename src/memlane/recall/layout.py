@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from memlane.core.values import dataclass
+from memlane.core.values import dataclass, field
 from memlane.index.columns import Array, Columns
 from memlane.index.store import Index
 
 K1, B = 0.9, 0.4  # BM25's
 TIES = 1_000  # of memories that are equal, only so many are looked at together
 NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
+KEPT = 500_000  # postings that are kept, of the terms asked for last: some 15 MB
 _FEW_ROWS = 64
+
+
+class Posted(NamedTuple):
+    """Where a term is: in which chunks that exist, how often, and what that is divided by in BM25; then of memories."""
+
+    chunks: Array
+    weights: Array
+    norms: Array
+    rows: Array
+    row_weights: Array
+    row_norms: Array
 
 
 @dataclass(slots=True)
@@ -39,6 +52,9 @@ class Layout:
     norm: Array  # BM25's length norm of each chunk
     whole_norm: Array  # the same of each memory as a whole
     total: tuple[int, int]  # chunks and memories that are alive
+    kept: dict[str, Posted] = field(default_factory=dict)  # the terms asked for last
+    room: int = KEPT  # for more of them
+    meant: dict[str, str] = field(default_factory=dict)  # what misspelt words were taken for
 
     @classmethod
     def of(cls, columns: Columns) -> Self:
@@ -98,12 +114,41 @@ class Layout:
             total += np.float32(share) * padded[rows]
         return total
 
+    def posted(self, index: Index, terms: Sequence[str]) -> list[Posted]:
+        """Where each of these terms is."""
+        if unknown := [term for term in terms if term not in self.kept]:
+            found = index.postings(unknown)
+            new = {term: self._posted(*found[term]) for term in unknown}
+            known = {term: self.kept.pop(term) for term in terms if term not in new}
+            self.kept |= known | new  # last, so that they stay
+            self.room -= sum(map(_room, new.values()))
+            while self.room < 0 and len(self.kept) > len(terms):
+                self.room += _room(self.kept.pop(next(iter(self.kept))))
+        return [self.kept[term] for term in terms]
+
+    def _posted(self, chunks: Array, weights: Array) -> Posted:
+        if self.total[0] < len(self.row) or (len(chunks) and chunks[-1] >= len(self.row)):
+            kept = chunks < len(self.row)
+            kept[kept] = self.alive[chunks[kept]]
+            chunks, weights = chunks[kept], weights[kept]
+        norms = weights + self.norm[chunks]
+        if self.single or not len(chunks):
+            return Posted(chunks, weights, norms, chunks, weights, norms)
+        rows = self.row[chunks]  # in order, as the chunks are
+        at = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+        rows, whole = rows[at], np.add.reduceat(weights, at)
+        return Posted(chunks, weights, norms, rows, whole, whole + self.whole_norm[rows])
+
     def having(self, index: Index, term: str) -> Array:
         """Whether each memory has a term."""
         has = np.zeros(len(self.start), np.bool_)
-        numbers, _ = index.postings([term])[term]
-        has[self.row[numbers[numbers < len(self.row)]]] = True
+        has[self.posted(index, [term])[0].rows] = True
         return has
+
+
+def _room(posted: Posted) -> int:
+    """How many postings a term counts for: six arrays take room even where they are empty."""
+    return len(posted.chunks) + 64
 
 
 def least_of_best(scores: Array, count: int) -> float:
@@ -114,9 +159,9 @@ def least_of_best(scores: Array, count: int) -> float:
     """
     if len(scores) <= count:
         return 0.0
-    rows = len(scores) // _FEW_ROWS * _FEW_ROWS
-    if rows // _FEW_ROWS > count:
-        groups = np.sort(scores[:rows].reshape(-1, _FEW_ROWS).max(axis=1))
+    few = min(len(scores) // (4 * count), _FEW_ROWS)
+    if few > 1:
+        groups = np.sort(scores[: len(scores) // few * few].reshape(few, -1).max(axis=0))
         bound = max(float(groups[-count]), 0.0)
         scores = scores[scores > bound]
         if len(scores) < count:

@@ -64,8 +64,8 @@ def renewals(
                 yield found[old][0], found[new][0]
 
 
-def as_floats(rows: Array) -> Array:
-    """Vectors of length 1 from the index's rows, which may be bytes."""
-    vectors: Array = rows.astype(np.float32)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+def as_floats(rows: Array, chunks: Array) -> Array:
+    """Vectors of length 1 of some chunks from the index's rows, which may be bytes."""
+    vectors: Array = rows.take(chunks, axis=0).astype(np.float32, copy=False)
+    vectors /= np.maximum(np.sqrt(np.add.reduce(vectors * vectors, axis=1, keepdims=True)), 1e-9)
     return vectors

@@ -24,6 +24,7 @@ the cosine of the two.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -65,6 +66,7 @@ BATCH = 2_000  # memories that are read at a time, at most
 SCANNED = 5_000  # memories that are searched for a phrase without any indexed term, the best first
 EXTRA, FEWER = 15, 5  # hits beyond the limit, which may overtake those whose code has changed, or that are unconfirmed
 SUPERSEDED = 0.3  # factor for a memory that another one took the place of
+_OUT = np.float32(-1)  # the score of what is not to be found
 Replaced = Mapping[str, Sequence[str]]  # what took the place of each, the earlier first
 Weigh = Callable[[Sequence[Memory]], Mapping[str, float]]  # factors for the scores of some of these memories, by id
 
@@ -142,12 +144,12 @@ def _search(
     may_be_found = allowed
     if not required:  # else the phrases are reason enough
         has_companion = layout.alone & (parts.fused > parts.own)
-        allowed = allowed & ((parts.words.memories > 0) | (parts.cosine >= LEAST_COSINE) | has_companion)
-    found = np.flatnonzero(allowed)
+        allowed = allowed & (parts.found | has_companion)
     days, factor = recency
     since = (now - timedelta(days=days + 1)).timestamp()
-    scores = np.zeros(len(layout.start), np.float32)
-    scores[found] = parts.base(found) * np.where(layout.created[found] > since, np.float32(factor), np.float32(1))
+    base = parts.base()
+    scores = np.where(allowed, base, _OUT)
+    scores[np.flatnonzero(layout.created > since)] *= np.float32(factor)
     relevance: dict[int, float] = {}
 
     def relevant(row: int) -> float:
@@ -162,16 +164,15 @@ def _search(
             scores[new] = max(scores[new], scores[old])
             relevance[new] = max(relevant(new), relevant(old))
         scores[old] *= SUPERSEDED
-    if replaced_rows:
-        found = np.flatnonzero(allowed)
     candidates = max(limit + (EXTRA if weigh else FEWER), renewal.LOOKED_AT)
-    best = _best_rows(index, layout, found, scores, candidates, required, excluded)
+    best = _best_rows(index, layout, scores, candidates, required, excluded)
     rows = [row for row, _ in best if row not in relevance]
     relevance.update(zip(rows, parts.relevance(rows), strict=True))
     freshness = weigh([memory for _, memory in best]) if weigh else {}
     unconfirmed = {row for row, memory in best if memory.unconfirmed}
     for row, memory in best:
-        scores[row] *= freshness.get(memory.id, 1.0) * weight(memory, now)
+        if (changed := freshness.get(memory.id, 1.0) * weight(memory, now)) != 1:
+            scores[row] *= changed
     for old, new in _renewals(index, layout, best[: renewal.LOOKED_AT]):
         may_renew = new not in unconfirmed or old in unconfirmed
         if may_renew and scores[old] > scores[new] >= renewal.LEAST_SCORE * scores[old]:
@@ -180,7 +181,7 @@ def _search(
     best.sort(key=lambda entry: -scores[entry[0]])
     best = best[:limit]
     hits = []
-    for (row, memory), why in zip(best, parts.explained([row for row, _ in best]), strict=True):
+    for (row, memory), why in zip(best, parts.explained([row for row, _ in best], base), strict=True):
         why["recency"] = float(factor) if layout.created[row] > since else 1.0
         why["freshness"] = freshness.get(memory.id, 1.0)
         if memory.unconfirmed:
@@ -204,41 +205,50 @@ class _ScoreParts:
     closer: dict[int, float]  # what a closer look adds, to those that got one
     own: Array  # words, cosine and a closer look
     fused: Array  # the same with the neighbours' share
+    found: Array  # whether it has a word of the query, or is near enough to it
     dated: Array | None  # whether it is from a time that the query mentions; None where it mentions none
 
     def of_chunks(self, pieces: slice) -> Array:
         """How well each of these chunks fits the query."""
         return _of_chunks(self.words.chunks[pieces], self.chunk_cosines[pieces], self.vectors_share)
 
-    def base(self, rows: Array) -> Array:
-        """The scores of these memories."""
-        x = self.fused[rows]
+    def base(self) -> Array:
+        """The scores of the memories."""
+        x = self.fused
         if self.dated is not None:
-            x = x * np.where(self.dated[rows], np.float32(DATED), np.float32(1))
+            x = x * np.where(self.dated, np.float32(DATED), np.float32(1))
         scores: Array = -np.expm1(-STEEPNESS * x)
         return scores
 
     def relevance(self, rows: Sequence[int]) -> list[float]:
         """The probability that the query is about each of these memories at all."""
-        evidence = np.array([self.words.evidence(row) for row in rows], np.float32)
-        found: list[float] = probabilities(self.encoder.name, self.cosine[rows], evidence).tolist()
+        found: list[float] = probabilities(self.encoder.name, self.cosine[rows], self.words.evidence(rows)).tolist()
         return found
 
-    def explained(self, rows: Sequence[int]) -> Iterator[dict[str, float]]:
-        for row, base in zip(rows, self.base(np.array(rows, np.intp)).tolist(), strict=True):
-            words, cosine = self.words.memories[row], self.cosine[row]
-            yield {
-                "words": float(words),
-                "words_rank": int(np.count_nonzero(self.words.memories > words)) + 1,
-                "covered": self.words.covered(row),
-                "evidence": self.words.evidence(row),
-                "cosine": float(cosine),
-                "cosine_rank": int(np.count_nonzero(self.cosine > cosine)) + 1,
-                "closer": self.closer.get(row, 0.0),
-                "neighbours": float(self.fused[row] - self.own[row]),
-                "date": DATED if self.dated is not None and self.dated[row] else 1.0,
-                "base": base,
-            }
+    def explained(self, rows: Sequence[int], base: Array) -> list[dict[str, float]]:
+        words, cosine = self.words.memories, self.cosine
+        parts = {
+            "words": words[rows],
+            "words_rank": _ranks(words, rows),
+            "covered": self.words.covered(rows),
+            "evidence": self.words.evidence(rows),
+            "cosine": cosine[rows],
+            "cosine_rank": _ranks(cosine, rows),
+            "closer": np.array([self.closer.get(row, 0.0) for row in rows]),
+            "neighbours": self.fused[rows] - self.own[rows],
+            "date": np.where(self.dated[rows], DATED, 1.0) if self.dated is not None else np.ones(len(rows)),
+            "base": base[rows],
+        }
+        lists = [part.tolist() for part in parts.values()]
+        return [dict(zip(parts, values, strict=True)) for values in zip(*lists, strict=True)]
+
+
+def _ranks(values: Array, rows: Sequence[int]) -> Array:
+    """Of these rows, which place each one's value has among all."""
+    own = values[rows]
+    above = values[values > own.min(initial=np.inf)]
+    ranks: Array = np.count_nonzero(above > own[:, None], axis=1) + 1
+    return ranks
 
 
 def _of_chunks(words: Array, cosines: Array, share: float) -> Array:
@@ -277,18 +287,17 @@ def _score_parts(
         closer = dict(zip(best.tolist(), added.tolist(), strict=True))
     fused = layout.with_neighbours(own)
     found = (words.memories > 0) | (cosine >= LEAST_COSINE)
-    fused = fused + from_companions(layout, np.where(allowed, fused, -1), found, renewal.same_subject(encoder.name))
-    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, dated)
+    fused = fused + from_companions(layout, fused, allowed, found, renewal.same_subject(encoder.name))
+    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, found, dated)
 
 
 def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array, chunks: Sequence[int]) -> Array:
     """What a closer look at these chunks adds to each; by the built-in table, also for a model."""
-    texts = [chunk.embedded for chunk in index.chunks(chunks)]
     encoder, mean, share = index.encoder, layout.columns.mean, NEAR_WORDS
     if not isinstance(encoder, StaticEncoder):
         encoder, share = built_in(), MODEL_NEAR_WORDS
         vector, mean = encoder.encode_query(query.text), np.zeros(encoder.dim, np.float32)
-    sentences, words = closeness.look(encoder, query.text, vector, mean, layout.total[0], texts)
+    sentences, words = closeness.look(encoder, query.text, vector, mean, layout.total[0], index.chunks(chunks))
     usual = 0.0 if mean.any() else _middle(sentences)  # what texts have in common is not subtracted
     added: Array = SENTENCE * np.maximum(sentences - usual, 0) + share * np.maximum(words - _middle(words), 0)
     return added
@@ -317,10 +326,10 @@ def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) 
     chunks = layout.total[0]
 
     def evidence(shared: set[str]) -> float:
-        postings = index.postings(sorted(shared))
-        return sum(_rarity(chunks, len(postings[term][0])) for term in shared) / math.log(1 + max(chunks, 2))
+        found = layout.posted(index, sorted(shared))
+        return sum(_rarity(chunks, len(posted.chunks)) for posted in found) / math.log(1 + max(chunks, 2))
 
-    vectors = renewal.as_floats(layout.columns.rows[layout.start[[row for row, _ in best]]])
+    vectors = renewal.as_floats(layout.columns.rows, layout.start[[row for row, _ in best]])
     return renewal.renewals(best, layout.created, vectors, evidence, renewal.same_subject(index.encoder.name))
 
 
@@ -353,16 +362,22 @@ class _WordScores:
     most: float  # what the rarest possible word counts
     layout: Layout
 
-    def covered(self, row: int) -> float:
-        """The weighted part of the query's words that the memory's best chunk has.
+    def covered(self, rows: Sequence[int]) -> Array:
+        """The weighted part of the query's words that the best chunk of each memory has.
 
         Words that no memory has count, too: they mean that the query is about something else.
         """
-        return float(self.has[self.pieces(row)].max() / np.float32(self.total or 1.0))
+        return self._best(self.has, rows) / np.float32(self.total or 1.0)
 
-    def evidence(self, row: int) -> float:
+    def evidence(self, rows: Sequence[int]) -> Array:
         """Not relative to the query: about how many words that hardly any other memory has the two have in common."""
-        return float(self.sums[self.pieces(row)].max() / np.float32(self.most))
+        return self._best(self.sums, rows) / np.float32(self.most)
+
+    def _best(self, scores: Array, rows: Sequence[int]) -> Array:
+        """The best score of each memory's chunks."""
+        if self.layout.single:
+            return scores[rows]
+        return np.array([scores[self.pieces(row)].max() for row in rows], np.float32)
 
     def pieces(self, row: int) -> slice:
         """The chunks of a memory."""
@@ -375,21 +390,9 @@ def counted(index: Index, query: str) -> Counts:
     if not columns.used:
         return ALONE
     layout = layout_of(index, columns)
-    having = {}
-    for term, postings in index.postings(parse(query).terms).items():
-        numbers, _ = _alive(layout, *postings)
-        rows = layout.row[numbers]  # in order, as the numbers are
-        having[term] = len(numbers), int(np.count_nonzero(rows[1:] != rows[:-1])) + bool(len(rows))
-    return Counts(*layout.total, having)
-
-
-def _alive(layout: Layout, numbers: Array, weights: Array) -> tuple[Array, Array]:
-    """The postings of chunks that exist."""
-    if layout.total[0] == len(layout.row) and (not len(numbers) or numbers[-1] < len(layout.row)):
-        return numbers, weights
-    kept = numbers < len(layout.row)
-    kept[kept] = layout.alive[numbers[kept]]
-    return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])
+    terms = parse(query).terms
+    posted = zip(terms, layout.posted(index, terms), strict=True)
+    return Counts(*layout.total, {term: (len(each.chunks), len(each.rows)) for term, each in posted})
 
 
 def _word_scores(index: Index, layout: Layout, query: Query, beside: Counts) -> _WordScores:
@@ -400,26 +403,22 @@ def _word_scores(index: Index, layout: Layout, query: Query, beside: Counts) -> 
     whole = scores if single else np.zeros(len(layout.start), np.float32)
     most = 0.0  # the most that a chunk could score, apart from K1 + 1
     total = 0.0  # the same including words that no chunk has
-    postings = index.postings(query.terms)
-    for term in query.terms:
-        numbers, weights = _alive(layout, *postings[term])
+    for term, posted in zip(query.terms, layout.posted(index, query.terms), strict=True):
         other_chunks, other_memories = beside.having.get(term, (0, 0))
-        if not len(numbers) and not other_chunks and (meant := nearest(index, query.text, term)):
-            numbers, weights = _alive(layout, *index.postings([meant])[meant])
-        counts = np.float32(importance(term) * _rarity(chunks, len(numbers) + other_chunks))
+        if not len(posted.chunks) and not other_chunks and (meant := nearest(index, layout.meant, query.text, term)):
+            [posted] = layout.posted(index, [meant])
+        factor = importance(term)
+        counts = np.float32(factor * _rarity(chunks, len(posted.chunks) + other_chunks))
         total += float(counts)
-        if len(numbers) or other_chunks:
+        if len(posted.chunks) or other_chunks:
             most += float(counts)
-        if not len(numbers):
+        if not len(posted.chunks):
             continue
-        scores[numbers] += counts * weights / (weights + layout.norm[numbers])
-        has[numbers] += counts
+        scores[posted.chunks] += counts * posted.weights / posted.norms
+        has[posted.chunks] += counts
         if not single:
-            rows = layout.row[numbers]
-            at = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-            rows, weights = rows[at], np.add.reduceat(weights, at)
-            counts = np.float32(importance(term) * _rarity(memories, len(rows) + other_memories))
-            whole[rows] += counts * weights / (weights + layout.whole_norm[rows])
+            counts = np.float32(factor * _rarity(memories, len(posted.rows) + other_memories))
+            whole[posted.rows] += counts * posted.row_weights / posted.row_norms
     rarest = math.log(1 + max(chunks, 2))
     if not most:
         return _WordScores(scores, whole, scores, has, total, rarest, layout)
@@ -441,7 +440,7 @@ def _query_vector(encoder: Encoder, columns: Columns, text: str) -> Array:
     if mean_square and query.any():
         # subtract only the query's own part along the mean: a short query has little of what chunks have in common
         query = query - columns.mean * (columns.used / (columns.used + FEW) * float(query @ columns.mean) / mean_square)
-        query /= max(float(np.linalg.norm(query)), 1e-9)
+        query /= max(float(np.sqrt(query @ query)), 1e-9)
     return query
 
 
@@ -458,16 +457,17 @@ def _cosines(columns: Columns, query: Array, words: Array) -> Array:
         exact: Array = columns.rows[:used] @ query
         return exact
     signs = np.packbits(query > 0).view(np.uint64)
-    distance = np.zeros(used, np.uint16)
-    for column, sign in zip(columns.signs, signs, strict=True):
-        distance += np.bitwise_count(column[:used] ^ sign)
+    distance = np.add.reduce(np.bitwise_count(columns.signs[:, :used] ^ signs[:, None]), axis=0, dtype=np.uint16)
     most = min(RESCORED, used)
-    by_sign = np.argpartition(distance, most - 1)[:most]
+    last = bisect_left(range(len(query) + 1), most, key=lambda far: int(np.count_nonzero(distance <= far)))
+    chosen = distance < last
+    chosen[np.flatnonzero(distance == last)[: most - np.count_nonzero(chosen)]] = True
     least = least_of_best(words, most)
-    by_words = np.flatnonzero(words > least)
-    as_good = np.flatnonzero(words == least)[: most - len(by_words)] if least else by_words
-    chosen = np.unique(np.concatenate((by_sign, by_words, as_good)))
-    cosines[chosen] = columns.rows[chosen].astype(np.float32) @ query / 127
+    by_words = words > least
+    if least:
+        by_words[np.flatnonzero(words == least)[: most - np.count_nonzero(by_words)]] = True
+    rows = np.flatnonzero(chosen | by_words)
+    cosines[rows] = columns.rows.take(rows, axis=0).astype(np.float32) @ query / 127
     return cosines
 
 
@@ -477,21 +477,20 @@ def _cosines(columns: Columns, query: Array, words: Array) -> Array:
 def _best_rows(
     index: Index,
     layout: Layout,
-    rows: Array,
     scores: Array,
     limit: int,
     required: Sequence[Phrase],
     excluded: Sequence[Phrase],
 ) -> list[tuple[int, Memory]]:
-    """The best of these rows that pass the phrases; with equal scores the newest first, then by id."""
-    left = SCANNED if required and all(phrase.candidates is None for phrase in required) else len(rows)
+    """The best rows that pass the phrases; with equal scores the newest first, then by id. A score below 0 is out."""
+    left = SCANNED if required and all(phrase.candidates is None for phrase in required) else len(scores)
     best: list[tuple[int, Memory]] = []
-    for batch, rounded in _in_order(rows, scores, layout.created, min(limit, BATCH)):
+    for batch, rounded in _in_order(scores, layout.created, min(limit, BATCH)):
         batch = batch[:left]
         left -= len(batch)
         numbers = layout.memory[batch].tolist()
         memories = index.memories(numbers)
-        order = zip(-rounded, -layout.created[batch], batch.tolist(), numbers, strict=False)
+        order = zip((-rounded).tolist(), (-layout.created[batch]).tolist(), batch.tolist(), numbers, strict=False)
         entries = [(score, when, memories[n].id, row, memories[n]) for score, when, row, n in order if n in memories]
         for *_, row, memory in sorted(entries, key=itemgetter(0, 1, 2)):
             text = content(memory) if required else ""
@@ -504,18 +503,17 @@ def _best_rows(
     return best[:limit]
 
 
-def _in_order(rows: Array, scores: Array, created: Array, size: int) -> Iterator[tuple[Array, Array]]:
+def _in_order(scores: Array, created: Array, size: int) -> Iterator[tuple[Array, Array]]:
     """The rows by score, then the newest first, in batches of growing size that keep ties (up to TIES) together.
 
     Each with its scores, rounded as they are shown.
     """
-    own = scores[rows]
-    least = round(least_of_best(own, size), 6) if len(rows) > size else 0.0
-    first = own >= least - 1e-6
-    first[first] = own[first].astype(np.float64).round(6) >= least
-    for part in (first, ~first):
-        left = rows[part]
-        rounded = own[part].astype(np.float64).round(6)
+    least = round(least_of_best(scores, size), 6)
+    for floor, is_first in ((max(least - 1e-6, 0.0), True), (0.0, False)):
+        left = np.flatnonzero(scores >= floor)
+        rounded = scores[left].astype(np.float64).round(6)
+        part = (rounded >= least) == is_first
+        left, rounded = left[part], rounded[part]
         if len(left) > 1:
             order = np.lexsort((-created[left], -rounded))
             left, rounded = left[order], rounded[order]

@@ -12,14 +12,26 @@ from memlane.index.store import Index
 from memlane.index.words import terms
 
 LEAST, LONG = 5, 8  # letters of a word with one mistake in it, and with two
+KEPT = 1_000  # misspelt words that are remembered
 _WORD = lazily(r"(?<![\w.-])[A-Z]?[a-z]+(?![\w-]|\.\w)")
 
 
-def nearest(index: Index, query: str, term: str) -> str:
-    """The term of the bank that an unknown one of a query was meant to be; "" where it is no misspelt word."""
+def nearest(index: Index, known: dict[str, str], query: str, term: str) -> str:
+    """The term of the bank that an unknown one of a query was meant to be; "" where it is no misspelt word.
+
+    `known` is what is known of words already, and learns this one.
+    """
     word = next((word.lower() for word in _WORD.findall(query) if terms(word) == [term]), "")
     if len(word) < LEAST or word in vocabulary():
         return ""
+    if word not in known:
+        if len(known) >= KEPT:
+            known.clear()
+        known[word] = _nearest(index, word, term)
+    return known[word]
+
+
+def _nearest(index: Index, word: str, term: str) -> str:
     most = 1 if len(word) < LONG else 2
     found = [
         (distance, -count, known)
