@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -308,11 +309,20 @@ def default(key: str) -> Any:
 
 def _from_environment() -> Iterator[_Source]:
     """MEMLANE_STORAGE_STRATEGY for [memory] and [memory_configuration], MEMLANE_VAULT_MAX_ACTIVE for other tables."""
+    known = _variables()
+    for name in os.environ:
+        if name in known and (text := os.environ.get(name)):
+            yield _Source(name, {known[name]: parsed(known[name], text)})
+
+
+@cache
+def _variables() -> dict[str, str]:
+    """The keys of all settings, by the names of their environment variables."""
+    found = {}
     for setting in SETTINGS:
         table, _, key = setting.key.partition(".")
-        name = f"MEMLANE_{key if table in ('memory', 'memory_configuration') else f'{table}_{key}'}".upper()
-        if text := os.environ.get(name):
-            yield _Source(name, {setting.key: parsed(setting.key, text)})
+        found[f"MEMLANE_{key if table in ('memory', 'memory_configuration') else setting.key}"] = setting.key
+    return {name.replace(".", "_").upper(): key for name, key in found.items()}
 
 
 def parsed(key: str, text: str) -> Any:
@@ -399,14 +409,17 @@ def _claims_memory(path: Path, data: bytes) -> bool:
 
 
 def _from_file(path: Path, data: bytes) -> _Source:
-    """The settings of a file with this content. Raises ConfigError.
+    """The settings of a file with this content. Raises ConfigError."""
+    return _said(path, data, path == user_file())
 
-    Unknown keys are errors, except in seed 003's config.toml, which has keys of its own.
-    """
+
+@lru_cache(maxsize=16)  # a server asks before every call, and a file seldom changes
+def _said(path: Path, data: bytes, is_users: bool) -> _Source:
+    """Unknown keys are errors, except in seed 003's config.toml, which has keys of its own."""
     values: dict[str, Any] = {}
     tables = _parsed(path, data)
     accepted = tables.pop(_ALLOW, [])
-    if path != user_file() and tables.pop(_OWN, None) is not None and path.name == PROJECT_FILE:
+    if not is_users and tables.pop(_OWN, None) is not None and path.name == PROJECT_FILE:
         raise ConfigError(f"{path}: [{_OWN}] is not for a project to decide.", hint=f"Put it into {user_file()}.")
     for name, table in tables.items():
         if name not in _TABLES or not isinstance(table, dict):
@@ -417,7 +430,7 @@ def _from_file(path: Path, data: bytes) -> _Source:
         for key, value in table.items():
             if f"{name}.{key}" in _BY_KEY:
                 values[f"{name}.{key}"] = value
-            elif path.name == PROJECT_FILE or path == user_file():
+            elif path.name == PROJECT_FILE or is_users:
                 raise ConfigError(f"{path}: there is no key {key!r} in [{name}].", hint=_suggestion(f"{name}.{key}"))
     return _Source(str(path), values, _allowed(accepted, path))
 
@@ -481,10 +494,11 @@ def _suggestion(key: str) -> str:
 
 def _refuse_overlaps(config: Config) -> None:
     """Raise ConfigError for lanes in one place, which would read each other's files; only notes may hold the others."""
-    roots = {name: config.lane_root(name) for name in NAMES}
+    roots = {name: os.fspath(config.lane_root(name)) for name in NAMES}
     for name, root in roots.items():
+        inside = os.path.join(root, "")
         for other, place in roots.items():
-            within = name not in ("notes", other) and root in place.parents and not _is_hidden(place, root)
+            within = name not in ("notes", other) and place.startswith(inside) and not _is_hidden(place, inside)
             if (name < other and root == place) or within:
                 raise ConfigError(
                     f"The lanes {name} and {other} overlap: {root} and {place}.",
@@ -492,9 +506,9 @@ def _refuse_overlaps(config: Config) -> None:
                 )
 
 
-def _is_hidden(place: Path, root: Path) -> bool:
+def _is_hidden(place: str, root: str) -> bool:
     """Whether a place is in a hidden folder below root, which no lane looks into."""
-    return any(part.startswith(".") for part in place.relative_to(root).parts)
+    return any(part.startswith(".") for part in place.removeprefix(root).split(os.sep))
 
 
 # -- the profile of an agent

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,9 @@ def _is_ours(owner: int) -> bool:
 def distrust(state: Path, file: Path, data: bytes) -> str:
     """Why the configuration of a project, with this content, does not count; "" when the user trusts it."""
     digest = hashlib.sha256(data).hexdigest()
-    folder = os.path.realpath(file.parent)
-    entry = _entry(state, file)
-    if entry and entry["hash"] != digest and folder not in _load(state):
+    folder, known = os.path.realpath(file.parent), _load(state)
+    entry = _entry(known, folder)
+    if entry and entry["hash"] != digest and folder not in known:
         entry = None  # of the main worktree, whose configuration is another
     if entry is None:
         return "is not trusted yet: it may be somebody else's"
@@ -107,7 +108,7 @@ def revoke(state: Path, file: Path) -> None:
 
 def trusts_everyone(state: Path, file: Path) -> bool:
     """Whether the user trusts everybody who can commit to this project."""
-    entry = _entry(state, file)
+    entry = _entry(_load(state), os.path.realpath(file.parent))
     return entry is not None and entry.get("everyone") is True
 
 
@@ -117,12 +118,11 @@ def trusted_text(state: Path, file: Path) -> str | None:
     return entry["text"] if entry else None
 
 
-def _entry(state: Path, file: Path) -> dict[str, Any] | None:
+def _entry(known: Mapping[str, dict[str, Any]], folder: str) -> dict[str, Any] | None:
     """What is known of a project; of one in a linked worktree that nobody spoke of, what is known of the main one."""
-    known = _load(state)
-    entry = known.get(os.path.realpath(file.parent))
-    if entry is None and (worktree := worktrees.linked(file.parent)):
-        entry = known.get(os.fspath(worktree.in_main(file.parent)))
+    entry = known.get(folder)
+    if entry is None and (worktree := worktrees.linked(folder)):
+        entry = known.get(os.fspath(worktree.in_main(folder)))
     return entry
 
 
@@ -131,7 +131,7 @@ def _change(state: Path, folder: str, entry: dict[str, Any] | None) -> None:
     os.chmod(state, 0o700)  # an older memlane left it open to others
     path = os.path.join(state, NAME)
     with files.locked(os.fspath(state)):
-        known = _load(state)
+        known = dict(_load(state))
         if entry is None:
             known.pop(folder, None)
         else:
@@ -140,14 +140,14 @@ def _change(state: Path, folder: str, entry: dict[str, Any] | None) -> None:
         os.chmod(path, 0o600)
 
 
-def _load(state: Path) -> dict[str, dict[str, Any]]:
+def _load(state: Path) -> Mapping[str, dict[str, Any]]:
     """What is trusted; nothing where the file cannot be read, or is not the user's own."""
     path = os.path.join(state, NAME)
     try:
         now = os.stat(path, follow_symlinks=False)
         stamp = (now.st_dev, now.st_ino, now.st_uid, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
         if _loaded.get(path, ((), {}))[0] == stamp:  # it is only ever replaced, and another file has another number
-            return dict(_loaded[path][1])
+            return _loaded[path][1]
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return {}
@@ -160,7 +160,7 @@ def _load(state: Path) -> dict[str, dict[str, Any]]:
             return {}
     known = {folder: entry for folder, entry in found.items() if _is_entry(entry)} if isinstance(found, dict) else {}
     _loaded[path] = stamp, known
-    return dict(known)
+    return known
 
 
 def _is_entry(entry: Any) -> bool:
