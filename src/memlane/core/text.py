@@ -76,6 +76,7 @@ def nearest(wanted: str, names: Iterable[tuple[str, Iterable[str]]], limit: int 
     return sorted(best, key=lambda key: (-best[key], key))[:limit]
 
 
+_ASCII = bytes(range(128))
 STOP_WORDS = frozenset(
     """a about after all also am an and any are as at be been before being but by can could did do does doing done
     for from get got had has have having he her here him his how i if in into is it its just let like me more most
@@ -103,8 +104,13 @@ def keywords(text: str, limit: int = 5) -> list[str]:
 
 def estimate(text: str) -> int:
     """About how many tokens a model needs: one for four characters, one for each Chinese, Japanese, Korean or emoji."""
-    wide = 0 if text.isascii() or max(text) < "\u1100" else len(_wide().findall(text))
+    wide = 0 if text.isascii() else len(_wide().findall(_beyond_ascii(text)))
     return -(-(len(text) + 3 * wide) // 4)
+
+
+def _beyond_ascii(text: str) -> str:
+    """The characters of a text that are not ASCII; as bytes, the others are taken out at once."""
+    return text.encode(errors="surrogatepass").translate(None, _ASCII).decode(errors="surrogatepass")
 
 
 @cache

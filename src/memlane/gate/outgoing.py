@@ -26,6 +26,8 @@ T = TypeVar("T")
 _LEAST = 4  # characters of a value that are a piece of it, and not a word that happens to look so
 _INSIDE = 12  # characters of a string that may be a piece out of the middle of a value
 _ADDRESSES = frozenset({"id", "lane", "file"})  # of a Memory: without them nobody could say which one is meant
+_NO_TEXT = (int, float, datetime)
+_SEVERAL = (list, tuple, set, frozenset)
 _CUT = lazily(r"\s*(?:\.\.\.|…)?\s*$")
 
 Blank = tuple[str, str]  # a value, and the mark that takes its place
@@ -104,20 +106,20 @@ def _strings(value: Any) -> list[str]:
 def _gather(value: Any, found: Callable[[str], None]) -> None:
     if isinstance(value, str):
         found(value)
-    elif value is None or isinstance(value, int | float | datetime):
+    elif value is None or isinstance(value, _NO_TEXT):
         return
+    elif isinstance(value, _SEVERAL):
+        for item in (*value, *getattr(value, "__dict__", {}).values()):
+            _gather(item, found)
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            if isinstance(item, int | float):  # most of what a hit says of itself
+            if isinstance(item, _NO_TEXT):  # most of what a hit says of itself
                 found(str(name))
             elif isinstance(item, str) and "\n" not in item:
                 found(f"{name}: {item}")
             else:
                 found(str(name))
                 _gather(item, found)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in (*value, *getattr(value, "__dict__", {}).values()):
-            _gather(item, found)
     elif is_dataclass(value) and not isinstance(value, type):
         for name in _shown(type(value)):
             item = getattr(value, name)

@@ -360,7 +360,7 @@ class Composer:
 
     def _origin(self, file: str) -> str:
         """The file of a memory, relative to `root`; for one outside of it, only its name."""
-        path = os.path.relpath(file, self.root)
+        path = _relative(file, os.fspath(self.root))
         return one_line(os.path.basename(file) if path.startswith(os.pardir) else path)
 
     def _warnings(self, memory: Memory) -> Iterable[str]:
@@ -520,6 +520,10 @@ def without_blocks(text: str) -> str:
     return " ".join((*parts, text[at:]))
 
 
+_relative = lru_cache(1_000)(os.path.relpath)
+
+
+@lru_cache(1_000)  # who asks again sees much of the same
 def escaped(text: str) -> str:
     """The text without invisible characters and with every tag escaped that could end the fence around it.
 
@@ -546,8 +550,8 @@ def _says_the_same(a: Memory, b: Memory) -> bool:
     text_a, text_b = _plain(a.text), _plain(b.text)
     if text_a == text_b:
         return True
-    short, long = sorted((len(text_a), len(text_b)))
-    if long >= 4000 or 2 * short < _ALIKE * (short + long):
+    size_a, size_b = len(text_a), len(text_b)
+    if max(size_a, size_b) >= 4000 or 2 * min(size_a, size_b) < _ALIKE * (size_a + size_b):
         return False
     from memlane.gate import likeness
 

@@ -43,6 +43,9 @@ class Layout:
     end: Array
     row: Array  # of each chunk
     single: bool  # whether every memory has one chunk
+    several: Array  # the rows of the memories that have more
+    pieces: Array  # their chunks
+    cuts: Array  # where those of each begin
     memory: Array  # its number in the index
     created: Array
     alive: Array  # of each chunk
@@ -79,6 +82,8 @@ class Layout:
         if not any((rows < none).any() for _, rows in nearby):
             nearby = []
         whole = np.add.reduceat(length, start)
+        several = np.flatnonzero(end - start > 1)
+        sizes = (end - start)[several]
         return cls(
             columns,
             (used, columns.buried),
@@ -86,6 +91,9 @@ class Layout:
             end,
             row,
             none == used,
+            several,
+            np.flatnonzero(np.repeat(end - start > 1, end - start)),
+            np.cumsum(sizes) - sizes,
             memory[start],
             columns.created[start],
             alive,
@@ -101,7 +109,8 @@ class Layout:
         """The best score of each memory's chunks; not to be changed, since it may be what was given."""
         if self.single:
             return scores
-        best: Array = np.maximum.reduceat(scores, self.start)
+        best: Array = scores.take(self.start)
+        best[self.several] = np.maximum.reduceat(scores.take(self.pieces), self.cuts)
         return best
 
     def with_neighbours(self, scores: Array) -> Array:

@@ -375,9 +375,11 @@ class _WordScores:
 
     def _best(self, scores: Array, rows: Sequence[int]) -> Array:
         """The best score of each memory's chunks."""
-        if self.layout.single:
-            return scores[rows]
-        return np.array([scores[self.pieces(row)].max() for row in rows], np.float32)
+        starts, ends = self.layout.start[rows], self.layout.end[rows]
+        best: Array = scores[starts]
+        for at in np.flatnonzero(ends - starts > 1).tolist():
+            best[at] = scores[starts[at] : ends[at]].max()
+        return best
 
     def pieces(self, row: int) -> slice:
         """The chunks of a memory."""
