@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from memlane.core.invisible import visible
@@ -99,13 +100,13 @@ def _without_pieces(text: str, value: str, mark: str) -> str:
 def _strings(value: Any) -> list[str]:
     """Every text in a value. In a mapping, each with its name: `password: …` is one where the value alone is none."""
     found: list[str] = []
-    _gather(value, found.append)
+    _gather(value, found)
     return found
 
 
-def _gather(value: Any, found: Callable[[str], None]) -> None:
+def _gather(value: Any, found: list[str]) -> None:
     if isinstance(value, str):
-        found(value)
+        found.append(value)
     elif value is None or isinstance(value, _NO_TEXT):
         return
     elif isinstance(value, _SEVERAL):
@@ -113,18 +114,17 @@ def _gather(value: Any, found: Callable[[str], None]) -> None:
             _gather(item, found)
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            if isinstance(item, _NO_TEXT):  # most of what a hit says of itself
-                found(str(name))
+            if type(item) is float:  # most of what a hit says of itself
+                found.append(str(name))
             elif isinstance(item, str) and "\n" not in item:
-                found(f"{name}: {item}")
+                found.append(f"{name}: {item}")
             else:
-                found(str(name))
+                found.append(str(name))
                 _gather(item, found)
     elif is_dataclass(value) and not isinstance(value, type):
-        for name in _shown(type(value)):
-            item = getattr(value, name)
-            if isinstance(item, str):
-                found(item)
+        for item in _shown_of(type(value))(value):
+            if type(item) is str:
+                found.append(item)
             elif item:
                 _gather(item, found)
 
@@ -132,6 +132,13 @@ def _gather(value: Any, found: Callable[[str], None]) -> None:
 @cache
 def _shown(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind) if field.name not in _ADDRESSES)
+
+
+@cache
+def _shown_of(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+    """What gives all that is shown of such a value."""
+    names = _shown(kind)
+    return attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
