@@ -4,15 +4,21 @@
 
 FOLDER is that of bench/search.py, whose notes are searched. The queries are runs of three to eight words out of the
 notes, each asked once before it counts. All times are CPU medians in ms; a stage is without the stages in it.
+
+With --before SRC, the `src` folder of another memlane, the two are compared instead, in turns: of each query the least
+of some rounds counts, so that what else the machine does hardly matters.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import random
 import re
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +38,7 @@ from memlane.recall import finding, leaving, search
 from search import paragraphs, spent, write_notes
 
 QUERIES = 60
+ROUNDS = 4
 STAGES: tuple[tuple[str, tuple[tuple[Any, str], ...]], ...] = (
     ("is anything new on the disk", ((Index, "refresh"),)),
     ("what the query says", ((search, "parse"), (search, "spans"))),
@@ -90,14 +97,18 @@ def median(call: Callable[[str], Any], asked: Sequence[str], repeats: int = 3) -
     return statistics.median(spent(partial(call, query)) for _ in range(repeats) for query in asked) * 1000
 
 
+def calls(bank: Bank) -> dict[str, Callable[[str], Any]]:
+    return {
+        "bank.search": bank.search,
+        "… with lane and since": lambda query: bank.search(query, lane="notes", since="2024-01-10"),
+        "bank.context": bank.context,
+        "bank.for_prompt": bank.for_prompt,
+    }
+
+
 def measured(folder: str, asked: Sequence[str]) -> dict[str, float]:
     with Bank.open(folder) as bank:
-        found = {
-            "bank.search": median(bank.search, asked),
-            "… with lane and since": median(lambda query: bank.search(query, lane="notes", since="2024-01-10"), asked),
-            "bank.context": median(bank.context, asked),
-            "bank.for_prompt": median(bank.for_prompt, asked),
-        }
+        found = {name: median(call, asked) for name, call in calls(bank).items()}
         clock = Clock()
         ends = [clock.watch(stage, *function) for stage, functions in STAGES for function in functions]
         stages: defaultdict[str, list[float]] = defaultdict(list)
@@ -111,28 +122,79 @@ def measured(folder: str, asked: Sequence[str]) -> dict[str, float]:
     return found | {stage: statistics.median(times) for stage, times in stages.items()}
 
 
+def answer_times(folder: str) -> None:
+    """Read queries and then names of calls, a line each, and print what each query took."""
+    with Bank.open(folder) as bank:
+        asked = json.loads(sys.stdin.readline())
+        for name in sys.stdin:
+            call = calls(bank)[name.rstrip("\n")]
+            print(json.dumps([spent(partial(call, query)) for query in asked]), flush=True)
+
+
+def compared(folder: str, asked: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
+    command = [sys.executable, __file__, "--answer", folder]
+    found = {}
+    with contextlib.ExitStack() as stack:
+        both = [
+            stack.enter_context(
+                subprocess.Popen(
+                    command,
+                    env={**os.environ, "PYTHONPATH": source},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for source in sources
+        ]
+        for one in both:
+            print(json.dumps(asked), file=one.stdin, flush=True)
+        with Bank.open(folder) as bank:
+            names = list(calls(bank))
+        for name in names:
+            times: list[list[list[float]]] = [[], []]
+            for _ in range(1 + ROUNDS):
+                for one, rounds in zip(both, times, strict=True):
+                    print(name, file=one.stdin, flush=True)
+                    assert one.stdout
+                    rounds.append(json.loads(one.stdout.readline()))
+            before, now = (statistics.median(map(min, zip(*rounds[1:], strict=True))) * 1000 for rounds in times)
+            found[name] = f"{before:.2f} → {now:.2f} ({now / before:.2f})"
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=[600, 10_000, 100_000])
     parser.add_argument("--folder", type=Path, help="where banks of an earlier run are, or are kept")
+    parser.add_argument("--before", type=Path, metavar="SRC", help="compare with the memlane of this folder")
+    parser.add_argument("--answer", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    texts = paragraphs(options.data)
+    if options.answer:
+        answer_times(options.answer)
+        return
+    texts = paragraphs(options.data) if options.data else []
     if not texts:
         sys.exit("name a folder with notes-*.tar.gz by --data")
     asked = queries(texts)
-    columns = []
+    columns: list[dict[str, str]] = []
     with tempfile.TemporaryDirectory() as temporary:
         for size in options.sizes:
             folder = (options.folder or Path(temporary)) / f"b{size}"
             if not folder.exists():
                 write_notes(folder / ".memories", texts, size)
                 Bank.init(folder).close()
-            columns.append(measured(os.fspath(folder), asked))
+            if options.before:
+                own = Path(__file__).resolve().parents[1] / "src"
+                columns.append(compared(os.fspath(folder), asked, [os.fspath(options.before), os.fspath(own)]))
+            else:
+                times = measured(os.fspath(folder), asked)
+                columns.append({name: f"{value:.2f}" for name, value in times.items()})
     print("| | " + " | ".join(f"{size:,} notes" for size in options.sizes) + " |")
     print("|---|" + "--:|" * len(columns))
     for name in columns[0]:
-        print(f"| {name} | " + " | ".join(f"{column[name]:.2f}" for column in columns) + " |")
+        print(f"| {name} | " + " | ".join(column[name] for column in columns) + " |")
 
 
 if __name__ == "__main__":
