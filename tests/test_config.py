@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_each_value_knows_its_source(tmp_path: Path, home: Path, monkeypatch: py
     }
     assert (found["vault.max_active"], found.sources["vault.max_active"]) == (7, "MEMLANE_VAULT_MAX_ACTIVE")
     assert (found["gate.email"], found.sources["gate.email"]) == (False, "default")
+
+
+def test_a_file_that_changes_unseen_counts_at_once(tmp_path: Path) -> None:
+    """What is kept of a file goes by its content, not by its size and time."""
+    path = write(tmp_path / "memlane.toml", "[memory]\nenabled = true\nrecency_boost_days = 3\n")
+    before, info = config.load(tmp_path), path.stat()
+    write(path, "[memory]\nenabled = true\nrecency_boost_days = 4\n")
+    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
+    days = [one["memory.recency_boost_days"] for one in (before, config.load(tmp_path))]
+    assert (days, path.stat().st_size) == ([3, 4], info.st_size)
 
 
 def test_a_bank_is_found_from_any_subfolder(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from memlane import Bank
 from memlane.index import store
-from memlane.recall.layout import least_of_best
+from memlane.recall.layout import layout_of, least_of_best
 
 FILTERS: list[dict[str, Any]] = [
     {"type": "plan"}, {"lane": "notes"}, {"lane": "topics"}, {"tags": ["ops"]}, {"tags": ["ops", "pets"]},
@@ -57,3 +57,27 @@ def test_the_last_of_the_best_scores_is_that_of_sorting_them_all(count: int) -> 
         scores = scores.astype(np.float32)
         expected = max(float(np.sort(scores)[-count]), 0.0) if len(scores) > count else 0.0
         assert least_of_best(scores, count) == expected
+
+
+def test_what_is_kept_of_terms_changes_no_answer(tmp_path: Path) -> None:
+    """An open bank that keeps no term answers as one that keeps them all."""
+    bank = Bank.init(tmp_path)
+    bank.add("We deploy on Tuesdays, and never deploy before a holiday.", title="a", created_at="2024-01-10")
+    bank.add("Ann may deploy by hand.", title="b", created_at="2024-02-10")
+    queries = ["deploy Tuesdays", "Ann deploy hand", "deploy Tuesdays", "holiday", '"by hand" deploy', "deploy -Ann"]
+    kept = [bank.search(query) for query in queries]
+    with Bank.open(tmp_path) as other:
+        other.search("deploy")
+        layout = layout_of(other.index, other.index.columns())
+        layout.room = 0
+        assert [other.search(query) for query in queries] == kept
+        assert len(layout.kept) <= 3  # those of the last query
+
+
+def test_a_misspelt_word_has_a_meaning_as_soon_as_the_bank_has_the_word(tmp_path: Path) -> None:
+    bank = Bank.init(tmp_path)
+    bank.add("The lighthouse stands in Oslo.", title="a")
+    before = [hit.memory.id for hit in bank.search("quokkka") if hit.why["covered"] == 1]
+    bank.add("A quokka lives on the island.", title="b")
+    after = [hit.memory.id for hit in bank.search("quokkka") if hit.why["covered"] == 1]
+    assert (before, after) == ([], ["notes:b"])
