@@ -23,7 +23,7 @@ from memlane import Bank
 
 ROOT = Path(__file__).parent.parent
 MEMLANE = str(Path(sys.executable).with_name("memlane"))
-VIEWS = ("sessions", "inbox", "search?q=deploy", "timeline", "truth", "health", "graph")
+VIEWS = ("inbox", "timeline", "truth", "graph")
 NOTES = {
     "Deploy day": (
         "Deploys go out on Tuesdays, never before a holiday. See [[src/deploy.py]] and [[rollback]].",
