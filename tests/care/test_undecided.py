@@ -46,3 +46,13 @@ def test_of_a_field_with_two_values_either_stays(bank: Bank) -> None:
     assert {now, *others} == {"Weekdays", "Mondays"}
     memory = undecided.keep_value(bank, "notes:days", "title", 1)
     assert (memory.title, "conflicts" in memory.fields) == (others[0], False)
+
+
+def test_a_value_that_clashed_again_is_offered_once(bank: Bank) -> None:
+    note = bank.add("Tuesdays.", title="Days").path
+    text = note.read_text()
+    sides = [text.replace('"Days"', f'"{value}"') for value in ("Weekdays", "Mondays")]
+    note.write_text(document(document(text, *sides), *sides))  # settled in two ways
+    assert undecided.values(bank.get("notes:days", expired=True)) == {"title": ["Weekdays", "Mondays"]}
+    memory = undecided.keep_value(bank, "notes:days", "title", 1)
+    assert (memory.title, "conflicts" in memory.fields) == ("Mondays", False)

@@ -22,12 +22,19 @@ def texts(memory: Memory) -> list[str]:
 
 
 def values(memory: Memory) -> dict[str, list[Any]]:
-    """The values of each field that were given on two branches: the one that it has now, then the others."""
+    """The values of each field that was given several: the one that it has now, then the others.
+
+    Where they clashed again, the one that it has stands among the others too.
+    """
     given = memory.fields.get(CONFLICTS)
     if not isinstance(given, dict):
         return {}
     now = {**plain(memory.fields), **{name: getattr(memory, name) for name in ("title", "type", "status", "scope")}}
-    return {key: [now.get(key), *plain(others)] for key, others in given.items() if isinstance(others, list)}
+    return {
+        key: [now.get(key), *(other for other in plain(others) if other != now.get(key))]
+        for key, others in given.items()
+        if isinstance(others, list)
+    }
 
 
 def keep_text(bank: Bank, id: str, number: int) -> Memory:
@@ -49,5 +56,5 @@ def keep_value(bank: Bank, id: str, key: str, number: int) -> Memory:
         raise InvalidInput("There is no such value.", hint="Look at it again: it has changed.")
     page = editing.opened(bank, id)
     left = {name: others for name, others in memory.fields[CONFLICTS].items() if name != key}
-    chosen = {key: memory.fields[CONFLICTS][key][number - 1]} if number else {}
+    chosen = {key: known[key][number]} if number else {}
     return editing.save(bank, page, edited(page.text, {**chosen, CONFLICTS: left or None}), by_person=True)
