@@ -142,6 +142,7 @@ def test_what_was_typed_stays_when_the_text_was_changed_meanwhile(folder: Path, 
     expect(page.locator(".now")).to_contain_text("An agent says otherwise.")
     expect(page.locator("textarea")).to_have_value("Two days.")
     page.locator("nav a", has_text="Search").click()
+    expect(page.locator("h1")).to_have_text("The newest memories")
     page.locator("nav a", has_text="Inbox").click()
     expect(page.locator("textarea")).to_have_value("Two days.")
     page.get_by_role("button", name="Save and keep").click()
