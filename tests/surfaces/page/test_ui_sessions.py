@@ -24,7 +24,8 @@ SESSION = "3f9a1c0b-7d2e"
 
 @pytest.fixture
 def ask(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Call a hook of Claude Code in a session."""
+    """Call a hook of Claude Code in a session, which has all the time it needs while other tests keep the disk busy."""
+    monkeypatch.setenv("MEMLANE_HOOK_DEADLINE", "20")
 
     def call(event: str, session: str = SESSION, **payload: Any) -> None:
         given = json.dumps({"session_id": session, "cwd": str(folder), **payload}).encode()

@@ -231,7 +231,7 @@ function said(chosen) {
       el("blockquote", { dir: "auto", tabindex: "0" }, words(one.text)),
     );
   const lines = chosen.said.length ? chosen.said.map(quote) : el("p", { class: "muted" }, "The transcript of that session is not to be had any more.");
-  const session = chosen.session && [" ", el("a", { href: `/sessions/${encodeURIComponent(chosen.session)}` }, "The session")];
+  const session = chosen.session && [". ", el("a", { href: `/sessions/${encodeURIComponent(chosen.session)}` }, "What the session was told")];
   return el("section", {}, el("h3", {}, "Where it was said"), el("p", { class: "muted" }, words(chosen.evidence), session), lines);
 }
 

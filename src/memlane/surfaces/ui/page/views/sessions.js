@@ -20,6 +20,7 @@ const VERDICTS = [
   ["never", "n", "Never again", "Noted. No prompt gets it unasked any more; a search still finds it."],
 ];
 const place = (id) => `/sessions/${encodeURIComponent(id)}`;
+const PAUSE = 10_000; // ms between two looks at all sessions together
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
@@ -28,13 +29,15 @@ export const show = (page, asked) => (asked.path ? one(page, asked) : all(page, 
 // -- the list
 
 async function all(page, { signal, live }) {
-  let limit = 40;
+  let [limit, summed] = [40, 0];
   const summary = el("div", { class: "summary" });
   const list = el("div", {});
   const refresh = async () => {
     const found = await get("sessions", { limit }, signal);
     fill(list, found.sessions.length ? [el("ul", { class: "memories" }, found.sessions.map(entry)), found.more && limit < 200 && more] : nothing());
-    if (found.sessions.length) get("told", {}, signal).then((told) => fill(summary, numbers(told)), () => {});
+    if (!found.sessions.length || Date.now() - summed < PAUSE) return;
+    summed = Date.now();
+    get("told", {}, signal).then((told) => fill(summary, numbers(told)), () => {});
   };
   const more = el("button", { type: "button", onclick: () => ((limit = 200), refresh().catch((error) => say(error.message))) }, "Show older sessions");
   fill(page, el("h1", {}, "What your agents were told"), summary, list);
