@@ -313,3 +313,9 @@ def test_a_block_that_held_what_is_forgotten_goes(bank: Bank, folder: Path) -> N
     kept = "".join(path.read_text() for path in folder.iterdir())
     assert "4821" not in kept
     assert "notes:door" not in kept
+
+
+def test_a_session_is_known_by_its_whole_id_alone(bank: Bank, ask: Ask) -> None:
+    ask("session-start", source="startup")
+    assert [sessions.is_logged(bank, id) for id in ("s1-the-whole-id", "s1", "")] == [True, False, False]
+    assert sessions.session(bank, "s1") == sessions.session(bank, "s1-the-whole-id")
