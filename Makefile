@@ -54,7 +54,7 @@ $(NODE): tests/clients/package.json
 		echo "apt: installing nodejs and npm on this system (make test SYSTEM=no leaves it alone)"; \
 		apt-get update -qq && apt-get install -qq --no-install-recommends nodejs npm >/dev/null; fi || true
 	@if command -v npm >/dev/null; then \
-		echo "npm: installing $$(grep -o '"@.*": "[0-9].*"' $< | tr -d '", ' | tr ':\n' '@ ')into .node, without running their scripts"; \
+		echo "npm: installing $$(grep -oE '"(@|axe).*": "[0-9].*"' $< | tr -d '", ' | tr ':\n' '@ ')into .node, without running their scripts"; \
 		mkdir -p .node && cp $< .node/ && cd .node && \
 		npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error && touch .ready; \
 		else echo "npm is not here: the tests with other people's MCP clients are skipped"; fi || \

@@ -47,7 +47,8 @@ function calendar(days, chosen, go) {
   const total = Object.values(days).reduce((sum, count) => sum + count, 0);
   const busiest = Object.entries(days).toSorted(([, one], [, other]) => other - one)[0];
   const said = busiest ? `${counted(total, "memory", "memories")} with a date; the most on ${LONG.format(new Date(busiest[0]))}: ${busiest[1]}.` : "No memory has a date.";
-  return el("figure", { class: "calendar" }, el("div", { class: "weeks", role: "img", "aria-label": said, onclick: open }, columns), el("figcaption", { class: "muted" }, said));
+  const weeks = el("div", { class: "weeks", role: "img", "aria-label": said, tabindex: "0", onclick: open }, columns); // it may have to be scrolled
+  return el("figure", { class: "calendar" }, weeks, el("figcaption", { class: "muted" }, said));
 }
 
 // The bank as it was on a day, as git knows it.
