@@ -24,7 +24,9 @@ KINDS = (
     "wrong", "versions", "drifted", "superseded", "duplicate", "suspicious", "expired", "stale", "link", "empty",
     "size", "register", "prune", "retention",
 )  # fmt: skip
+ALIKE = "similar"
 _FEW, _MOST = 10, 100  # items of each kind, and of the only one that is asked for
+_WAIT = 0.5  # seconds of indexing
 _PASSAGE = 1_500  # characters of a memory that are shown beside another
 
 Step = dict[str, Any]
@@ -37,10 +39,28 @@ def truth(bank: Bank, asked: Asked) -> dict[str, Any]:
     by_kind = {name: [item for item in steps if item.kind == name] for name in KINDS}
     chosen = [item for name in KINDS if kind in ("", name) for item in by_kind[name][: _MOST if kind else _FEW]]
     code = _code(bank, [item.id for item in chosen if item.kind == "drifted"])
+    alike = _alike(bank, by_kind["duplicate"])
     return {
-        "counts": {name: len(found) for name, found in by_kind.items() if found},
-        "items": [_item(bank, item, code.get(item.id)) for item in chosen],
+        "count": len(steps),  # that two memories mean nearly the same is but a suggestion
+        "counts": {name: len(found) for name, found in (by_kind | {ALIKE: alike}).items() if found},
+        "items": [_item(bank, item, code.get(item.id)) for item in (*chosen, *(alike if kind in ("", ALIKE) else ()))],
     }
+
+
+def _alike(bank: Bank, duplicates: Sequence[Item]) -> list[Item]:
+    """Memories that mean nearly the same, two of each group, where nothing else says so already; none before all is
+    indexed."""
+    bank.index.refresh(wait=_WAIT)
+    if not bank.index.complete:
+        return []
+    known = {frozenset((item.id, *item.others)) for item in duplicates}
+    found = []
+    for cluster in bank.suggest_merges(limit=_FEW, type=None):
+        first, second = cluster.memories[:2]
+        if first.lane != "records" != second.lane and frozenset((first.id, second.id)) not in known:
+            reason = f"means nearly the same as {second.id}"
+            found.append(Item(first.id, "look at", reason, first.title, kind=ALIKE, others=(second.id,)))
+    return found
 
 
 def count(bank: Bank, asked: Asked) -> dict[str, Any]:
@@ -154,6 +174,7 @@ _STEPS: Mapping[str, Callable[[Sequence[Memory]], Iterator[Step]]] = {
     "drifted": _of_code,
     "superseded": _of_two,
     "duplicate": _of_twins,
+    ALIKE: _of_twins,
     "stale": _of_age,
     "versions": _of_versions,
 }

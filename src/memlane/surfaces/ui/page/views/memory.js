@@ -6,6 +6,7 @@ import { address, chip, counted, el, fill, line, problem, say, tree, when, words
 import { editor, isEdited } from "./editing.js";
 
 export const title = "Memory";
+const MENDABLE = ["storage", "invalid_input"];
 export const keys = { e: "edit", "Ctrl+Enter": "save what is edited" };
 
 export async function show(page, { path, query, signal, live, go, press }) {
@@ -44,7 +45,7 @@ export async function show(page, { path, query, signal, live, go, press }) {
     history.replaceState(null, "", `${location.pathname}?edit=yes`);
     const left = async (said, answer) => {
       state.editing = false;
-      await load(true);
+      await load(true).catch((error) => fill(head, problem(error)));
       if (said) done(said, answer, () => load(true));
       body.querySelector("button")?.focus();
     };
@@ -63,7 +64,13 @@ export async function show(page, { path, query, signal, live, go, press }) {
   };
   const sections = { code: code(path, signal, act), links: linked(path, signal), versions: versions(path, signal, act) };
 
-  await load();
+  try {
+    await load();
+  } catch (error) {
+    if (!MENDABLE.includes(error.code)) throw error;
+    fill(head, problem(error)); // a damaged file opens, for it wants mending
+    edit();
+  }
   press({ e: () => state.editing || edit() });
   live(({ memories }) => {
     if (state.editing && memories.includes(path)) say("It was changed meanwhile. Saving shows both texts.");

@@ -15,6 +15,7 @@ const KINDS = {
   drifted: ["Code that has changed", "What these say of the code may not hold any more."],
   superseded: ["Contradicted or replaced", "Something newer says otherwise."],
   duplicate: ["Said twice", "These say the same, or nearly."],
+  similar: ["Alike in meaning", "These may say the same in other words. If they are two things, let them be."],
   suspicious: ["Reads like instructions", "Memory is not there to tell a model what to do. Is this meant?"],
   expired: ["Expired", "Their time is over: no answer shows them."],
   stale: ["Not confirmed for long", "Nobody has said for a long time that these hold."],
@@ -51,10 +52,9 @@ export async function show(page, { query, signal, live, go, press }) {
   const refresh = async () => {
     await asking?.catch(() => {});
     const found = await (asking ??= get("truth", { kind }, signal).finally(() => (asking = undefined)));
-    const whole = Object.values(found.counts).reduce((sum, each) => sum + each, 0);
-    known = whole;
+    known = found.count;
     counted_at = Date.now();
-    badge("truth", whole);
+    badge("truth", known);
     const now = JSON.stringify(found);
     if (now === last) return;
     last = now;
