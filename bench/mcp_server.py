@@ -224,7 +224,7 @@ def load(folder: Path, seconds: float) -> None:
     try:
         for readers, count in (("its own", None), ("none", 0)):
             servers[readers] = serving(folder, count)
-            asked(*servers[readers], 8, 0, 5.0, 0.0)  # until the readers are up, with the index in their memory
+            asked(*servers[readers], 8, 0, 15.0, 0.0)  # until the readers are up, with the index in their memory
         for clients, writers, pace in (
             *((n, w, 0.0) for w in (0, 2) for n in (1, 8, 32)),
             (32, 0, 100.0),
