@@ -27,6 +27,12 @@ RELATED = 0.3  # of the words of the smaller text, for two texts of one title to
 _OLD = r"(?:(?:the|our|my|this|old|older|previous|earlier|former|note|plan|memory|decision|entry|rule)\s+){0,3}"
 _ACTIVE = r"(?:supersed(?:es|ed|ing)|replac(?:es|ed|ing)|obsolet(?:es|ed)|deprecat(?:es|ed))"
 _PASSIVE = r"(?:superseded|replaced|obsoleted|deprecated|made\s+obsolete)\s+by"
+_LINK = r"\[\[\s*(?P<node>[^\[\]|\n]+?)\s*(?=[|\]])"
+_TYPED = re.compile(rf"{_LINK}\|\s*type:SUPERSEDES")
+_SAID = {
+    direction: re.compile(rf"\b{words}\s+{_OLD}{_LINK}", re.IGNORECASE)
+    for direction, words in (("by", _PASSIVE), ("this", _ACTIVE))
+}
 _DOUBT = re.compile(
     r"(?:\b(?:not|never|cannot|nothing|would|could|should|might|may|will|if|unless|before|to|be)|n['’]t)\s+(?:\w+\s+)?$"
 )
@@ -56,12 +62,12 @@ def superseded(reading: Reading) -> Iterator[Item]:
 
 def _stated(context: str, node: str) -> str:
     """Whether the words right before a link say that this replaces that ("this"), or is replaced "by" it; else ""."""
-    link = rf"\[\[\s*{re.escape(node)}\s*(?=[|\]])"
-    if re.search(rf"{link}\|\s*type:SUPERSEDES", context):
+    if any(match["node"] == node for match in _TYPED.finditer(context)):
         return "this"
-    for direction, words in (("by", _PASSIVE), ("this", _ACTIVE)):
-        for match in re.finditer(rf"\b{words}\s+{_OLD}{link}", context, re.IGNORECASE):
-            if not _DOUBT.search(context[: match.start()].lower()) or direction == "by":
+    for direction, words in _SAID.items():
+        for match in words.finditer(context):
+            about = match["node"].lower() == node.lower()
+            if about and (direction == "by" or not _DOUBT.search(context[: match.start()].lower())):
                 return direction
     return ""
 
