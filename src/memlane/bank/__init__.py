@@ -20,7 +20,6 @@ from memlane.core.choosing import Expiry, date_given, expiry_given, fitting, las
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Hit, Link, Memory, Plan, Problem, Removed
 from memlane.core.where import where_given
-from memlane.index.fields import Asked
 from memlane.lanes import NAMES
 from memlane.recall import address, under
 from memlane.recall.arguments import check_query
@@ -123,6 +122,7 @@ class Bank(Keyed):
         that have `expired`. With `brief`, which
         is quicker, a text is its first line. `offset` leaves out so many of the first.
         """
+        from memlane.index.fields import Asked
         from memlane.recall import scopes
         from memlane.recall.listing import in_both
 
@@ -166,6 +166,7 @@ class Bank(Keyed):
         indexed yet is indexed first; with `wait`, for so many seconds at most: then the answer comes from what is
         there, and `bank.index.complete` is False.
         """
+        from memlane.index.fields import Asked
         from memlane.recall import finding
 
         limit = finding.limit_of(limit, order, offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial, wraps
 from pathlib import Path
@@ -317,6 +317,12 @@ class Opened:
             self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
         return self._watch
 
+    def watch_of(self, memories: Iterable[Memory]) -> Watch | None:
+        """`watch`, if one of these memories names any code: most name none."""
+        from memlane.care.fresh.mentions import mentions
+
+        return self.watch if any(map(mentions, memories)) else None
+
     def watching(self) -> Watch | None:
         """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""
         return self.watch if any(map(os.path.exists, self._anchors)) else None
@@ -350,7 +356,7 @@ class Opened:
     def _anchored(self, memory: Memory) -> Memory:
         """Note what the code is that a memory names. The memory is stored: what goes wrong here is but a remark."""
         try:
-            if (watch := self.watch) is not None:
+            if (watch := self.watch_of([memory])) is not None:
                 watch.anchor(memory, utc_now())
         except (MemlaneError, OSError) as error:
             remark = f"the code that it names was not anchored: {error}"

@@ -119,7 +119,7 @@ def capture_messages(bank: Bank, messages: Sequence[Any], *, thread: str = "", s
 
 def _anchored(bank: Bank, done: Captured) -> Captured:
     """Note what the code was that new records speak of. They are stored: where that fails, `fresh` tries again."""
-    if done.memories and (watch := bank.watch):
+    if watch := bank.watch_of(done.memories):
         with suppress(MemlaneError, OSError):
             watch.anchor_said(done.memories)
     return done

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from memlane.care.inventory import Inventory
 from memlane.config.places import journal_folder
-from memlane.history.recover import summary
+from memlane.history.noticing import summary
 from memlane.lanes.answers import Sign
 
 

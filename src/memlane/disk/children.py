@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
 
 # Isolated: neither the current folder, which may be anybody's project, nor the environment says what is imported.
 _PROGRAM = """import json, sys
@@ -15,6 +17,9 @@ sys.path[:] = json.loads(sys.argv[1])
 from importlib import import_module
 getattr(import_module(sys.argv[2]), sys.argv[3])(*sys.argv[4:])
 """
+
+
+NOWHERE = -3  # what subprocess calls DEVNULL: a search starts no process, and does without that module
 
 
 def cores() -> int:
@@ -29,6 +34,8 @@ def command(module: str, function: str, *arguments: str) -> list[str]:
 
 def start(module: str, function: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     """Start a Python that calls a function of ours, with pipes for its input and output. Raises OSError."""
+    import subprocess
+
     return subprocess.Popen(  # noqa: S603 - our own program, with what we ourselves import from
         command(module, function, *arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
     )

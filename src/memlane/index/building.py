@@ -12,12 +12,11 @@ import os
 import pickle
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
@@ -32,6 +31,9 @@ from memlane.index.peek import Changed, with_content
 from memlane.index.preparing import Prepared, prepare, stored
 from memlane.index.rows import loaded
 from memlane.index.writing import Entry, ReadFile, Unit
+
+if TYPE_CHECKING:
+    import subprocess
 
 MANY = 4_000  # files; with fewer, another process costs more than it saves
 EMBEDDED = 64  # passages between two words on how far it is: with a model, a second's work
@@ -108,7 +110,7 @@ class Helper:
 
     def __enter__(self) -> Self:
         with suppress(OSError):
-            self._process = children.start(__name__, "help_out", self._encoder.name, stderr=subprocess.DEVNULL)
+            self._process = children.start(__name__, "help_out", self._encoder.name, stderr=children.NOWHERE)
         return self
 
     def __exit__(self, *_: object) -> None:

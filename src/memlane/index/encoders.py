@@ -10,8 +10,6 @@ Does not chunk, store, compare or cache vectors: the index does.
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import json
 import unicodedata
 import zlib
@@ -19,17 +17,19 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlane.core.errors import ConfigError
 from memlane.core.patterns import lazily
 from memlane.gate import shown
 from memlane.index.words import Remembered
 
-Vectors = NDArray[np.float32]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray  # it takes a fifth as long to load as NumPy itself
+
+Vectors = np.ndarray[Any, np.dtype[np.float32]]
 
 NAMES = ("static", "none", "hash", "onnx:<folder>", "fastembed", "fastembed:<model>")
 FASTEMBED_MODEL = "snowflake/snowflake-arctic-embed-s"
@@ -49,7 +49,7 @@ PLAIN_SIMILARITY = ((0.0, 1.0), (0.0, 1.0))  # not measured: the cosine itself
 LATIN = "0-9a-z\u00df-\u024f"
 WORD = lazily(f"[{LATIN}]+|[^\\W_{LATIN}]+")
 # Thai to Khmer, kana to Chinese: scripts that put no spaces between words.
-UNSPACED = lazily(
+_UNSPACED = lazily(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
@@ -277,7 +277,8 @@ def built_in() -> StaticEncoder:
 @cache
 def vocabulary() -> Mapping[str, int]:
     """The words that the built-in table knows, each with its row: nearly all of English that is common."""
-    return {token: id for id, token in enumerate((STATIC / "vocab.txt").read_text("utf-8").split("\n"))}
+    tokens = (STATIC / "vocab.txt").read_text("utf-8").split("\n")
+    return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
 _LONGEST_WORD = 100  # characters; the rest of a longer word is ignored
@@ -303,7 +304,7 @@ class Tokens:
         return list(chain.from_iterable(map(self._known.__getitem__, words(text))))
 
     def _split(self, word: str) -> tuple[int, ...]:
-        if not UNSPACED.match(word):
+        if not _is_unspaced(word):
             word = word[:_LONGEST_WORD]  # a longer one is a key or a blob: the rest means nothing and takes time
         ids: list[int] = []
         start = 0
@@ -331,10 +332,14 @@ def words(text: str) -> list[str]:
 
 def pieces(word: str) -> list[str]:
     """Overlapping pieces of an unknown word: pairs in scripts that put no spaces between words, else three letters."""
-    if UNSPACED.match(word):
+    if _is_unspaced(word):
         return [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
     padded = f"<{word}>"
     return [padded[at : at + 3] for at in range(len(padded) - 2)]
+
+
+def _is_unspaced(word: str) -> bool:
+    return not word[0].isascii() and _UNSPACED.match(word) is not None
 
 
 def crc(piece: str) -> int:
@@ -350,8 +355,10 @@ def unit(rows: Vectors) -> Vectors:
 
 def _package(name: str, encoder: str) -> Any:
     """Import an optional package. Raises ConfigError that tells how to install it."""
+    from importlib import import_module
+
     try:
-        return importlib.import_module(name)
+        return import_module(name)
     except ImportError:
         raise ConfigError(
             f"The encoder {encoder!r} needs the package {name!r}.",
@@ -391,8 +398,10 @@ class OnnxEncoder(_Scaled):
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._inputs = {node.name for node in self._session.get_inputs()}
         self.dim = int(self._session.get_outputs()[0].shape[-1])
+        from hashlib import file_digest
+
         with model.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+            digest = file_digest(file, "sha256").hexdigest()[:12]
         self.fingerprint = f"onnx-{digest}-{settings['pooling']}"
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:

@@ -34,7 +34,7 @@ EDGES = {  # edge types and the words that imply them, for links to a memory and
     },
 }
 _PATTERNS = {
-    kind: [(edge, re.compile(rf"\b(?:{'|'.join(words)})")) for edge, words in groups.items()]
+    kind: [(edge, lazily(rf"\b(?:{'|'.join(words)})")) for edge, words in groups.items()]
     for kind, groups in EDGES.items()
 }
 

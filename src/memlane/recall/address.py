@@ -21,7 +21,6 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory, Removed
@@ -186,7 +185,11 @@ def unwrapped(text: str) -> str:
     plain = text.strip()
     if plain.startswith("[[") and plain.endswith("]]"):
         plain = plain[2:-2].partition("|")[0].strip()
-    return unquote(plain.removeprefix(URI)) if plain.startswith(URI) else plain
+    if not plain.startswith(URI):
+        return plain
+    from urllib.parse import unquote
+
+    return unquote(plain.removeprefix(URI))
 
 
 def _found(bank: Bank, text: str, missing: NotFound) -> Memory:

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from memlane.core import triggers
 from memlane.core.choosing import Fits, list_order
 from memlane.core.dates import utc_now
 from memlane.core.model import UNCONFIRMED, Memory
 from memlane.core.patterns import lazily
-from memlane.index.peek import Peek
 from memlane.recall.unconfirmed import weight
+
+if TYPE_CHECKING:
+    from memlane.index.peek import Peek
 
 RULES = ("rule", "preference")  # tags
 PINNED = "pinned"  # the tag of a note that goes into every snapshot

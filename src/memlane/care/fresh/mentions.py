@@ -17,15 +17,16 @@ from typing import NamedTuple
 
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
+from memlane.core.patterns import lazily
 from memlane.index.links import links_in
 
 MOST = 50  # mentions that count in one memory
-_TOKEN = re.compile(r"[A-Za-z0-9_@+$./:#-]+")  # whole words: requiring the dot in the pattern would be quadratic
-_CODE = re.compile(r"`([^`\n]{1,300})`")
+_TOKEN = lazily(r"[A-Za-z0-9_@+$./:#-]+")  # whole words: requiring the dot in the pattern would be quadratic
+_CODE = lazily(r"`([^`\n]{1,300})`")
 _BARE = frozenset({"Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Justfile", "Rakefile", "Gemfile"})
-_SPLIT = re.compile(r"::|[:#]")
-_SUFFIX = re.compile(r"[^/]\.[A-Za-z]\w{0,9}")
-_SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|[.#])[\w$]+)*")
+_SPLIT = lazily(r"::|[:#]")
+_SUFFIX = lazily(r"[^/]\.[A-Za-z]\w{0,9}")
+_SYMBOL = lazily(r"[A-Za-z_$][\w$]*(?:(?:::|[.#])[\w$]+)*")
 
 
 class Mention(NamedTuple):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 
 MAX_CHARS = 500_000  # larger files are probably generated; no symbols are looked for in them
@@ -136,24 +137,24 @@ def _scan(text: str, language: str) -> list[Named]:
 # -- strings and comments
 
 _INTERESTING = {
-    "script": re.compile(r"[\"'`/{}]"),
-    "go": re.compile(r"[\"'`/]"),
-    "java": re.compile(r"[\"'/]"),
-    "rust": re.compile(r"['/]|(?:\b(?:[bc]|[bc]?r#*))?\""),
+    "script": lazily(r"[\"'`/{}]"),
+    "go": lazily(r"[\"'`/]"),
+    "java": lazily(r"[\"'/]"),
+    "rust": lazily(r"['/]|(?:\b(?:[bc]|[bc]?r#*))?\""),
 }
-_QUOTED = {sign: re.compile(rf"{sign}(?:[^{sign}\\\n]|\\[\s\S])*+{sign}") for sign in "\"'"}
-_BLOCK_COMMENT = re.compile(r"/\*[\s\S]*?\*/")
-_NESTED_COMMENT = re.compile(r"/\*|\*/")
-_GO_RAW = re.compile(r"`[^`]*`")
-_JAVA_TEXT_BLOCK = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""')
-_RUST_STRING = re.compile(r'[bc]?(?:r(#*)"[\s\S]*?"\1|"(?:[^"\\]|\\[\s\S])*+")')
-_RUST_CHAR = re.compile(r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'")
-_REGEX = re.compile(r"/(?![*/])(?:[^\\/\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*+\])++/[a-z]*")
-_BEFORE_REGEX = re.compile(
+_QUOTED = {sign: lazily(rf"{sign}(?:[^{sign}\\\n]|\\[\s\S])*+{sign}") for sign in "\"'"}
+_BLOCK_COMMENT = lazily(r"/\*[\s\S]*?\*/")
+_NESTED_COMMENT = lazily(r"/\*|\*/")
+_GO_RAW = lazily(r"`[^`]*`")
+_JAVA_TEXT_BLOCK = lazily(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""')
+_RUST_STRING = lazily(r'[bc]?(?:r(#*)"[\s\S]*?"\1|"(?:[^"\\]|\\[\s\S])*+")')
+_RUST_CHAR = lazily(r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'")
+_REGEX = lazily(r"/(?![*/])(?:[^\\/\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*+\])++/[a-z]*")
+_BEFORE_REGEX = lazily(
     r"(?:^|[(,=:\[!&|?{;+*%~^-]|=>|\b(?:return|typeof|case|in|of|delete|void|do|else|new|throw|yield|await))$"
 )
-_NOT_NEWLINE = re.compile(r"[^\n]")
-_TEMPLATE_PART = re.compile(r"\\[\s\S]|`|\$\{")
+_NOT_NEWLINE = lazily(r"[^\n]")
+_TEMPLATE_PART = lazily(r"\\[\s\S]|`|\$\{")
 
 
 def _masked(text: str, language: str) -> str:
@@ -280,23 +281,23 @@ def _brackets(masked: str) -> dict[int, int]:
 
 # -- statements
 
-_EVENT = re.compile(r"[(\[{;,\n]|(?<![=!<>])=(?![=>])")
-_VISIBLE = re.compile(r"\S")
-_GOES_ON = re.compile(r"(?:[=+\-*/%&|^<?:,.(!~]|=>)$")  # at the end of a line
-_GO_GOES_ON = re.compile(r"(?:[=+\-*/%&|^<>,.(!])$")
-_CONTINUES = re.compile(  # at the start of the next
+_EVENT = lazily(r"[(\[{;,\n]|(?<![=!<>])=(?![=>])")
+_VISIBLE = lazily(r"\S")
+_GOES_ON = lazily(r"(?:[=+\-*/%&|^<?:,.(!~]|=>)$")  # at the end of a line
+_GO_GOES_ON = lazily(r"(?:[=+\-*/%&|^<>,.(!])$")
+_CONTINUES = lazily(  # at the start of the next
     r"[.?:+/%&|=<>,)\]^-]|(?:extends|implements|instanceof|as|satisfies)\b"
 )
-_DECLARES = re.compile(
+_DECLARES = lazily(
     r"(?:(?:export|default|declare|abstract|async|const(?=\s+enum))\s+)*"
     r"(?:function|class|interface|enum|namespace|module|global)\b"
 )
-_EXPRESSION = re.compile(
+_EXPRESSION = lazily(
     r"(?:export\s+(?:declare\s+)?)?(?:const|let|var|type)\b|(?:return|throw|await|yield|new)\b|export\s+default\b"
 )
-_RUST_VALUE = re.compile(r"(?:const(?!\s+(?:unsafe|async|extern|fn)\b)|static|type|let|use)\b")
+_RUST_VALUE = lazily(r"(?:const(?!\s+(?:unsafe|async|extern|fn)\b)|static|type|let|use)\b")
 _LEAD = {"script": "@", "java": "@", "rust": "#"}
-_DECORATOR = re.compile(r"@[\w.$]+[ \t]*|#!?")
+_DECORATOR = lazily(r"@[\w.$]+[ \t]*|#!?")
 
 
 def _statements(source: _Source, region: _Region) -> Iterator[_Statement]:
@@ -393,14 +394,14 @@ def _ends_with_line(source: _Source, region: _Region, start: int, at: int, brace
 # -- names
 
 _NAME = r"[\w$]+"
-_SCRIPT_DECLARED = re.compile(
+_SCRIPT_DECLARED = lazily(
     rf"(?:(?:export|default|declare|abstract|async)\s+)*"
     rf"(?:(?P<function>function)\s*\*?|(?P<class>class|interface)|(?:const\s+)?enum|(?P<space>namespace|module)|type)"
     rf"\s+(?P<name>{_NAME}(?:\.{_NAME})*)"
 )
-_SCRIPT_VALUE = re.compile(rf"(?:export\s+)?(?:declare\s+)?(?:const|let|var)\s+({_NAME})")
-_SCRIPT_ASSIGNED = re.compile(rf"({_NAME}(?:\.{_NAME})+)\s*=(?![=>])")
-_SCRIPT_MEMBER = re.compile(
+_SCRIPT_VALUE = lazily(rf"(?:export\s+)?(?:declare\s+)?(?:const|let|var)\s+({_NAME})")
+_SCRIPT_ASSIGNED = lazily(rf"({_NAME}(?:\.{_NAME})+)\s*=(?![=>])")
+_SCRIPT_MEMBER = lazily(
     r"(?:(?:public|private|protected|static|readonly|abstract|override|async|get|set|declare|accessor)\s+)*"
     rf"\*?\s*(#?{_NAME})\s*[?!]?\s*(?=[(<=:;,]|$)"
 )
@@ -449,10 +450,11 @@ def _body(statement: _Statement, region: _Region, name: str, kind: str) -> _Regi
     return _Region(start + 1, end - 1, f"{region.prefix}{name}.", kind)
 
 
-_GO_METHOD = re.compile(r"func\s*\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*(\w+)")
-_GO_MEMBER = re.compile(r"(\w+(?:\s*,\s*\w+)*)")
-_GO_NAMED = re.compile(rf"(?:func|type|var|const)\s+{_GO_MEMBER.pattern}")
-_GO_GROUP = re.compile(r"(?:type|var|const)\s*\(")
+_GO_METHOD = lazily(r"func\s*\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*(\w+)")
+_GO_NAMES = r"(\w+(?:\s*,\s*\w+)*)"
+_GO_MEMBER = lazily(_GO_NAMES)
+_GO_NAMED = lazily(rf"(?:func|type|var|const)\s+{_GO_NAMES}")
+_GO_GROUP = lazily(r"(?:type|var|const)\s*\(")
 
 
 def _go_names(statement: _Statement, region: _Region, masked: str) -> tuple[list[str], _Region | None]:
@@ -465,13 +467,13 @@ def _go_names(statement: _Statement, region: _Region, masked: str) -> tuple[list
     return (re.split(r"\s*,\s*", named[1]) if named else []), None
 
 
-_RUST_LEAD = re.compile(r"^(?:pub(?:\s*\([^)]*\))?\s+)?(?:default\s+)?")
-_RUST_NAMED = re.compile(
+_RUST_LEAD = lazily(r"^(?:pub(?:\s*\([^)]*\))?\s+)?(?:default\s+)?")
+_RUST_NAMED = lazily(
     r"(?:(?:const|async|unsafe|safe|extern(?:\s*\"[^\"]*\")?|auto)\s+)*"
     r"(?:fn|struct|enum|union|(?P<trait>trait)|type|static(?:\s+mut)?|(?P<mod>mod)|macro_rules!)\s+(?:r#)?(?P<name>\w+)"
     r"|const\s+(?P<const>\w+)\s*:"
 )
-_RUST_IMPL = re.compile(r"(?:unsafe\s+)?impl\b")
+_RUST_IMPL = lazily(r"(?:unsafe\s+)?impl\b")
 
 
 def _rust_names(statement: _Statement, region: _Region, masked: str) -> tuple[list[str], _Region | None]:
@@ -498,9 +500,9 @@ def _without_angles(text: str) -> str:
     return "".join(kept)
 
 
-_JAVA_TYPE = re.compile(r"(?:[\w-]+\s+)*(?:class|interface|enum|record|@interface)\s+(\w+)")
-_JAVA_CALLED = re.compile(r"([\w$]+)\s*\(")
-_JAVA_FIELD = re.compile(r"([\w$]+)\s*(?:\[\s*\]\s*)*$")
+_JAVA_TYPE = lazily(r"(?:[\w-]+\s+)*(?:class|interface|enum|record|@interface)\s+(\w+)")
+_JAVA_CALLED = lazily(r"([\w$]+)\s*\(")
+_JAVA_FIELD = lazily(r"([\w$]+)\s*(?:\[\s*\]\s*)*$")
 
 
 def _java_names(statement: _Statement, region: _Region, masked: str) -> tuple[list[str], _Region | None]:

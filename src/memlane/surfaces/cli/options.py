@@ -162,7 +162,7 @@ def _say_journal(bank: Bank, ctx: click.Context) -> None:
     """Tell what the journal knows and a person should, too."""
     from memlane.config import FOLDER
     from memlane.config.places import absolute, bank_that_was
-    from memlane.history.recover import noticed, summary
+    from memlane.history.noticing import noticed, summary
 
     chosen = bank.config.file is not None or ctx.find_root().obj[0] is not None
     if bank.journal and bank.journal.absent:
