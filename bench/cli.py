@@ -1,7 +1,8 @@
 """CPU time of commands in a cold process, beside a bare interpreter, in banks of several sizes.
 
-    python bench/cli.py [--sizes 1000 10000]
+    python bench/cli.py [--sizes 1000 10000] [--beside FOLDER]
 
+With `--beside`, the folder `src` of another version, that one is measured in the same turns: its time, then this one's.
 Prints a Markdown table: medians of user + system time. The index is built before; the notes are made up.
 """
 
@@ -43,35 +44,41 @@ def write_notes(folder: Path, size: int) -> None:
         (place / f"n{number}.md").write_text(f"{head}# {words[number % 3000]} {number}\n\n{text}\n")
 
 
-def cpu(command: list[str], folder: str, repeats: int) -> float:
-    """Median CPU milliseconds."""
-    spent = []
+def cpu(commands: list[list[str]], folder: str, repeats: int, sides: tuple[str, ...]) -> list[list[float]]:
+    """Median CPU milliseconds of each command, with each of these sources, in turns."""
+    spent: list[list[list[float]]] = [[[] for _ in sides] for _ in commands]
     for _ in range(repeats):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(spent) * 1000
+        for command, times in zip(commands, spent, strict=True):
+            for source, found in zip(sides, times, strict=True):
+                env = {**os.environ, "PYTHONPATH": source} if source else None
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                nowhere = subprocess.DEVNULL
+                subprocess.run(command, cwd=folder, check=True, env=env, stdout=nowhere, stderr=nowhere)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return [[statistics.median(found) * 1000 for found in times] for times in spent]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--beside", default="", help="the folder `src` of another version")
     options = parser.parse_args()
-    columns: list[list[float]] = []
+    columns: list[list[list[float]]] = []
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_notes(Path(folder, ".memories"), size)
             with Bank.init(folder) as bank:
                 bank.search("release")
             commands = [[sys.executable, "-c", "pass"], *([MEMLANE, *command] for command in COMMANDS)]
-            columns.append([cpu(command, folder, options.repeats) for command in commands])
+            columns.append(cpu(commands, folder, options.repeats, (options.beside, "") if options.beside else ("",)))
     print(f"| command | {' | '.join(f'{size:,} notes' for size in options.sizes)} |")
     print("|---|" + "--:|" * len(columns))
     names = ["python -c pass", *(" ".join(["memlane", *command]) for command in COMMANDS)]
     for name, *times in zip(names, *columns, strict=True):
-        print(f"| `{name}` | {' | '.join(f'{time:.0f} ms' for time in times)} |")
+        cells = (" → ".join(f"{time:.0f}" for time in found) for found in times)
+        print(f"| `{name}` | {' | '.join(f'{cell} ms' for cell in cells)} |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a hook costs: CPU time of `memlane hook` in a bank, beside that of the bare interpreter, in turns.
 
-    python bench/hooks.py [--notes 10000] [--rounds 15] [--user 200] [--stages]
+    python bench/hooks.py [--notes 10000] [--rounds 15] [--user 200] [--stages] [--beside FOLDER]
 
 With `--user`, there is also a bank of the user's own with so many notes; what is measured with it is measured in turns
 with `memory.user_bank = false`, and so is a search in an open bank.
@@ -9,6 +9,8 @@ The bank holds that many notes of made-up prose, one in 200 of which says when i
 index. `tool` is an edit that none of them applies to. The transcript has 200 messages that
 were captured before and one new one each round, which `stop` captures and `session-end` distils. User and system time
 of whole processes, the median of the rounds.
+
+With `--beside`, the folder `src` of another version, that one is measured in the same turns, in a column of its own.
 
 With `--stages`, a second table says where that time goes: the same hooks in processes that time their own parts.
 """
@@ -66,27 +68,31 @@ for name in ("create_module", "exec_module"):
     part("modules: run", extension, name)
 part("patterns compiled", re._compiler, "compile")
 event = sys.argv[1]
+from memlane.surfaces import short_lived
+short_lived.begin(searches=event == "prompt")
 from memlane.surfaces import hook
 import memlane.bank
 from memlane.gate import outgoing
 from memlane.history import sessions
 from memlane.index import peek
 from memlane.recall import leaving
-part("files looked at", peek, "compared")
+part("files looked at", peek, "Look")
+part("files compared with the index", peek, "compared")
 part("secrets looked for", leaving, "cleaned")
 part("session noted", sessions, "note")
 part("configuration and trust", hook.config, "load")
 if event == "prompt":
     from memlane.index import store
     from memlane.recall import finding
-    part("files looked at", store, "compared")
-    part("files looked at", store, "folders_of")
+    part("files looked at", store, "Look")
+    part("files compared with the index", store, "compared")
     part("arrays of the index read", store, "read_columns")
     part("search", finding, "search")
 elif event != "session-start":
     from memlane.capture import messages
     part("transcript read and captured", messages, "capture")
 hook.main(["claude-code", event], io.StringIO())
+short_lived.end()
 total = time.process_time() - start
 spent["the rest"] = total - sum(spent.values())
 json.dump({stage: 1000 * took for stage, took in spent.items()}, sys.stderr)
@@ -150,12 +156,13 @@ def searching(folder: Path, rounds: int) -> dict[str, float]:
     return {name: statistics.median(found[10:]) for name, found in times.items()}
 
 
-def cpu(command: list[str], given: str, folder: Path) -> float:
-    """Milliseconds of user and system time of a process."""
+def cpu(command: list[str], given: str, folder: Path, source: str = "") -> float:
+    """Milliseconds of user and system time of a process, which may have another version's source."""
+    env = {**os.environ, "PYTHONPATH": source} if source else None
     with tempfile.TemporaryFile() as stdin:
         stdin.write(given.encode())
         stdin.seek(0)
-        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, cwd=folder)
+        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, cwd=folder, env=env)
         _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{command} failed")
@@ -168,7 +175,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--user", type=int, default=0)
     parser.add_argument("--stages", action="store_true")
+    parser.add_argument("--beside", default="", help="the folder `src` of another version")
     options = parser.parse_args()
+    sides = (options.beside, "") if options.beside else ("",)
     folder = Path(tempfile.mkdtemp())
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for name in ("STATE", "DATA", "CONFIG"):
@@ -194,20 +203,23 @@ def main() -> None:
         off = ["env", "MEMLANE_USER_BANK=false"]
         for event in events[:2] if options.user else ():
             commands[f"hook {event}, without it"] = [*off, *commands[f"hook {event}"]]
-        times: dict[str, list[float]] = {name: [] for name in commands}
+        times: dict[tuple[str, str], list[float]] = {(name, side): [] for name in commands for side in sides}
         for number in range(options.rounds + 1):
-            with transcript.open("a") as file:
-                file.write(line(1000 + number))
-            for name, command in commands.items():
-                took = cpu(command, json.dumps({**payload, "session_id": f"s{number}"}), folder)
-                if number:  # the first round compiles and captures
-                    times[name].append(took)
-        bare = statistics.median(times["python -c pass"])
-        print(f"{options.notes:,} notes | CPU ms | beyond the interpreter")
-        print("---|---|---")
-        for name, found in times.items():
-            middle = statistics.median(found)
-            print(f"{name} | {middle:.0f} | {middle - bare:.0f}")
+            for at, side in enumerate(sides):
+                with transcript.open("a") as file:
+                    file.write(line(1000 + 2 * number + at))
+                for name, command in commands.items():
+                    given = json.dumps({**payload, "session_id": f"{'ba'[at]}{number}"})
+                    took = cpu(command, given, folder, side)
+                    if number:  # the first round compiles and captures
+                        times[name, side].append(took)
+        bare = statistics.median(times["python -c pass", ""])
+        heads = ["before: CPU ms", "beyond the interpreter", "now: CPU ms"] if options.beside else ["CPU ms"]
+        print(" | ".join((f"{options.notes:,} notes", *heads, "beyond the interpreter")))
+        print("---" + "|---" * (len(heads) + 1))
+        for name in commands:
+            middles = [statistics.median(times[name, side]) for side in sides]
+            print(" | ".join((name, *(f"{middle:.0f} | {middle - bare:.0f}" for middle in middles))))
         for name, took in searching(folder, options.rounds).items() if options.user else ():
             print(f"{name} | {took:.1f} |")
         if options.stages:
