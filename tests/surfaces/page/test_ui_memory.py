@@ -241,3 +241,16 @@ def test_line_ends_of_a_file_stay_as_they_are(folder: Path, served: Served) -> N
     again = {"id": "notes:lines", "text": "x", "opened": opened["opened"]}
     answer = ask(served, "/api/save", method="POST", body=again, **sent)
     assert (answer.status, json.loads(answer.body)["code"]) == (409, "conflict")
+
+
+def test_a_file_that_is_damaged_opens_for_mending(folder: Path, page: Page, served: Served) -> None:
+    with Bank.open(folder) as bank:
+        record = bank.add("Said in a session, at length.", lane="records", title="Somewhat")
+    sound = record.path.read_text()
+    record.path.write_text("---\ntitle: [unclosed\n---\n\nDamaged.\n")
+    open_memory(page, served, record.id)
+    expect(page.locator(".problem")).to_contain_text("cannot be read")
+    page.get_by_role("textbox", name="The whole file").fill(sound)
+    button(page, "Save")
+    expect(page.locator("article")).to_have_text("Said in a session, at length.")
+    expect(page.locator(".problem")).to_have_count(0)

@@ -72,8 +72,9 @@ const FEW = 5;
 
 function group(found) {
   const rows = found.map(finding);
-  return el("ul", { class: "plain found" }, rows.slice(0, FEW), rows.length > FEW
-    && el("li", {}, el("details", {}, el("summary", {}, `${(rows.length - FEW).toLocaleString()} more like these`), el("ul", { class: "plain" }, rows.slice(FEW)))));
+  const summary = el("summary", {}, `${(rows.length - FEW).toLocaleString()} more like these`);
+  const rest = rows.length > FEW && el("li", {}, el("details", {}, summary, el("ul", { class: "plain" }, rows.slice(FEW))));
+  return el("ul", { class: "plain found" }, rows.slice(0, FEW), rest);
 }
 
 const memory = (id) => el("a", { href: address(id), "data-step": "" }, words(id));
