@@ -64,7 +64,7 @@ SAMPLES: dict[str, Any] = {
 }
 IDS = {"id", "ids", "memory_id", "source_files", "sources", "native"}
 ELSEWHERE = {  # asks, waits, serves or changes other programs' files: tested on their own
-    "mcp", "hook", "capture", "connect", "disconnect", "merge-driver", "import", "trust", "edit",
+    "mcp", "ui", "hook", "capture", "connect", "disconnect", "merge-driver", "import", "trust", "edit",
 }  # fmt: skip
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from memlane import Bank, InvalidInput, MemoryStore, MemoryVault, RecordLane, TopicLane
-from memlane.disk import files
-from memlane.index import peek
+from memlane.disk import files, walking
 from memlane.recall.blocks import FENCE
 
 WORDS = (
@@ -133,7 +132,7 @@ def test_the_index_is_asked_and_only_what_is_shown_is_read(tmp_path: Path, monke
         folder.mkdir(parents=True)
         (folder / "x.md").write_text(f"## 2025-01-10: Entry {number}\n**Problem:** refresh w{number}\n")
     fill_records(RecordLane(tmp_path / ".memories/records"), rng)
-    monkeypatch.setattr(peek, "_TICK", 0)  # a file that was written just before it was indexed is read again
+    monkeypatch.setattr(walking, "TICK", 0)  # a file that was written just before it was indexed is read again
     bank, read = indexed(tmp_path, monkeypatch)
     assert [entry.title for entry in bank.topics.search("w7")] == ["Entry 7"]
     assert {path for path in read if path.endswith(".md")} == {os.fspath(tmp_path / ".memories/topics/t7/x.md")}

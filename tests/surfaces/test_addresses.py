@@ -79,10 +79,10 @@ def from_json(value: Any, ids: Iterable[str], known: str = "") -> Iterator[Said]
             yield from from_json(item, ids, known)
 
 
-def from_lines(text: str, ids: Iterable[str]) -> Iterator[Said]:
-    """The columns of every line that names a memory by its id: those that are an id, a path or a title."""
+def from_lines(text: str, ids: Iterable[str], columns: int | None = None) -> Iterator[Said]:
+    """The first columns of every line that names a memory by its id: those that are an id, a path or a title."""
     for line in text.splitlines():
-        parts = [part.removeprefix("- [").removesuffix("]") for part in re.split(r"\t| · ", line)]
+        parts = [part.removeprefix("- [").removesuffix("]") for part in re.split(r"\t| · ", line)][:columns]
         for id in set(ids) & set(parts):
             yield from ((id, part) for part in parts if re.search(r"[/:]|^[A-Z]", part) and part[:2] != "20")
 
@@ -93,7 +93,8 @@ def printed_by_the_command_line(run: Run, ids: Iterable[str]) -> Iterator[Said]:
         ["vault", "list"], ["records", "list"], ["topics", "search", "refresh"], ["layers", "project", "my-api"],
         ["context", "deploy tabs refresh errors"], ["context"],
     ):  # fmt: skip
-        yield from from_lines(run(*command).out, ids) if command[0] != "links" else ()  # a column quotes the text
+        columns = {"links": 0, "search": 3}.get(command[0])  # the one that follows quotes the text
+        yield from from_lines(run(*command).out, ids, columns)
         yield from from_json(run(*command, "--json").json, ids)
     for id in ids:
         yield from from_json(run("get", id, "--json").json, ids)

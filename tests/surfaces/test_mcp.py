@@ -21,7 +21,7 @@ from mcp.types import CallToolResult, PromptReference, ResourceTemplateReference
 
 from conftest import tree, trusted
 from memlane import Bank
-from memlane.index.peek import Seen
+from memlane.index.peek import News, Seen
 from memlane.surfaces.mcp import resources, toolsets
 from memlane.surfaces.mcp.server import INSTRUCTIONS, build_server
 from samples import words
@@ -341,8 +341,8 @@ def test_a_deleted_index_is_made_anew_by_the_server_that_used_it(folder: Path) -
 
 
 class Unchanged(Seen):
-    def still(self, lanes: object) -> bool:
-        return True
+    def news(self, lanes: object) -> News:
+        return News([], [])
 
 
 def test_stats_and_suggestions_answer_as_the_seed_says(folder: Path) -> None:
