@@ -2,15 +2,18 @@
 
     ["p", {}, ["Deploys go out on ", ["strong", {}, ["Tuesdays"]], "."]]
 
-Markup inside the text stays text. A link leads to http, https, mail or, written as [[target]], to a memory or file of
-the bank; any other is shown as it is written. Pictures are not loaded: they are links.
+Whatever an agent reads is to be seen, too: a text of which Markdown would hide words, such as [these]: # (comments), is
+shown as it is written. Markup inside the text stays text. A link leads to http, https, mail or, written as [[target]],
+to a memory or file of the bank; any other is shown as it is written. Pictures are not loaded: they are links.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
+from html import unescape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from memlane.core.patterns import lazily
 
@@ -26,13 +29,34 @@ _ELEMENTS = {
     "td": "td", "hr": "hr", "hardbreak": "br",
 }  # fmt: skip
 _OUT = ("http", "https", "mailto")
+_WORD = lazily(r"[^\W_]+")
 _WIKI = lazily(r"\[\[([^\[\]|\n]{1,200})(?:\|([^\[\]\n]{1,200}))?\]\]")
 
 
 def tree(text: str) -> list[Node]:
     """The elements of a text."""
-    found = _nodes(_parsed(text[:MOST]))
+    begin = text[:MOST]
+    found = _nodes(_parsed(begin))
+    if _words(begin) - _shown(found):
+        found = [["pre", {}, [begin]]]
     return [*found, ["pre", {}, [text[MOST:]]]] if len(text) > MOST else found
+
+
+def _words(text: str) -> Counter[str]:
+    """The words of a text, each with how often it is there. Numbers are none: those of lists are not in the text."""
+    return Counter(word for word in _WORD.findall(unquote(unescape(text))) if not word.isdecimal())
+
+
+def _shown(nodes: list[Node]) -> Counter[str]:
+    """The words that somebody sees of these elements, now or with the pointer on them."""
+    found: Counter[str] = Counter()
+    for node in nodes:
+        if isinstance(node, str):
+            found.update(_words(node))
+        else:
+            found.update(_words(" ".join(map(str, node[1].values()))))
+            found.update(_shown(node[2]))
+    return found
 
 
 def _parsed(text: str) -> list[SyntaxTreeNode]:
@@ -63,7 +87,11 @@ def _node(node: SyntaxTreeNode) -> list[Node]:
     if kind == "code_inline":
         return [["code", {}, [node.content]]]
     if kind in ("fence", "code_block"):
-        return [["pre", {}, [["code", {}, [node.content]]]]]
+        code: Node = ["code", {}, [node.content]]
+        words = node.info.split()
+        if len(words) == 1:  # the language
+            return [["pre", {"title": words[0]}, [code]]]
+        return [["pre", {}, [f"{node.info}\n", code] if words else [code]]]
     if kind == "heading":  # the page has the first two levels itself
         return [[f"h{min(int(node.tag[1:]) + 2, 6)}", {}, _nodes(node.children)]]
     if kind == "ordered_list":
@@ -94,7 +122,8 @@ def _with_targets(text: str) -> list[Node]:
     end = 0
     for match in _WIKI.finditer(text):
         target, alias = match[1].strip(), match[2] or ""
-        shown = target if alias.startswith("type:") else alias or target
-        found += [text[end : match.start()], ["a", {"href": f"/to/{quote(target, safe='')}"}, [shown]]]
+        typed = alias.startswith("type:")
+        facts = {"href": f"/to/{quote(target, safe='')}"} | ({"title": alias} if typed else {})
+        found += [text[end : match.start()], ["a", facts, [target if typed else alias or target]]]
         end = match.end()
     return [each for each in (*found, text[end:]) if each]

@@ -43,7 +43,7 @@ export function tree(nodes) {
     if (!ALLOWED.has(name)) return tree(children);
     if (name !== "a") return el(name, { title: attributes.title, start: attributes.start }, tree(children));
     const { href } = attributes;
-    if (href.startsWith("/to/")) return el("a", { href }, tree(children));
+    if (href.startsWith("/to/")) return el("a", { href, title: attributes.title }, tree(children));
     if (!/^(https?|mailto):/i.test(href)) return tree(children);
     return el("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, tree(children));
   });
