@@ -21,16 +21,21 @@ class Clean(NamedTuple):
 def text(asked: Asked, name: str, default: str | None = None) -> str:
     """A text of a request. Raises InvalidInput when it is missing and has no default."""
     value = asked.get(name, default)
-    if not isinstance(value, str):
+    if not _is_text(value):
         raise InvalidInput(f"{name} is missing, or is no text.", hint="Load the page anew.")
-    return value
+    return str(value)
+
+
+def _is_text(value: Any) -> bool:
+    """Half of a character, as JSON can hold one, is in no file and in no name of one."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def texts(asked: Asked, name: str) -> list[str]:
     """The texts of a name that may come several times. Raises InvalidInput."""
     value = asked.get(name, [])
     found = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, str) for each in found):
+    if not all(map(_is_text, found)):
         raise InvalidInput(f"{name} is no list of texts.", hint="Load the page anew.")
     return found
 

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memlane.bank import Bank
-from memlane.core.errors import MemlaneError
+from memlane.core.errors import MemlaneError, StorageError
 from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp.shared_bank import SharedBank
@@ -68,6 +68,10 @@ async def _answer(bank: SharedBank, question: Question | None, asked: Asked) -> 
         return _json(await bank.run(lambda opened: _clean(opened, question(opened, asked))))
     except MemlaneError as error:
         return _json(error.to_dict(), _STATUS.get(error.code, 400))
+    except OSError as error:  # a full disk, a folder that is not ours, a name that is too long
+        why = f"The disk said no: {error.strerror or 'it cannot be read or written'}."
+        failed = StorageError(why, hint="Check the bank's folder, its permissions and the disk.")
+        return _json(failed.to_dict(), 400)
     except Exception as error:  # a bug of ours: its message may hold what somebody wrote
         where = traceback.extract_tb(error.__traceback__)[-1]
         why = f"memlane failed: {type(error).__name__} in {os.path.basename(where.filename)}:{where.lineno}."

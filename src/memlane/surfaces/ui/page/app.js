@@ -17,8 +17,9 @@ import * as to from "./views/to.js";
 import * as truth from "./views/truth.js";
 
 const VIEWS = { sessions, inbox, search, timeline, truth, health, graph };
-const OTHERS = { memory, to };
+const ALL = new Map(Object.entries({ ...VIEWS, memory, to }));
 const START = "sessions";
+const CALM = 1000; // ms, at least, between two looks at what has changed
 const main = document.getElementById("main");
 const query = document.getElementById("query");
 const listeners = new Set();
@@ -35,7 +36,16 @@ export function go(address, { replace = false } = {}) {
 
 function parts() {
   const [, name, ...rest] = location.pathname.split("/");
-  return [name || START, rest.map(decodeURIComponent).join("/")];
+  return [name || START, rest.map(decoded).join("/")];
+}
+
+// A part of an address that somebody typed may not be a written-out text at all: "100%" is meant as it is, then.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 async function show() {
@@ -45,14 +55,16 @@ async function show() {
   for (const key of Object.keys(pressed)) delete pressed[key];
   const { signal } = leaving;
   const [name, path] = parts();
-  const view = VIEWS[name] ?? OTHERS[name];
-  if (!view) return fill(main, problem({ message: "There is no such page.", hint: "Choose one above." }));
+  const view = ALL.get(name) ?? { title: "No such page", show: nowhere };
   document.title = `${view.title} · memlane`;
-  for (const link of document.querySelectorAll("#views a")) link.toggleAttribute("aria-current", link.dataset.view === name);
+  for (const link of document.querySelectorAll("#views a")) {
+    if (link.dataset.view !== name) link.removeAttribute("aria-current");
+    else link.setAttribute("aria-current", "page"), link.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
   const asked = new URLSearchParams(location.search);
   if (document.activeElement !== query) query.value = name === "search" ? (asked.get("q") ?? "") : "";
   const page = el("div", { class: `view ${name}` });
-  const live = (tell) => listeners.add(tell);
+  const live = (tell) => listeners.add(calmly(tell, signal));
   const busy = setTimeout(() => {
     main.setAttribute("aria-busy", "true");
     if (!main.querySelector(".view")) fill(main, el("p", { class: "muted", role: "status" }, "Looking at the bank…"));
@@ -71,6 +83,37 @@ async function show() {
   fill(main, page);
   if (document.activeElement === document.body) main.focus({ preventScroll: true });
   window.scrollTo(0, 0);
+}
+
+async function nowhere() {
+  throw Object.assign(new Error("There is no such page."), { hint: "Choose one of the views." });
+}
+
+// What a view does about changes is done once at a time, and then waits as long as it took, or a little: however much
+// is written meanwhile is told together, so that an agent at work makes no storm of questions.
+function calmly(tell, signal) {
+  let waiting; // what was told while it was busy
+  let busy = false;
+  const again = () => {
+    const next = waiting;
+    [busy, waiting] = [false, undefined];
+    if (next && !signal?.aborted) calm(next);
+  };
+  const calm = async (told) => {
+    if (busy) {
+      const before = waiting ?? { memories: [], sessions: false };
+      waiting = { memories: [...new Set([...before.memories, ...told.memories])], sessions: before.sessions || told.sessions };
+      return;
+    }
+    busy = true;
+    const start = performance.now();
+    try {
+      await tell(told);
+    } finally {
+      setTimeout(again, Math.max(CALM, performance.now() - start));
+    }
+  };
+  return calm;
 }
 
 document.addEventListener("click", (event) => {
@@ -97,13 +140,7 @@ export function badge(name, count) {
 }
 
 // How much waits in each view that counts it.
-let counting;
-function count() {
-  clearTimeout(counting);
-  counting = setTimeout(() => {
-    for (const [name, view] of Object.entries(VIEWS)) view.count?.().then((found) => badge(name, found), () => {});
-  }, 300);
-}
+const count = () => Promise.all(Object.entries(VIEWS).map(([name, view]) => view.count?.().then((found) => badge(name, found), () => {})));
 
 query.addEventListener("input", () => {
   const kept = parts()[0] === "search" ? new URLSearchParams(location.search) : new URLSearchParams();
@@ -129,7 +166,7 @@ theme.addEventListener("click", () => {
 const KEYS = { "/": "search", j: "next", k: "previous", Enter: "open", "?": "these keys", ...Object.fromEntries(Object.entries(VIEWS).map(([, view], at) => [`${at + 1}`, view.title])) };
 
 function help() {
-  const own = (VIEWS[parts()[0]] ?? OTHERS[parts()[0]])?.keys ?? {};
+  const own = ALL.get(parts()[0])?.keys ?? {};
   const rows = Object.entries({ ...KEYS, ...own }).map(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)]);
   const dialog = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("dl", {}, rows), el("form", { method: "dialog" }, el("button", {}, "Close")));
   dialog.addEventListener("close", () => dialog.remove());
@@ -165,11 +202,12 @@ document.addEventListener("keydown", (event) => {
 
 // -- what is told while the page is open
 
+const counting = calmly(count);
 const events = new EventSource("/api/events");
 events.addEventListener("message", (event) => {
   const told = JSON.parse(event.data);
   for (const tell of listeners) tell(told);
-  if (told.memories.length) count();
+  if (told.memories.length) counting(told);
 });
 events.addEventListener("error", () => document.body.classList.add("alone"));
 events.addEventListener("open", () => document.body.classList.remove("alone"));

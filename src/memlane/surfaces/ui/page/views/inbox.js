@@ -75,9 +75,7 @@ export async function show(page, { path, signal, live, press }) {
       if (to) await choose(to.id);
     });
   // One thing after the other, so that no key is lost while the page looks at what has changed.
-  const once = (work) => {
-    turn = turn.then(() => signal.aborted || work()).catch((error) => signal.aborted || refused(error)).catch(() => {});
-  };
+  const once = (work) => (turn = turn.then(() => signal.aborted || work()).catch((error) => signal.aborted || refused(error)).catch(() => {}));
   const refresh = () =>
     once(async () => {
       await list();
@@ -169,7 +167,7 @@ function sheet({ chosen, editing }, act, edit) {
       "p",
       { class: "facts" },
       signs(chosen),
-      chosen.confidence && chip(`${Math.round(chosen.confidence * 100)} % sure`),
+      chosen.confidence > 0 && chip(`${Math.round(chosen.confidence * 100)} % sure`),
       el("a", { href: address(chosen.id), title: chosen.id }, "Open its page"),
     ),
     chosen.suspicious.length > 0 && el("p", { class: "note bad" }, "Careful: ", words(chosen.suspicious.join("; ")), "."),

@@ -73,9 +73,9 @@ export async function show(page, { path, query, signal, live, go, press }) {
   }
   press({ e: () => state.editing || edit() });
   live(({ memories }) => {
-    if (state.editing && memories.includes(path)) say("It was changed meanwhile. Saving shows both texts.");
-    else load().catch(() => {});
-    sections.links.load().catch(() => {});
+    const edited = state.editing && memories.includes(path);
+    if (edited) say("It was changed meanwhile. Saving shows both texts.");
+    return Promise.allSettled([edited || load(), sections.links.load()]);
   });
 }
 

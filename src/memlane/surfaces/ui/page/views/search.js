@@ -26,7 +26,7 @@ export async function show(page, { query, signal, live, go }) {
   choices.then((found) => signal.aborted || fill(filters, chips(found, query, go)));
   live(() => {
     choices = undefined;
-    refresh().catch(() => {});
+    return refresh().catch(() => {});
   });
 }
 
