@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -121,3 +121,15 @@ def test_an_agent_that_writes_much_makes_no_storm_of_questions(folder: Path, pag
     expect(page.locator("main .title").first).to_have_text("Number 59")
     seconds = (page.evaluate("performance.now()") - start) / 1000
     assert len(asked) <= 2 + seconds
+
+
+def test_a_page_that_was_opened_too_early_shows_the_bank_as_soon_as_there_is_one(
+    tmp_path: Path, serve: Callable[[Path], Served], open_page: Callable[[Served], Page]
+) -> None:
+    project = tmp_path / "later"
+    project.mkdir()
+    served = serve(project)
+    page = open_page(served)
+    expect(page.locator("main .problem")).to_contain_text("memlane init")
+    Bank.init(project).close()
+    expect(page.locator("main .empty")).to_contain_text("memlane connect")

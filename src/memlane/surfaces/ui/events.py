@@ -26,6 +26,7 @@ from memlane.history import sessions
 from memlane.surfaces.mcp.shared_bank import SharedBank
 
 PAUSE = 1.0  # seconds between two looks
+_HERE = b": still here\n\n"  # how we learn that the page is gone
 
 
 class _Seen(NamedTuple):
@@ -55,10 +56,11 @@ async def _told(bank: SharedBank) -> AsyncIterator[bytes]:
                     ids = ["*"]
                 yield _event(ids, sessions=now.sessions != seen.sessions)
             else:
-                yield b": still here\n\n"  # how we learn that the page is gone
+                yield _HERE
             seen = now
         except MemlaneError:
             seen = None  # there is no bank, or it is not trusted: the page says so when it asks
+            yield _HERE
         await anyio.sleep(PAUSE)
 
 

@@ -6,7 +6,7 @@
 What a function raises is answered as {"code", "message", "hint"}. Whatever leaves has no secrets in it. What is written
 is the user's word: only the user has this page. Each write is one change, and its answer has `changes`, which the
 question "undo" takes back. Questions about the whole bank (SLOW), which take long for the first time, have a bank of
-their own, so that a search does not wait for them.
+their own, so that a search does not wait for them; those that look through all of it each time (SLOWEST) have another.
 """
 
 from __future__ import annotations
@@ -34,19 +34,21 @@ _READ = (sessions, inbox, search, memory, timeline, truth, health, graph)
 _CHANGED = (changes, sessions, inbox, memory, truth, health)
 READS: Mapping[str, Question] = {name: question for view in _READ for name, question in view.READS.items()}
 WRITES: Mapping[str, Question] = {name: question for view in _CHANGED for name, question in view.WRITES.items()}
-SLOW = frozenset("choices timeline as-of graph inbox inbox-count candidate told truth truth-count health".split())
+SLOW = frozenset("choices timeline as-of graph inbox inbox-count candidate told".split())
+SLOWEST = frozenset("truth truth-count health".split())
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 
 
 def routes(bank: SharedBank) -> list[Route]:
-    beside = SharedBank(bank.folder, bank.flags)
+    slow, slowest = SharedBank(bank.folder, bank.flags), SharedBank(bank.folder, bank.flags)
+    beside = dict.fromkeys(SLOW, slow) | dict.fromkeys(SLOWEST, slowest)
 
     async def read(request: Request) -> Response:
         question = READS.get(request.path_params["name"])
         names = request.query_params.keys()
         values = {name: request.query_params.getlist(name) for name in names}
         asked = {name: found if found[1:] else found[0] for name, found in values.items()}
-        return await _answer(beside if request.path_params["name"] in SLOW else bank, question, asked)
+        return await _answer(beside.get(request.path_params["name"], bank), question, asked)
 
     async def write(request: Request) -> Response:
         question = WRITES.get(request.path_params["name"])

@@ -19,6 +19,7 @@ import * as truth from "./views/truth.js";
 const VIEWS = { sessions, inbox, search, timeline, truth, health, graph };
 const ALL = new Map(Object.entries({ ...VIEWS, memory, to }));
 const START = "sessions";
+const AGAIN = 3000; // ms before the server is asked again
 const CALM = 1000; // ms, at least, between two looks at what has changed
 const main = document.getElementById("main");
 const query = document.getElementById("query");
@@ -76,6 +77,7 @@ async function show() {
   } catch (error) {
     if (signal.aborted) return;
     fill(page, problem(error));
+    live(show); // a bank that was not there, or not trusted, may be now
   }
   if (signal.aborted) return;
   clearTimeout(busy);
@@ -203,14 +205,22 @@ document.addEventListener("keydown", (event) => {
 // -- what is told while the page is open
 
 const counting = calmly(count);
-const events = new EventSource("/api/events");
-events.addEventListener("message", (event) => {
-  const told = JSON.parse(event.data);
-  for (const tell of listeners) tell(told);
-  if (told.memories.length) counting(told);
-});
-events.addEventListener("error", () => document.body.classList.add("alone"));
-events.addEventListener("open", () => document.body.classList.remove("alone"));
+// A browser asks again by itself when the server is gone, but not when one that was started anew has refused it: that
+// one knows this page again as soon as its address was opened in another tab.
+function listen() {
+  const events = new EventSource("/api/events");
+  events.addEventListener("message", (event) => {
+    const told = JSON.parse(event.data);
+    for (const tell of listeners) tell(told);
+    if (told.memories.length) counting(told);
+  });
+  events.addEventListener("error", () => {
+    document.body.classList.add("alone");
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN);
+  });
+  events.addEventListener("open", () => document.body.classList.remove("alone"));
+}
+listen();
 
 get("frame")
   .then(({ project }) => (document.querySelector(".brand").title = project))
