@@ -4,7 +4,8 @@ import { get } from "../api.js";
 import { chip, counted, el, empty, fill, line, words } from "../dom.js";
 
 export const title = "Search";
-const PAUSE = 60; // ms without a key before a search is made
+const PAUSE = 30; // ms without a key before a search is made
+const AGAIN = 250; // ms before the next look while the bank is being indexed
 const PARTS = { words: "words", cosine: "meaning", closer: "close together", neighbours: "linked" };
 
 let choices; // what can be chosen from, once for the life of the page
@@ -19,7 +20,7 @@ export async function show(page, { query, signal, live, go }) {
   const refresh = async () => {
     const found = await get("search", asked, signal);
     fill(result, hits(found, asked));
-    if (!found.complete) setTimeout(() => signal.aborted || refresh().catch(() => {}), 1000);
+    if (!found.complete) setTimeout(() => signal.aborted || refresh().catch(() => {}), AGAIN);
   };
   await refresh();
   choices ??= get("choices").catch(() => ({ lanes: {}, types: {}, tags: {} }));
