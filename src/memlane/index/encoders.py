@@ -157,16 +157,17 @@ class StaticEncoder(_Scaled):
         self._table = np.asarray(np.load(STATIC / "table.npy", mmap_mode="r"))
         self._scale, self._probability = np.load(STATIC / "tokens.npy")
         self._tokens = Tokens(vocabulary(), len(self._table))
-        self._weights = self._query_weights = self._token_weights(self._probability)
-        self._counts = np.zeros(len(self._table), np.int64)
+        self._weights = self._token_weights(self._probability)
         self._lengths = np.full(len(self._table), -1, np.float32)  # of the rows, as far as they were asked for
         self.dim = int(self._table.shape[1])
         self.fingerprint = f"static-{about['digest']}"
-        if counts is not None:
-            self.use_counts(counts)
+        self.use_counts(counts)
 
-    def use_counts(self, counts: NDArray[np.int64]) -> None:
-        """Weight the tokens of queries by these counts from now on. Cheap."""
+    def use_counts(self, counts: NDArray[np.int64] | None) -> None:
+        """Weight the tokens of queries by these counts from now on; with None, as in no bank. Cheap."""
+        if counts is None:
+            self._counts, self._query_weights = np.zeros(len(self._table), np.int64), self._weights
+            return
         self._counts = counts
         in_bank = (counts + COUNTS_PRIOR * self._probability) / (counts.sum() + COUNTS_PRIOR)
         self._query_weights = self._token_weights(np.maximum(in_bank, self._probability))

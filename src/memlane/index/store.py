@@ -127,6 +127,7 @@ class Index:
         self._lanes = lanes
         self._encoder_name = encoder
         self._encoder: Encoder | None = None
+        self._counted = 0  # chunks whose words it counts by
         self._columns: Columns | None = None
         self._layout = ""  # whose vectors the columns have, and how often the chunks were renumbered
         self._read = _Read((-1, -1))
@@ -150,7 +151,7 @@ class Index:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._db.close()
         self._columns, self._seen, self._swept, self._noted = None, None, False, 1
-        self._read, self._memories, self._chunks = _Read((-1, -1)), {}, {}
+        self._read, self._memories, self._chunks, self._counted = _Read((-1, -1)), {}, {}, -1
         self._db, self._identity = self._open(self.file)
         self._mark = seal.mark(self._db)
 
@@ -375,6 +376,7 @@ class Index:
         """The encoder of the vectors in the file. If the file has another one's, everything is embedded again first."""
         if self._encoder is None:
             self._encoder = open_encoder(self._encoder_name)
+            self._counted = 0
             self._use_counts()
         if self._embedded != self._encoder.fingerprint:
             building.embed_all(self._db, self._writing, self._encoder)
@@ -386,10 +388,11 @@ class Index:
         return self._now().embedded
 
     def _use_counts(self) -> None:
-        """Let the words of a query count by how common they are in this bank."""
-        counts = get_meta(self._db, "counts")
-        if isinstance(self._encoder, StaticEncoder) and counts is not None:
-            self._encoder.use_counts(np.frombuffer(counts, "<i8"))
+        """Let the words of a query count by how common they are in this bank, by whomever they were counted last."""
+        counted = get_meta(self._db, "counted", 0)
+        if isinstance(self._encoder, StaticEncoder) and counted != self._counted:
+            self._counted, counts = counted, get_meta(self._db, "counts")
+            self._encoder.use_counts(None if counts is None else np.frombuffer(counts, "<i8"))
 
     def _tune_encoder(self, counted: int = 0, tokens: Array | None = None) -> None:
         """Count the bank's own words again when it has grown by half since; `tokens` are those of so many chunks."""
@@ -428,6 +431,7 @@ class Index:
         if version != self._read.version:
             archived = self._db.execute("SELECT 1 FROM memories WHERE status = 'archived' LIMIT 1").fetchone()
             self._read = _Read(version, str(get_meta(self._db, "encoder", "")), archived is not None)
+            self._use_counts()
         return self._read
 
     def vectors(self) -> Array:

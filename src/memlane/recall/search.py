@@ -261,7 +261,7 @@ def _score_parts(
 ) -> _ScoreParts:
     encoder = index.encoder
     words = _word_scores(index, layout, query, beside)
-    vector = _query_vector(encoder, layout.columns, query.text)
+    vector = _query_vector(encoder, layout, query.text)
     chunk_cosines = _cosines(layout.columns, vector, words.chunks)
     cosine = np.maximum(layout.best(chunk_cosines), 0)
     share = 0.0
@@ -435,13 +435,14 @@ def _rarity(total: int, having: int) -> float:
     return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
-def _query_vector(encoder: Encoder, columns: Columns, text: str) -> Array:
+def _query_vector(encoder: Encoder, layout: Layout, text: str) -> Array:
     """The vector of a query, without what all chunks have in common; zeros where there is nothing to compare."""
     query: Array = encoder.encode_query(text)
-    mean_square = float(columns.mean @ columns.mean)
+    mean, chunks = layout.columns.mean, layout.total[0]
+    mean_square = float(mean @ mean)
     if mean_square and query.any():
         # subtract only the query's own part along the mean: a short query has little of what chunks have in common
-        query = query - columns.mean * (columns.used / (columns.used + FEW) * float(query @ columns.mean) / mean_square)
+        query = query - mean * (chunks / (chunks + FEW) * float(query @ mean) / mean_square)
         query /= max(float(np.sqrt(query @ query)), 1e-9)
     return query
 
