@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from memlane.disk import walking
-from memlane.disk.walking import Known
+from memlane.disk.walking import JUST_NOW, Known, folder_state
 
 LONG_AGO = 1_600_000_000
 
@@ -39,10 +39,21 @@ def test_only_what_is_not_known_is_found(tmp_path: Path) -> None:
 
 def test_a_folder_that_has_not_changed_since_is_not_listed(tmp_path: Path) -> None:
     known = two_folders(tmp_path)
+    while JUST_NOW in map(folder_state, (tmp_path, tmp_path / "sub")):
+        pass
     assert unknown(tmp_path, known) == []
-    (tmp_path / "c.md").write_text("x")
     (tmp_path / "sub/d.md").write_text("x")
-    os.utime(tmp_path, (LONG_AGO, LONG_AGO))  # as if nothing had been written
+    assert known.below(str(tmp_path)) == [str(tmp_path / "sub")]
+    assert known.below(str(tmp_path / "sub")) is None
+
+
+def test_a_folder_whose_time_was_put_back_is_listed(tmp_path: Path) -> None:
+    known = two_folders(tmp_path)
+    while JUST_NOW in map(folder_state, (tmp_path, tmp_path / "sub")):
+        pass
+    assert unknown(tmp_path, known) == []
+    (tmp_path / "sub/d.md").write_text("x")
+    os.utime(tmp_path / "sub", (LONG_AGO, LONG_AGO))
     assert unknown(tmp_path, known) == ["sub/d.md"]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memlane import Bank
-
-LONG_AGO = 1_600_000_000
+from memlane.disk.walking import is_settled
+from memlane.index.peek import Seen, folders_of
 
 
 @pytest.fixture
@@ -125,16 +126,98 @@ def test_an_open_index_finds_what_one_finds_that_compares_everything(
         assert found == texts(bank)
 
 
-def test_only_folders_with_changes_are_listed(tmp_path: Path) -> None:
-    notes = tmp_path / ".memories"
-    with Bank.init(tmp_path) as bank:
-        for name in ("sub", "empty"):
-            (notes / name).mkdir(parents=True)
-        (notes / "sub/a.md").write_text("A note.\n")
-        for place in (notes, notes / "sub", notes / "empty"):
-            os.utime(place, (LONG_AGO, LONG_AGO))
+def wait_until_settled(*folders: Path) -> None:
+    """What is changed after this gets another time."""
+    while not all(is_settled(place.stat().st_ctime_ns, time.time_ns()) for place in folders):
+        pass
+
+
+def test_only_folders_with_changes_are_news(folder: Path) -> None:
+    with Bank.open(folder.parent) as bank:
+        lanes = bank.present()
+        wait_until_settled(folder, *(place for place in folder.rglob("*") if place.is_dir()))
+        seen = Seen(tuple(str(lane.root) for lane in lanes), folders_of(lanes), {})
+        assert seen.news(lanes) == ([], [])
+        new_file(folder)
+        assert seen.news(lanes) == ([str(folder / "sub")], [])
+
+
+def put_back(place: Path, change: Callable[[Path], None]) -> None:
+    """Change something in a folder, and set its time to what it was, as programs do that copy or unpack."""
+    before = place.stat().st_mtime_ns
+    change(place)
+    os.utime(place, ns=(before, before))
+
+
+def new_file_at_the_same_time(notes: Path) -> None:
+    put_back(notes / "sub", lambda place: (place / "new.md").write_text("A new note.\n"))
+
+
+def folder_replaced_by_one_of_the_same_time(notes: Path) -> None:
+    def replaced(place: Path) -> None:
+        place.rename(notes / ".before")
+        shutil.copytree(notes / ".before", place)
+        (place / "new.md").write_text("A new note.\n")
+
+    put_back(notes / "sub", replaced)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [new_file_at_the_same_time, folder_replaced_by_one_of_the_same_time],
+    ids=lambda change: change.__name__,
+)
+def test_a_folder_whose_time_is_put_back_has_changed(folder: Path, change: Callable[[Path], None]) -> None:
+    with Bank.open(folder.parent) as bank:
+        wait_until_settled(folder, folder / "sub")
         texts(bank)
-        (notes / "empty/unseen.md").write_text("A note.\n")
-        os.utime(notes / "empty", (LONG_AGO, LONG_AGO))  # as if nothing had been written there
-        (notes / "sub/seen.md").write_text("A note.\n")
-        assert sorted(texts(bank)) == ["notes:sub/a", "notes:sub/seen"]
+        change(folder)
+        assert texts(bank)["notes:sub/new"] == "A new note.\n"
+
+
+def test_folders_that_change_places_with_files_of_one_moment(folder: Path) -> None:
+    """Their files have the same sizes and, where they were written one after the other, the same times."""
+    one, two = folder / "one", folder / "two"
+    for _ in range(1_000):
+        for place in (one, two):
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+        for place, text in ((one, "The first of two.\n"), (two, "A second of two\n\n\n")):
+            written = os.open(place / "x.md", os.O_CREAT | os.O_WRONLY)  # not by `open`, whose look makes times finer
+            os.write(written, text.encode())
+            os.close(written)
+        first, second = ((place / "x.md").stat() for place in (one, two))
+        if (first.st_size, first.st_mtime_ns, first.st_ctime_ns) == (
+            second.st_size, second.st_mtime_ns, second.st_ctime_ns,
+        ):  # fmt: skip
+            break
+    else:
+        pytest.skip("the clock of this file system is too fine")
+    wait_until_settled(folder, one, two, one / "x.md", two / "x.md")
+    with Bank.open(folder.parent) as bank:
+        before = texts(bank)
+        one.rename(folder / ".three")
+        two.rename(one)
+        (folder / ".three").rename(two)
+        found = texts(bank)
+        assert found == {
+            **before, "notes:one/x": before["notes:two/x"], "notes:two/x": before["notes:one/x"],
+        }  # fmt: skip
+        assert {memory.id: memory.text for memory in bank.list(brief=True)}["notes:one/x"] == "A second of two"
+
+
+def test_a_folder_that_took_the_place_of_another_is_listened_to(folder: Path) -> None:
+    with Bank.open(folder.parent) as bank:
+        for _ in range(3):
+            wait_until_settled(folder, folder / "sub")
+            texts(bank)  # from the second look on, it listens
+        shutil.copytree(folder / "sub", folder.parent / "copy")
+        wait_until_settled(folder.parent / "copy")
+        (folder / "sub").rename(folder.parent / "before")
+        (folder.parent / "copy").rename(folder / "sub")
+        for _ in range(3):
+            texts(bank)
+        new_file(folder)
+        assert texts(bank)["notes:sub/new"] == "A new note.\n"
+        edited(folder)
+        assert texts(bank)["notes:sub/b"] == "Quite another text.\n"

@@ -8,6 +8,7 @@ written through another hard link. So what is heard saves most looks, and does n
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from collections.abc import Collection
 from contextlib import suppress
@@ -16,15 +17,23 @@ MOST = 1_000  # folders that are listened to
 _OPTIONS = 0x800 | 0x80000  # IN_NONBLOCK | IN_CLOEXEC
 # IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF
 _CHANGES = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+# IN_ISDIR, IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED
+_OF_FOLDERS = 0x40000000 | 0x400 | 0x800 | 0x2000 | 0x8000
+_EVENT = struct.Struct("iIII")  # which folder, what, which other event belongs to it, bytes of the name that follows
 _PLAIN = 0x1000000 | 0x2000000  # IN_ONLYDIR | IN_DONT_FOLLOW
 
 
 class Notices:
-    """What the kernel has to tell of some folders; not of those below them. Ends with the object."""
+    """What the kernel has to tell of some folders; not of those below them. Ends with the object.
+
+    It tells of the folders that were there, under whatever names, and not of others that took their places: once a
+    folder came, went or was moved, it is `lost`, and somebody has to begin anew.
+    """
 
     def __init__(self, fd: int, folders: Collection[str]) -> None:
         self._fd, self._process, self._told = fd, os.getpid(), False
         self.folders = frozenset(folders)
+        self.lost = False
 
     def quiet(self) -> bool:
         """Whether nothing has changed since the beginning, or since `begin`."""
@@ -44,9 +53,15 @@ class Notices:
 
     def _told_more(self) -> bool:
         try:
-            return bool(os.read(self._fd, 65536))
+            told = os.read(self._fd, 65536)
         except BlockingIOError:
             return False
+        at = 0
+        while at < len(told) and not self.lost:
+            _, what, _, length = _EVENT.unpack_from(told, at)
+            self.lost = bool(what & _OF_FOLDERS)
+            at += _EVENT.size + length
+        return bool(told)
 
     def __del__(self) -> None:
         os.close(self._fd)
@@ -54,10 +69,11 @@ class Notices:
 
 def anew(known: Notices | None, folders: Collection[str]) -> Notices | None:
     """Begin to listen to these folders, or go on without what was told so far; None where that cannot be."""
-    if known is None or not known.ours or known.folders != frozenset(folders):
-        return listen(folders)
-    known.begin()
-    return known
+    if known is not None and known.ours and known.folders == frozenset(folders):
+        known.begin()
+        if not known.lost:
+            return known
+    return listen(folders)
 
 
 def listen(folders: Collection[str]) -> Notices | None:

@@ -14,6 +14,7 @@ from memlane.disk import files, rooted
 from memlane.disk.names import STRAY, is_stray
 
 TICK, COARSE = 50_000_000, 2_000_000_000  # ns; file systems tell times apart that are this far from each other
+JUST_NOW = (-1, -1)
 _IGNORED_FOLDERS = frozenset({"indices"})
 
 
@@ -22,12 +23,23 @@ def is_settled(changed: int, looked: int) -> bool:
     return changed + (TICK if changed % 10**9 else COARSE) < looked
 
 
+def folder_state(folder: str | Path) -> tuple[int, int]:
+    """What is another one when a file came into a folder or left it, or another folder took its place. Raises OSError.
+
+    Its number and its ctime: programs can put back the mtime, and those that unpack or copy do. Of a folder that was
+    changed just now, JUST_NOW, which none has: it may change again without its time showing it.
+    """
+    looked = time.time_ns()
+    info = os.stat(folder)
+    return (info.st_ino, info.st_ctime_ns) if is_settled(info.st_ctime_ns, looked) else JUST_NOW
+
+
 class Known:
     """Names of files by folder. A folder that has not changed since it had no others is not listed again."""
 
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {}
-        self._changed: dict[str, int] = {}  # when each folder was last changed, before it was listed; -1: just now
+        self._states: dict[str, tuple[int, int]] = {}  # of each folder, before it was listed
         self._below: dict[str, list[str]] = {}  # the folders in each that had no other files
 
     def put(self, path: str) -> None:
@@ -39,15 +51,14 @@ class Known:
 
     def below(self, folder: str) -> list[str] | None:
         """The folders in one that still has no other files; None where it has to be listed."""
-        looked = time.time_ns()
         try:
-            changed = os.stat(folder).st_mtime_ns
+            state = folder_state(folder)
         except OSError:
             return None
-        if changed == self._changed.get(folder) and folder in self._below:
+        if state == self._states.get(folder) != JUST_NOW and folder in self._below:
             return self._below[folder]
         self._below.pop(folder, None)
-        self._changed[folder] = changed if is_settled(changed, looked) else -1
+        self._states[folder] = state
         return None
 
     def settle(self, folder: str, folders: list[str]) -> None:

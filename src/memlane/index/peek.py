@@ -20,15 +20,16 @@ from memlane.core.choosing import Filter, Fits, list_order
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory
 from memlane.disk import files, rooted
-from memlane.disk.walking import is_settled
+from memlane.disk.walking import folder_state, is_settled
 from memlane.index import fields
 from memlane.index.rows import in_thread, loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane
 
 T = TypeVar("T")
-# What is compared to tell whether a file has changed: size, mtime, and ctime, which no program can set at will.
-Stamp = tuple[int, int, int]
+# What is compared to tell whether a file has changed: size, mtime, ctime, which no program can set at will, and its
+# number: files that were written at one moment have the same times, and a folder may take the place of another.
+Stamp = tuple[int, int, int, int]
 Changed = list[tuple[Lane, str, Stamp]]
 Settled = list[tuple[Stamp, str, Stamp]]  # a stamp that lasts, the unchanged file, and the stamp that it had when young
 _FEW = 200  # files and folders with changes: more are better compared with everything
@@ -50,7 +51,7 @@ def look(path: str) -> Stamp:
     """The lasting stamp of a file that is read after this. Raises OSError."""
     looked = time_ns()
     info = os.stat(path)
-    return lasting((info.st_size, info.st_mtime_ns, info.st_ctime_ns), looked)
+    return lasting((info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino), looked)
 
 
 def lasting(of: Stamp, looked: int) -> Stamp:
@@ -59,8 +60,8 @@ def lasting(of: Stamp, looked: int) -> Stamp:
     One that was changed just before may change again without its times showing it: it gets a stamp that no file has, so
     that it is looked at again later.
     """
-    size, changed, became = of
-    return of if is_settled(became, looked) else (size, changed, _YOUNG)
+    size, changed, became, number = of
+    return of if is_settled(became, looked) else (size, changed, _YOUNG, number)
 
 
 def with_content(kept: Stamp, path: str) -> Stamp:
@@ -68,14 +69,14 @@ def with_content(kept: Stamp, path: str) -> Stamp:
 
     To be asked before the file is read, so that a change in between makes it another one.
     """
-    size, changed, became = kept
+    size, changed, became, number = kept
     if became != _YOUNG:
         return kept
     try:
         content = files.read_bytes(path)
     except (OSError, StorageError):
         return kept
-    return size, changed, _YOUNG - 1 - (int.from_bytes(blake2b(content, digest_size=7).digest()))
+    return size, changed, _YOUNG - 1 - (int.from_bytes(blake2b(content, digest_size=7).digest())), number
 
 
 def is_young(kept: Stamp) -> bool:
@@ -103,8 +104,8 @@ class Compared(NamedTuple):
 
 def compared(db: sqlite3.Connection, lanes: Iterable[Lane], names: Collection[str]) -> Compared:
     """As `difference`, with stamps."""
-    query = f"SELECT path, size, mtime, ctime FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
-    known = {path: (size, mtime, ctime) for path, size, mtime, ctime in db.execute(query, tuple(names))}
+    query = f"SELECT path, size, mtime, ctime, inode FROM files WHERE lane IN ({marks(names)})"  # noqa: S608 - marks
+    known = {path: (size, mtime, ctime, inode) for path, size, mtime, ctime, inode in db.execute(query, tuple(names))}
     return _beside(known, ((lane, path) for lane in lanes for path in lane.files() if isinstance(path, str)))
 
 
@@ -120,13 +121,13 @@ def _beside(known: dict[str, Stamp], found: Iterable[tuple[Lane, str]]) -> Compa
             info = stat(path)
         except OSError:
             continue
-        now = info.st_size, info.st_mtime_ns, info.st_ctime_ns
+        now = info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino
         before = known.pop(path, None)
         if before == now:  # nearly all; what is indexed with the time of its last change is not young
             stamps[path] = now
             continue
         stamps[path] = kept = lasting(now, looked)
-        if before is not None and is_young(before) and with_content((*now[:2], _YOUNG), path) == before:
+        if before is not None and is_young(before) and with_content((*now[:2], _YOUNG, now[3]), path) == before:
             if not is_young(kept):
                 settled.append((kept, path, before))
             continue
@@ -149,7 +150,7 @@ class Seen(NamedTuple):
     """
 
     roots: tuple[str, ...]
-    folders: dict[str, int]
+    folders: dict[str, tuple[int, int]]
     files: dict[str, Stamp]
 
     def are_roots(self, lanes: Iterable[Lane]) -> bool:
@@ -163,8 +164,9 @@ class Seen(NamedTuple):
         try:
             if self.roots != _roots(lanes):
                 return None
-            for path, mtime in self.folders.items():
-                if stat(path).st_mtime_ns != mtime:
+            for path, state in self.folders.items():
+                info = stat(path)
+                if (info.st_ino, info.st_ctime_ns) != state:
                     folders.append(path)
             for path, kept in self.files.items():  # a loop, since this is most of the time that a search takes
                 try:
@@ -172,7 +174,7 @@ class Seen(NamedTuple):
                 except FileNotFoundError:
                     altered.append(path)
                     continue
-                if (info.st_size, info.st_mtime_ns, info.st_ctime_ns) != kept:
+                if (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino) != kept:
                     altered.append(path)
                     if len(altered) > most:
                         return None
@@ -194,9 +196,8 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
         found |= {path: lane for path in lane.files() if isinstance(path, str)}
         before.add(root)
     for folder in {*news.folders, *map(os.path.dirname, {*news.files} - before)}:
-        looked = time_ns()
         try:
-            changed = os.stat(folder).st_mtime_ns
+            state = folder_state(folder)
         except OSError:
             return None
         listings = ((lane, lane.answers.files_in(folder)) for lane in lanes)
@@ -208,14 +209,14 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
             return None
         found |= dict.fromkeys(listed[0], owner)
         before |= {path for path in seen.files if os.path.dirname(path) == folder and path not in seen.roots}
-        seen.folders[folder] = changed if is_settled(changed, looked) else -1
+        seen.folders[folder] = state
     unsure = [path for path in found if path not in before or path in news.files]
     if len(unsure) > _FEW:
         return None
     missing = before - found.keys()
     paths = [*unsure, *missing]
-    query = f"SELECT path, size, mtime, ctime FROM files WHERE path IN ({marks(paths)})"  # noqa: S608 - marks
-    known = {path: (size, mtime, ctime) for path, size, mtime, ctime in db.execute(query, paths)}
+    query = f"SELECT path, size, mtime, ctime, inode FROM files WHERE path IN ({marks(paths)})"  # noqa: S608 - marks
+    known = {path: (size, mtime, ctime, inode) for path, size, mtime, ctime, inode in db.execute(query, paths)}
     now = _beside(known, ((found[path], path) for path in unsure))
     for path in paths:
         seen.files.pop(path, None)
@@ -223,18 +224,13 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
     return now._replace(stamps=seen.files)
 
 
-def folders_of(lanes: Iterable[Lane]) -> dict[str, int]:
-    """The folders of these lanes, each with the time of its last change; to be asked before the files are compared.
-
-    Of a folder that was changed just now, -1: it may change again without its time showing it.
-    """
-    looked = time_ns()
+def folders_of(lanes: Iterable[Lane]) -> dict[str, tuple[int, int]]:
+    """The folders of these lanes, each with its state; to be asked before the files are compared."""
     found = {}
     for root in _roots(lanes):
         for folder in rooted.folders(root, ("indices",)) if os.path.isdir(root) else [os.path.dirname(root)]:
             with suppress(OSError):
-                changed = os.stat(folder).st_mtime_ns
-                found[folder] = changed if is_settled(changed, looked) else -1
+                found[folder] = folder_state(folder)
     return found
 
 

@@ -84,7 +84,8 @@ def write(db: sqlite3.Connection, unit: Unit, prepared: Prepared) -> None:
     forget(db, gone)
     _add(db, entries, fresh, prepared)
     db.executemany(
-        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", [(file.path, file.lane, *file.stamp) for file in files]
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)",
+        [(file.path, file.lane, *file.stamp) for file in files],
     )
 
 
@@ -197,9 +198,9 @@ def forget_file(db: sqlite3.Connection, path: str) -> None:
 
 def renew_stamps(db: sqlite3.Connection, settled: Settled) -> None:
     """Other stamps for indexed files, unless they were indexed anew meanwhile."""
-    which = "path = ? AND size = ? AND mtime = ? AND ctime = ?"
+    which = "path = ? AND size = ? AND mtime = ? AND ctime = ? AND inode = ?"
     rows = [(*stamp, path, *before) for stamp, path, before in settled]
-    db.executemany(f"UPDATE files SET size = ?, mtime = ?, ctime = ? WHERE {which}", rows)  # noqa: S608 - fixed
+    db.executemany(f"UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE {which}", rows)  # noqa: S608 - fixed
 
 
 def chunk_numbers(db: sqlite3.Connection) -> Array:
