@@ -21,7 +21,8 @@ def on_terminal(*args: str, cwd: Path, env: Mapping[str, str] | None = None, col
     """What a command shows on a terminal."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
-    keep = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    set_by_others = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")  # the last by pytest, for its own processes
+    keep = {name: value for name, value in os.environ.items() if name not in set_by_others}
     environment = {**keep, "TERM": "xterm", **(env or {})}
     process = subprocess.Popen([MEMLANE, *args], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=environment)
     os.close(theirs)
@@ -51,7 +52,8 @@ def test_colour_on_a_terminal(bank: Bank, tmp_path: Path, environment: dict[str,
 
 @pytest.mark.parametrize(("environment", "coloured"), [({}, False), ({"FORCE_COLOR": "1"}, True)])
 def test_colour_in_a_pipe(bank: Bank, tmp_path: Path, environment: dict[str, str], coloured: bool) -> None:
-    keep = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    set_by_others = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")  # the last by pytest, for its own processes
+    keep = {name: value for name, value in os.environ.items() if name not in set_by_others}
     result = subprocess.run([MEMLANE, "get", "x"], cwd=tmp_path, env={**keep, **environment}, capture_output=True)
     assert (b"\x1b[" in result.stderr) == coloured
 

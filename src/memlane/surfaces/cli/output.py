@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 T = TypeVar("T")
-_COLUMNS = 80  # of a terminal that does not say how wide it is
 LEAST = 24  # columns that a cell gets at least
 BELOW = 4  # by so many columns, what does not fit into a line is indented below it
 _guard: ContextVar[Guard] = ContextVar("guard", default=DEFAULT)  # of the bank that a command opened
@@ -229,11 +228,9 @@ def one_line(text: str) -> str:
 
 def columns() -> int:
     """How wide the terminal is."""
-    if (named := os.environ.get("COLUMNS", "")).isdecimal() and int(named):
-        return int(named)
-    with suppress(OSError, ValueError):
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _COLUMNS
-    return _COLUMNS
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def wrapped(text: str, room: int) -> list[str]:
