@@ -221,3 +221,33 @@ def test_a_folder_that_took_the_place_of_another_is_listened_to(folder: Path) ->
         assert texts(bank)["notes:sub/new"] == "A new note.\n"
         edited(folder)
         assert texts(bank)["notes:sub/b"] == "Quite another text.\n"
+
+
+def by_this_bank(bank: Bank) -> None:
+    bank.add("A note that is soon gone.", title="gone")
+
+
+def by_another(bank: Bank) -> None:
+    with Bank.open(bank.root.parent) as other:
+        other.add("A note that is soon gone.", title="gone")
+        texts(other)
+
+
+@pytest.mark.parametrize("added", [by_this_bank, by_another], ids=lambda added: added.__name__)
+def test_what_was_added_and_removed_between_two_looks_is_gone(folder: Path, added: Callable[[Bank], None]) -> None:
+    with Bank.open(folder.parent) as bank:
+        before = texts(bank)
+        added(bank)
+        (folder / "gone.md").unlink()
+        assert texts(bank) == before
+
+
+def test_what_another_took_out_while_it_was_away_is_there_again(folder: Path) -> None:
+    with Bank.open(folder.parent) as bank:
+        wait_until_settled(folder, folder / "sub", folder / "sub/deep")
+        before = texts(bank)
+        (folder / "sub").rename(folder / ".sub")
+        with Bank.open(folder.parent) as other:
+            assert texts(other) != before
+        (folder / ".sub").rename(folder / "sub")
+        assert texts(bank) == before

@@ -42,6 +42,9 @@ _NAMES = (
     "SELECT m.file, m.lane, m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id' FROM memories m "
     "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
+_IN_FOLDER = (
+    "SELECT path, lane FROM files WHERE path > ? AND path < ? AND NOT instr(substr(path, ?), '/')"  # "0" is next
+)
 _ODD = ("\u0130", "\u212a")  # letters outside ASCII that have one of ASCII as their small letter
 _MANY = 50  # words that a query is narrowed by, at most
 _DAMAGE = (sqlite3.Error, ValueError, StorageError)  # ValueError: a value that should be text is not
@@ -187,19 +190,23 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
     """As `compared`, by what has changed since a look; None where everything must be compared.
 
     Only the folders with changes are listed. That tells of all of them, but for folders that have come or gone, and for
-    a lane that cannot tell its files by looking into one folder. `seen` becomes what the disk is like now.
+    a lane that cannot tell its files by looking into one folder. `seen` becomes what the disk is like now. What others
+    have indexed or taken out since, and what we have noted ourselves, only the index knows.
     """
     found: dict[str, Lane] = {}
     before: set[str] = set()
+    indexed: set[str] = set()
     for root in {*news.files}.intersection(seen.roots):  # a lane that is one file
         lane = next(lane for lane in lanes if os.fspath(lane.root) == root)
         found |= {path: lane for path in lane.files() if isinstance(path, str)}
         before.add(root)
+        indexed.add(root)
     for folder in {*news.folders, *map(os.path.dirname, {*news.files} - before)}:
         try:
             state = folder_state(folder)
         except OSError:
             return None
+        rows = db.execute(_IN_FOLDER, (f"{folder}/", f"{folder}0", len(folder) + 2)).fetchall()  # before it is listed
         listings = ((lane, lane.answers.files_in(folder)) for lane in lanes)
         owner, listed = next((one for one in listings if one[1] is not None), (None, None))
         if owner is None or listed is None:
@@ -209,11 +216,13 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
             return None
         found |= dict.fromkeys(listed[0], owner)
         before |= {path for path in seen.files if os.path.dirname(path) == folder and path not in seen.roots}
+        indexed |= {path for path, lane in rows if lane == owner.name}
         seen.folders[folder] = state
-    unsure = [path for path in found if path not in before or path in news.files]
-    if len(unsure) > _FEW:
+    sure = (before & indexed).difference(news.files)
+    unsure = [path for path in found if path not in sure]
+    missing = (before | indexed) - found.keys()
+    if len(unsure) + len(missing) > _FEW:
         return None
-    missing = before - found.keys()
     paths = [*unsure, *missing]
     query = f"SELECT path, size, mtime, ctime, inode FROM files WHERE path IN ({marks(paths)})"  # noqa: S608 - marks
     known = {path: (size, mtime, ctime, inode) for path, size, mtime, ctime, inode in db.execute(query, paths)}

@@ -135,6 +135,7 @@ class Index:
         self._memories: dict[int, Memory] = {}  # by number, which no other memory ever gets
         self._chunks: dict[int, Chunk] = {}  # the same; they may be renumbered all together
         self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
+        self._forgotten = 0  # files that were taken out of the index so far, as far as we know
         self._looked = (0.0, 0.0)  # when that was last looked at, and the seconds it took
         self._notices: Notices | None = None  # what the kernel tells of its folders; None before the second look
         self._lock = RLock()
@@ -266,7 +267,9 @@ class Index:
     def _compared(self, news: News | None, now: float) -> tuple[Seen, Compared]:
         """What the disk is like, and how the index differs from it."""
         lanes, seen, self._seen = list(self._lanes()), self._seen, None
-        if seen and news and (since := compared_since(seen, news, self._db, lanes)):
+        known, self._forgotten = self._forgotten, get_meta(self._db, "forgotten", 0)
+        # else another process has taken out files, and they may be there again in a folder that has not changed
+        if seen and news and known == self._forgotten and (since := compared_since(seen, news, self._db, lanes)):
             return seen, since
         self._notices = None  # of folders that may not be all of them any more
         began = time.thread_time()
@@ -286,6 +289,7 @@ class Index:
             with self._writing() as db:
                 for path in sorted(gone):
                     writing.forget_file(db, path)
+            self._forgotten += len(gone)
         if settled:
             self._renew_stamps(settled)
         done, counted, tokens = 0, 0, None
@@ -333,6 +337,7 @@ class Index:
             else:
                 with self._writing() as db:
                     writing.forget_file(db, path)
+                self._forgotten += 1
             self._noted += 1
             if self._noted % 100 == 0:
                 self._tune_encoder()
