@@ -220,9 +220,8 @@ function listen() {
   });
   events.addEventListener("open", () => document.body.classList.remove("alone"));
 }
-listen();
 
 get("frame")
   .then(({ project }) => (document.querySelector(".brand").title = project))
   .catch((error) => say(error.message));
-show();
+show().finally(listen); // what waits in the views is counted when the first one is there
