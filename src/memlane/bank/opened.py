@@ -318,10 +318,10 @@ class Opened:
         return self._watch
 
     def watch_of(self, memories: Iterable[Memory]) -> Watch | None:
-        """`watch`, if one of these memories names any code: most name none."""
+        """`watch`, if one of these memories names any code, or one may have named some before: most name none."""
         from memlane.care.fresh.mentions import mentions
 
-        return self.watch if any(map(mentions, memories)) else None
+        return self.watch if any(map(mentions, memories)) else self.watching()
 
     def watching(self) -> Watch | None:
         """`watch`, if there is anything that it could say: most banks have no anchors, and pay a stat for it."""

@@ -158,7 +158,7 @@ def in_trash(bank: Bank, text: str) -> Place:
         near = nearest(placeless(split(text)[1]), gone)
         hint = "`memlane restore` lists what there is."
         raise NotFound(f"Nothing deleted has the id {shown(text)}.", hint=hint, near=near)
-    latest = next(each for each in bank.removed() if each.id == removed.id)
+    latest = next((each for each in bank.removed() if each.id == removed.id), removed)  # it may be back meanwhile
     if latest.path != removed.path:
         hint = f"`memlane restore {shown(removed.id)}` brings back the latest. The older one is {removed.path}."
         raise InvalidInput(f"{shown(removed.id)} was deleted again later.", hint=hint)
