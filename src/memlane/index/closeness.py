@@ -58,8 +58,8 @@ def look(
     sums /= np.maximum(lengths, 1e-9)[:, None]
     cosines = (sums[:, 0] - mean @ vector) / np.sqrt(np.maximum(1 - 2 * sums[:, 1] + mean @ mean, 1e-9))
     by_sentences = np.maximum.reduceat(cosines, _starts([part.sizes for part in parts]))
-    by_words = np.maximum.reduceat(near.take(places, axis=0), _starts([part.tokens for part in parts])) @ weights
-    return by_sentences, by_words
+    nearest = np.maximum.reduceat(near.take(places, axis=0), _starts([part.tokens for part in parts]))
+    return by_sentences, nearest.dot(weights)  # `@` may warn of numbers that BLAS has read beyond so narrow an array
 
 
 @lru_cache(maxsize=10_000)
