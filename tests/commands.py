@@ -13,6 +13,7 @@ import click
 import pytest
 
 from memlane import Bank
+from memlane.surfaces import hook
 from memlane.surfaces.cli import main
 
 MEMLANE = str(Path(sys.executable).parent / "memlane")
@@ -41,6 +42,23 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
         inner = command.get_command(click.Context(command), name)
         assert inner is not None
         yield from leaves(inner, (*path, name))
+
+
+Ask = Callable[..., str]
+
+
+@pytest.fixture
+def ask(bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Call a hook of Claude Code in this process; gives what it answers."""
+
+    def call(event: str, session: str = "s1-the-whole-id", /, **payload: Any) -> str:
+        given = json.dumps({"session_id": session, "cwd": str(tmp_path), **payload}).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        out = io.StringIO()
+        hook.main(["claude-code", event], out)
+        return out.getvalue()
+
+    return call
 
 
 @pytest.fixture

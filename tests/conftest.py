@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from commands import ask as ask
 from commands import bank as bank
 from commands import run as run
 from memlane.config import trust, user_state

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from memlane import Bank
+from repositories import git, save
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -80,6 +81,18 @@ def question(served: Served, own: str, name: str, body: Any = None) -> Any:
         return json.loads(ask(served, f"/api/{name}", **sent).body)
     sent |= {"origin": served.root, "content_type": "application/json"}
     return json.loads(ask(served, f"/api/{name}", method="POST", body=body, **sent).body)
+
+
+CODE = "def login():\n    return sign('{}')\n"
+
+
+def commit_code(folder: Path) -> Path:
+    """Put code into a project, for memories to speak of, and commit it."""
+    code = folder / "auth.py"
+    code.write_text(CODE.format("HS256"))
+    git(folder, "init", "-q")
+    save(folder)
+    return code
 
 
 @pytest.fixture

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from commands import Run
+from commands import Ask, Run
 from memlane import Bank, InvalidInput, NotFound
 from memlane.disk import journal
 from memlane.exchange import export
 from memlane.history import sessions
 from memlane.recall import judged
-from memlane.surfaces import hook
 
-Ask = Callable[..., str]
 PROMPT = "When do deploys go out?"
-
-
-@pytest.fixture
-def ask(bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Call a hook of Claude Code in this process; gives what it answers."""
-
-    def call(event: str, session: str = "s1", /, **payload: Any) -> str:
-        given = json.dumps({"session_id": session, "cwd": str(tmp_path), **payload}).encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-        out = io.StringIO()
-        hook.main(["claude-code", event], out)
-        return out.getvalue()
-
-    return call
 
 
 @pytest.fixture

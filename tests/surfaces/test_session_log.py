@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import signal
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from commands import CANARY, Run
+from commands import CANARY, Ask, Run
 from conftest import trusted
 from memlane import Bank, NotFound
 from memlane.history import sessions
 from memlane.history.sessions import Item
 from memlane.recall.blocks import Block
-from memlane.surfaces import hook
 from repositories import git
 
-Ask = Callable[..., str]
 SAID = {
     "role": "assistant",
     "timestamp": "2025-01-15T10:30:00Z",
     "content": "The migration fails because SQLite does not support DROP CONSTRAINT;\nthe table must be rebuilt.",
 }
-
-
-@pytest.fixture
-def ask(bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Call a hook of Claude Code in this process; gives what it answers."""
-
-    def call(event: str, session: str = "s1-the-whole-id", /, **payload: Any) -> str:
-        given = json.dumps({"session_id": session, "cwd": str(tmp_path), **payload}).encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-        out = io.StringIO()
-        hook.main(["claude-code", event], out)
-        return out.getvalue()
-
-    return call
 
 
 @pytest.fixture

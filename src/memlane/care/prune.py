@@ -6,20 +6,14 @@ Everything can be brought back: tombstones, archives, copies in the trash.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlane.core.model import Plan
 from memlane.disk import journal
-from memlane.lanes import NAMES, open_lane
+from memlane.lanes import NAMES
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
-
-
-def lanes_with_rules() -> tuple[str, ...]:
-    """The names of the lanes that prune."""
-    return tuple(name for name in NAMES if open_lane(name, Path()).answers.prunes)
 
 
 def plan(bank: Bank, lanes: Collection[str] = ()) -> Plan:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 GONE, BACK = "gone", "changed back"
-_QUICK = 2000  # entries that `noticed` looks at, the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,31 +218,3 @@ def _put(path: str, one: Lost) -> None:
             if log.read_all(path) != one.now:
                 raise StorageError("it was changed just now.", hint="Try again.")
             files.replace(path, one.data)
-
-
-# -- noticing
-
-
-def summary(count: int) -> str:
-    """How many files are lost, in a few words."""
-    files = "1 file is" if count == 1 else f"{count:,} files are"
-    return f"{files} gone or changed back, not by memlane"
-
-
-def noticed(bank: Bank) -> int:
-    """How many files are gone or changed back, if that was not said before. A quick look, at the latest changes."""
-    kept = bank.journal
-    if kept is None or not kept.path:
-        return 0
-    here = journal.branch_of(kept.home)
-    suspects = []
-    for entry, branch in kept.latest(_QUICK):
-        if TRASH in entry.name.split("/") or (entry.after is None and entry.kind not in (APPEND, CUT, SEEN)):
-            continue
-        if branch == here and files.size_of(os.path.join(kept.home, entry.name)) != entry.size:
-            suspects.append(entry.name)
-    if not suspects:
-        return 0
-    found = [one for one in lost(bank) if not one.branch]
-    told = ",".join(sorted(f"{one.name} {one.change}" for one in found))
-    return len(found) if kept.says_anew(journal.hashed(told.encode()).hex()) else 0

@@ -7,9 +7,13 @@ the one that has been sending its request the longest.
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+import sys
 
 import h11
+import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_TIME = 30.0  # seconds from the connection, or the first byte, to the last byte of a request
@@ -22,6 +26,21 @@ def opened(host: str, port: int) -> socket.socket:
     # An answer is sent in two pieces; else the second waits for the client to acknowledge the first, which takes 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def serve(app: ASGIApp, listener: socket.socket, shutdown: int) -> None:
+    """Serve until SIGTERM or Ctrl-C; streams that are open then have `shutdown` seconds to finish. Logs no request."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when everything is closed
+    settings = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=shutdown,
+    )
+    uvicorn.Server(settings).run(sockets=[listener])
 
 
 class Connection(H11Protocol):

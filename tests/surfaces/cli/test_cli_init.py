@@ -32,6 +32,7 @@ def test_memlane_alone_counts_without_reading(run: Run, bank: Bank) -> None:
         'memlane add "…" --tag x',
         'memlane search "…"',
         "memlane list -n 10",
+        "memlane ui",
     ]
 
 
@@ -57,6 +58,7 @@ def test_memlane_alone_tells_of_the_last_session_and_of_what_waits(run: Run, ban
         '  memlane add "…" --tag x            remember something',
         '  memlane search "…"                 find it again',
         "  memlane list -n 10                 see the latest",
+        "  memlane ui                         see it all in a browser",
     ]
 
 

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 
 from memlane import Bank
 from memlane.core.three_way import merged
-from ui_pages import MEMLANE, Served
+from ui_pages import CODE, MEMLANE, Served, commit_code
 
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
 GRAVE = ("serious", "critical")
@@ -51,10 +51,7 @@ def grave(page: Page, axe: str) -> list[str]:
 
 def full(folder: Path) -> None:
     """Something to show in every view."""
-    code = folder / "auth.py"
-    code.write_text("def login():\n    return sign('HS256')\n")
-    for words in ("init -q", "add auth.py", "-c user.name=A -c user.email=a@b.c commit -qm one"):
-        subprocess.run(["git", *words.split()], cwd=folder, check=True)
+    code = commit_code(folder)
     with Bank.open(folder) as bank:
         bank.add("Logins are signed in [[auth.py]]; see [[memory:cache]].", title="Logins", tags=["auth"])
         bank.update("notes:logins", tags=["auth", "release"])
@@ -68,7 +65,7 @@ def full(folder: Path) -> None:
         bank.delete(bank.add("Was deleted.", title="Gone").id)
     sides = (note.read_text().replace("Berlin", city) for city in ("Rome", "Oslo"))
     note.write_text(merged(note.read_text(), *sides))
-    code.write_text("def login():\n    return sign('RS256')\n")
+    code.write_text(CODE.format("RS256"))
     for prompt in ("how long does the cache hold sessions?", "thanks!"):
         asked = json.dumps({"session_id": "5e55", "cwd": str(folder), "prompt": prompt})
         hook = [MEMLANE, "hook", "claude-code", "prompt"]

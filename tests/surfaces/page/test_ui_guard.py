@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 from memlane import Bank
-from memlane.surfaces.ui.guard import HEADERS
+from memlane.surfaces.ui.guard import HEADERS, Keys, guarded
 from ui_pages import Served, ask, cookie
 
 OWN = {"sec-fetch-site": "same-origin"}
@@ -44,6 +46,21 @@ def test_with_the_cookie_the_page_and_its_questions_are_answered(served: Served,
 def test_another_name_that_points_here_is_refused(served: Served) -> None:
     own, names = cookie(served), ("evil.example:80", "127.0.0.1", "localhost:1", "127.0.0.1.evil.example")
     assert {ask(served, "/api/frame", cookie=own, Host=name, **OWN).status for name in names} == {421}
+
+
+def test_a_browser_leaves_out_the_port_80() -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def nothing(*_: Any) -> Any:
+        return None
+
+    for port in (80, 8080):
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"127.0.0.1")]}
+        asyncio.run(guarded(nothing, Keys(port, print))(scope, nothing, send))  # type: ignore[arg-type]
+    assert [message["status"] for message in sent if "status" in message] == [403, 421]  # no cookie; another name
 
 
 def test_a_question_of_another_page_is_refused_another_port_of_this_machine_included(served: Served) -> None:

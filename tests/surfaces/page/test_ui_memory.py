@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
 from memlane import Bank
-from ui_pages import Served, ask, cookie, question
+from ui_pages import CODE, Served, ask, commit_code, cookie, question
 
 
 def open_memory(page: Page, served: Served, id: str) -> None:
@@ -160,13 +159,10 @@ def test_links_lead_to_memories_and_files_and_back(folder: Path, page: Page, ser
 def test_code_that_has_changed_is_shown_beside_the_memory_and_accepted(
     folder: Path, page: Page, served: Served
 ) -> None:
-    code = folder / "auth.py"
-    code.write_text("def login():\n    return sign('HS256')\n")
-    for words in ("init -q", "add auth.py", "-c user.name=A -c user.email=a@b.c commit -qm one"):
-        subprocess.run(["git", *words.split()], cwd=folder, check=True)
+    code = commit_code(folder)
     with Bank.open(folder) as bank:
         bank.add("Logins are signed in [[auth.py]].", title="Logins")
-    code.write_text("def login():\n    return sign('RS256')\n")
+    code.write_text(CODE.format("RS256"))
     open_memory(page, served, "notes:logins")
     expect(page.locator(".finding .added")).to_have_text("+    return sign('RS256')")
     button(page, "It is right")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from memlane import Bank
 from memlane.core.three_way import merged
-from ui_pages import Served, cookie, question
+from ui_pages import CODE, Served, commit_code, cookie, question
 
 
 def press(page: Page, heading: str, label: str) -> None:
@@ -68,13 +67,10 @@ def test_two_versions_after_a_merge_are_settled_by_a_choice(folder: Path, page: 
 
 
 def test_changed_code_is_shown_and_accepted_by_keyboard_alone(folder: Path, page: Page, served: Served) -> None:
-    code = folder / "auth.py"
-    code.write_text("def login():\n    return sign('HS256')\n")
-    for words in ("init -q", "add auth.py", "-c user.name=A -c user.email=a@b.c commit -qm one"):
-        subprocess.run(["git", *words.split()], cwd=folder, check=True)
+    code = commit_code(folder)
     with Bank.open(folder) as bank:
         bank.add("Logins are signed in [[auth.py]].", title="Logins")
-    code.write_text("def login():\n    return sign('RS256')\n")
+    code.write_text(CODE.format("RS256"))
     page.goto(f"{served.root}/truth")
     expect(page.locator(".diff .added")).to_have_text("+    return sign('RS256')")
     page.keyboard.press("j")

@@ -188,12 +188,3 @@ class _Work:
                 for word in rarest:
                     holders[word].append(place)
         return self._found
-
-
-def places_of(keys: Array, wanted: Array) -> Array:
-    """Where each wanted key stands among the keys; NONE where it does not."""
-    if not len(keys):
-        return np.full(len(wanted), NONE)
-    order = np.argsort(keys, kind="stable")
-    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[at] == wanted, at, NONE)

@@ -24,7 +24,6 @@ _KEYS = {
 _DONE = {
     "k": "kept", "e": "edited", "r": "made a rule", "t": "replaced", "m": "merged", "x": "rejected", "s": "skipped",
 }  # fmt: skip
-FOR_PROGRAMS = "krtmx"
 
 
 def decide(bank: Bank, ids: Sequence[str], key: str, as_json: bool) -> None:

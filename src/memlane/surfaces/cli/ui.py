@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from memlane.surfaces.cli.output import print_text, say
@@ -26,5 +24,9 @@ def ui(ctx: click.Context, port: int | None, no_open: bool) -> None:
     from memlane.surfaces.ui.serving import serve
 
     folder, flags = ctx.find_root().obj
-    say("serving your memory to this machine alone; Ctrl-C ends it")
-    serve(folder, flags, port, partial(print_text, as_it_is=True), browser=not no_open)  # it holds a token
+    serve(folder, flags, port, _tell, browser=not no_open)
+
+
+def _tell(address: str) -> None:
+    say("good for one browser of this machine, as long as this runs; Ctrl-C ends it")
+    print_text(address, as_it_is=True)  # it holds a token

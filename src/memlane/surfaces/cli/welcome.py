@@ -43,6 +43,7 @@ def welcome(folder: str | None, flags: dict[str, Any]) -> None:
             ('memlane add "…" --tag x', "remember something"),
             ('memlane search "…"', "find it again"),
             ("memlane list -n 10", "see the latest"),
+            ("memlane ui", "see it all in a browser"),
         ]
         click.echo()
     wide = max(25, *(len(command) for command, _ in steps))

@@ -13,19 +13,17 @@ import hmac
 import ipaddress
 import json
 import logging
-import signal
 import socket
 import sys
 from collections.abc import Iterable
 from typing import Any
 
-import uvicorn
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memlane.core.errors import InvalidInput
-from memlane.surfaces.connections import Connection, opened
+from memlane.surfaces import connections
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -46,19 +44,9 @@ def serve(server: Server[Any], host: str, port: int, token: str | None, names: I
     listener = listen(host, port, token)
     url = f"http://{_in_url(host)}:{listener.getsockname()[1]}{PATH}"
     app = application(server, {host, *names}, token)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when everything is closed
     print(f"memlane: serving {url}{' with a token' if token else ''}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
-    settings = uvicorn.Config(
-        app,
-        http=Connection,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_SHUTDOWN,
-    )
-    uvicorn.Server(settings).run(sockets=[listener])
+    connections.serve(app, listener, _SHUTDOWN)
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:
@@ -73,7 +61,7 @@ def listen(host: str, port: int, token: str | None) -> socket.socket:
             f"The token is shorter than {MIN_TOKEN} characters.",
             hint="`python3 -c 'import secrets; print(secrets.token_urlsafe())'` makes a good one.",
         )
-    return opened(host, port)
+    return connections.opened(host, port)
 
 
 def application(server: Server[Any], hosts: Iterable[str], token: str | None) -> ASGIApp:

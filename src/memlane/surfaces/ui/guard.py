@@ -70,7 +70,7 @@ class Keys:
 
 def guarded(app: ASGIApp, keys: Keys) -> ASGIApp:
     """The application for requests of the page alone; others are refused in a sentence."""
-    hosts = {f"{name}:{keys.port}" for name in NAMES}
+    hosts = {f"{name}:{keys.port}" for name in NAMES} | ({*NAMES} if keys.port == 80 else set())  # it is left out then
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import mimetypes
 import os
-import signal
 import sys
 import webbrowser
 from collections.abc import Callable, Mapping
@@ -15,7 +14,6 @@ from importlib.resources.abc import Traversable
 from socket import socket
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from memlane.core.errors import MemlaneError
-from memlane.surfaces.connections import Connection, opened
+from memlane.surfaces import connections
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from memlane.surfaces.ui import api, events
 from memlane.surfaces.ui.guard import NAMES, Keys, guarded
@@ -46,17 +44,7 @@ def serve(
     if browser and _has_screen():
         webbrowser.open(keys.address)
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # questions that are under way at the end are no error
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    settings = uvicorn.Config(
-        application(SharedBank(folder, flags), keys),
-        http=Connection,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_SHUTDOWN,
-    )
-    uvicorn.Server(settings).run(sockets=[listener])
+    connections.serve(application(SharedBank(folder, flags), keys), listener, _SHUTDOWN)
 
 
 def application(bank: SharedBank, keys: Keys) -> ASGIApp:
@@ -95,10 +83,10 @@ def _assets(folder: Traversable, at: str) -> list[tuple[str, Response]]:
 def _listener(port: int | None) -> socket:
     """A socket at this port; without one at ours, or where that is taken, at any."""
     try:
-        return opened(NAMES[0], PORT if port is None else port)
+        return connections.opened(NAMES[0], PORT if port is None else port)
     except OSError as error:
         if port is None and error.errno == EADDRINUSE:
-            return opened(NAMES[0], 0)
+            return connections.opened(NAMES[0], 0)
         why = "is taken" if error.errno == EADDRINUSE else f"cannot be used: {error.strerror}"
         raise MemlaneError(f"Port {port} {why}.", hint="Name another one with --port, or none.") from None
 
