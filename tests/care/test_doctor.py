@@ -390,6 +390,7 @@ def git_tracked(site: Site) -> Planted:
 
 def git_private(site: Site) -> Planted:
     site.git("init")
+    (site.root / ".gitignore").unlink()  # the rule that `init` wrote
     site.bank.add("What was said in a long conversation.", lane="records")
     site.bank.add("For nobody else.", title="own", scope="private")
     site.bank.close()

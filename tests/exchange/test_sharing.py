@@ -51,6 +51,17 @@ def test_what_is_captured_and_what_is_private_is_not_committed(team: Path) -> No
     ]  # fmt: skip
 
 
+def test_what_was_captured_before_there_was_a_repository_is_not_committed(run: Run, tmp_path: Path) -> None:
+    run("init")
+    run("add", SAID, "--lane", "records")
+    run("add", "Deploys go out on Tuesdays.", "--title", "deploy")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    assert committed(tmp_path) == [".memories/.gitignore", ".memories/deploy.md", "memlane.toml"]
+    assert run("init", "--git").code == 0
+    assert ".memories/records/" not in git(tmp_path, "status", "--porcelain", "-uall")
+
+
 def test_the_user_finds_both(team: Path) -> None:
     with Bank.open(team) as bank:
         assert bank.get("notes:private/salary").scope is None

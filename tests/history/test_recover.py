@@ -34,7 +34,7 @@ def fill(bank: Bank) -> list[str]:
 
 def kept(folder: Path) -> dict[str, bytes]:
     found = tree(folder / ".memories")
-    return {name: data for name, data in found.items() if not name.startswith(("indices/", ".trash/"))}
+    return {name: data for name, data in found.items() if not name.startswith(("indices/", ".trash/", ".gitignore"))}
 
 
 def test_a_bank_that_was_removed_comes_back_whole(run: Run, bank: Bank, tmp_path: Path) -> None:

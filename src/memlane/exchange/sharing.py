@@ -114,9 +114,11 @@ def join_git(settings: config.Config, *, merging: bool = True) -> dict[str, Any]
 
 def joined(settings: config.Config, *, git: bool) -> dict[str, Any] | None:
     """What `init` tells git: how to merge memory if that is asked for, or if the bank says that others do, and what to
-    leave out in any case. None where nothing was asked for and there is no repository. Raises MemlaneError.
+    leave out in any case. None where nothing was asked for and there is no repository: then only captured records are
+    kept out of one that may be made later. Raises MemlaneError.
     """
     if not git and not any(os.path.lexists(folder / ".git") for folder in (settings.root, *settings.root.parents)):
+        _keep_records_out(settings)
         return None
     try:
         done = join_git(settings, merging=git or merges(settings))
@@ -127,6 +129,13 @@ def joined(settings: config.Config, *, git: bool) -> dict[str, Any] | None:
             raise
         return None
     return done if git or done["repository"] else None
+
+
+def _keep_records_out(settings: config.Config) -> None:
+    """Write the rule that keeps records out of git where there is no git yet, and no rule of ours."""
+    home, rules = _record_rules(settings)
+    if not _block(home / ".gitignore"):
+        _set_block(home / ".gitignore", [".memlane-*.tmp", *rules])
 
 
 def merges(settings: config.Config) -> bool:
@@ -247,7 +256,7 @@ def move(bank: Bank, memory: Memory, *, private: bool) -> Shared:
 
 def _share_record(bank: Bank, memory: Memory, *, private: bool) -> Shared:
     """Let git take a record along, or leave it out; its file stays, for captured messages find each other by name."""
-    home, rules = _record_rules(bank)
+    home, rules = _record_rules(bank.config)
     path = Path(memory.file)
     line = f"!/{path.relative_to(home).as_posix()}"
     lines = _block(home / ".gitignore")
@@ -265,7 +274,7 @@ def _share_record(bank: Bank, memory: Memory, *, private: bool) -> Shared:
 
 def _share_lane(bank: Bank, *, private: bool) -> Shared:
     """Let git take all captured records along, or leave them out."""
-    home, rules = _record_rules(bank)
+    home, rules = _record_rules(bank.config)
     lines = [line for line in _block(home / ".gitignore") if line not in rules and not line.startswith("!")]
     _set_block(home / ".gitignore", [*lines, *(rules if private else [f"!{rule}" for rule in rules])])
     said = _committed(bank.records.root) if private else _outlook(bank, bank.records.root / "x.md")
@@ -274,16 +283,16 @@ def _share_lane(bank: Bank, *, private: bool) -> Shared:
 
 def shares_records(bank: Bank) -> bool:
     """Whether somebody has said that git is to take all captured records along."""
-    home, rules = _record_rules(bank)
+    home, rules = _record_rules(bank.config)
     return {f"!{rule}" for rule in rules} <= set(_block(home / ".gitignore"))
 
 
-def _record_rules(bank: Bank) -> tuple[Path, list[str]]:
+def _record_rules(settings: config.Config) -> tuple[Path, list[str]]:
     """The folder whose .gitignore speaks of the records, and the lines that keep them private there."""
-    root = bank.records.root
-    home = root.parent if bank.config.records else bank.root if bank.root in root.parents else root
+    root = settings.lane_root(_LANE)
+    home = root.parent if settings.records else settings.root if settings.root in root.parents else root
     below = "" if home == root else f"{root.relative_to(home).as_posix()}/"
-    return home, [f"/{below}{pattern}" for pattern in bank.records.answers.private]
+    return home, [f"/{below}{pattern}" for pattern in open_lane(_LANE, root).answers.private]
 
 
 def _committed(path: str | Path) -> str:
