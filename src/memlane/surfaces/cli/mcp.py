@@ -30,6 +30,7 @@ _MAX_TOKEN = 4096  # bytes
     help="With --http: processes that answer reads, started when they are needed. [default: one a core, at most 4]",
 )
 @click.option("--allow-host", "names", multiple=True, help="A further name by which clients may call the server.")
+@click.option("--public-url", default="", help="How clients reach it through a proxy: https://mem.example.com")
 @click.option(
     "--toolset",
     "more",
@@ -46,6 +47,7 @@ def mcp(
     token_file: str | None,
     readers: int | None,
     names: tuple[str, ...],
+    public_url: str,
     more: tuple[str, ...],
 ) -> None:
     """Serve the bank to agents by the Model Context Protocol.
@@ -72,7 +74,7 @@ def mcp(
         return
     from memlane.surfaces.mcp import http as web
 
-    web.serve(server, host, port, _token(token_file), names)
+    web.serve(server, host, port, _token(token_file), names, public_url=public_url)
 
 
 def _token(file: str | None) -> str | None:

@@ -15,15 +15,31 @@ import json
 import logging
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp.server import Server
+from mcp.server.auth.provider import (
+    AccessToken,
+    OAuthAuthorizationServerProvider,
+    ProviderTokenVerifier,
+    TokenVerifier,
+)
+from mcp.server.auth.routes import build_resource_metadata_url
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.middleware import Middleware
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memlane.config.settings import TOOLSETS
 from memlane.core.errors import InvalidInput
 from memlane.surfaces import connections
+from memlane.surfaces.mcp import auth, toolsets
+from memlane.surfaces.mcp.tools import Tool
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -33,18 +49,23 @@ MAX_BODY = 32 * 1024 * 1024  # bytes: a text of 10 MB, with every character esca
 SESSION_IDLE = 900.0  # seconds after which a session that nobody uses ends
 MAX_SESSIONS = 256
 _INVALID = "The message is not valid JSON-RPC."
-_REFUSED = b'{"error":"invalid_token","error_description":"A bearer token is required."}'
 
 
-def serve(server: Server[Any], host: str, port: int, token: str | None, names: Iterable[str] = ()) -> None:
+def serve(
+    server: Server[Any], host: str, port: int, token: str | None, names: Iterable[str] = (), *, public_url: str = ""
+) -> None:
     """Serve until SIGTERM or Ctrl-C. `names` are further host names that clients may use; port 0 is any free one.
 
-    Raises InvalidInput for a host other than loopback without a token, OSError when the port is taken.
+    `public_url` is how clients reach it, where that is through a proxy. Raises InvalidInput for a host other than
+    loopback without a token, OSError when the port is taken.
     """
     listener = listen(host, port, token)
-    url = f"http://{_in_url(host)}:{listener.getsockname()[1]}{PATH}"
-    app = application(server, {host, *names}, token)
-    print(f"memlane: serving {url}{' with a token' if token else ''}; Ctrl-C ends it", file=sys.stderr, flush=True)
+    local = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
+    url = resource(public_url or local)
+    verifiers = [OneToken(token, url)] if token else []
+    app = application(server, {host, *names, *_host_of(public_url)}, url=url, verifiers=verifiers)
+    with_token = " with a token" if token else ""
+    print(f"memlane: serving {local}{PATH}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
     connections.serve(app, listener, _SHUTDOWN)
 
@@ -64,23 +85,97 @@ def listen(host: str, port: int, token: str | None) -> socket.socket:
     return connections.opened(host, port)
 
 
-def application(server: Server[Any], hosts: Iterable[str], token: str | None) -> ASGIApp:
-    """The SDK's web application, behind the checks of host, origin and token."""
+def application(
+    server: Server[Any],
+    hosts: Iterable[str],
+    *,
+    url: str = "",
+    verifiers: Sequence[TokenVerifier] = (),
+    issuer: str = "",
+    auth_server_provider: OAuthAuthorizationServerProvider[Any, Any, Any] | None = None,
+    routes: Sequence[Route] = (),
+) -> ASGIApp:
+    """The SDK's web application, behind the checks of host, origin and token.
+
+    With verifiers or a provider, every request to PATH needs a token that one of them knows; `routes` need none, and
+    check nothing. `url` is how clients name the server, PATH included, and what their tokens must be for; `issuer`
+    makes these tokens, where it is not the provider in the server itself.
+    """
     names = [*LOOPBACK, *map(_in_url, hosts)]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[pattern for name in names for pattern in (name, f"{name}:*")],
-        allowed_origins=[pattern for name in names for pattern in (f"http://{name}", f"http://{name}:*")],
+        # https is what a browser says of a page behind a proxy that has the certificate
+        allowed_origins=[
+            f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
+        ],
     )
-    app: ASGIApp = server.streamable_http_app(
+    options: dict[str, Any] = {}
+    known = [*verifiers, *([ProviderTokenVerifier(auth_server_provider)] if auth_server_provider else [])]
+    if known:
+        ours = auth_server_provider is not None
+        registration = {"enabled": ours, "valid_scopes": auth.SCOPES, "default_scopes": auth.SCOPES[:1]}
+        settings = AuthSettings.model_validate(  # of texts: a URL would get a slash at its end, and be another
+            {
+                "issuer_url": issuer or url.removesuffix(PATH),
+                "resource_server_url": url,
+                "required_scopes": auth.SCOPES[:1],
+                "validate_token_resource": True,
+                "client_registration_options": registration,
+                "revocation_options": {"enabled": ours},
+            }
+        )
+        options = {
+            "auth": settings,
+            "token_verifier": auth.AnyOf(known),
+            "auth_server_provider": auth_server_provider,
+        }
+        server.middleware.append(auth.only_with_rights(right_of))
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=security,
         max_request_body_size=MAX_BODY,
         session_idle_timeout=SESSION_IDLE,
         max_sessions=MAX_SESSIONS,
+        custom_starlette_routes=list(routes),
+        **options,
     )
-    app = _without_echo(app)
-    return app if token is None else _with_token(app, token)
+    if known:  # the last of them is the next to the routes: after the SDK has looked at the token
+        metadata = str(build_resource_metadata_url(AnyHttpUrl(url)))
+        app.user_middleware.append(Middleware(auth.Guard, PATH, metadata, right_of))
+    return _without_echo(app)
+
+
+def right_of(method: str, name: str) -> str:
+    """What a token needs for a method of the protocol, and for the tool of this name where it calls one."""
+    tool = _tools().get(name) if method == "tools/call" else None
+    return tool.right if tool else "read"
+
+
+@cache
+def _tools() -> dict[str, Tool]:
+    return {tool.name: tool for tool in toolsets.tools(TOOLSETS)}
+
+
+class OneToken:
+    """The token of the command line or the environment, which may do everything."""
+
+    def __init__(self, token: str, url: str) -> None:
+        self._token = token.encode()
+        self._access = AccessToken(token="", client_id="owner", scopes=auth.SCOPES, resource=url)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        return self._access if hmac.compare_digest(token.strip().encode(), self._token) else None
+
+
+def resource(base: str) -> str:
+    """How clients name the server that they reach at a URL."""
+    return base.rstrip("/").removesuffix(PATH) + PATH
+
+
+def _host_of(url: str) -> list[str]:
+    host = urlsplit(url).hostname
+    return [host] if host else []
 
 
 def is_loopback(host: str) -> bool:
@@ -132,21 +227,3 @@ def _quiet(body: bytes) -> bytes:
     if not isinstance(error, dict) or "validation error" not in str(error.get("message")).lower():
         return body
     return json.dumps({**answer, "error": {"code": error.get("code"), "message": _INVALID}}).encode()
-
-
-def _with_token(app: ASGIApp, token: str) -> ASGIApp:
-    """The application for requests that carry the token; every other request is answered with 401."""
-    expected = f"bearer {token}".encode()
-
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        credentials = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
-        scheme, _, rest = credentials[0].partition(b" ") if len(credentials) == 1 else (b"", b"", b"")
-        allowed = hmac.compare_digest(scheme.lower() + b" " + rest.strip(), expected)
-        if allowed or scope["type"] == "lifespan":
-            await app(scope, receive, send)
-            return
-        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b'Bearer realm="memlane"')]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": _REFUSED})
-
-    return guarded

@@ -110,6 +110,14 @@ class Tool:
         return self.definition.annotations == READS
 
     @property
+    def right(self) -> str:
+        """What a token must be allowed to do: `memlane.core.access.RIGHTS`."""
+        if self.reads:
+            return "read"
+        noted = self.definition.annotations
+        return "write" if noted is not None and noted.destructive_hint is False else "remove"
+
+    @property
     def outdates_index(self) -> bool:
         """Whether the index may not know what the tool has written."""
         return not self.reads and not self.updates_index
