@@ -23,6 +23,15 @@ def is_settled(changed: int, looked: int) -> bool:
     return changed + (TICK if changed % 10**9 else COARSE) < looked
 
 
+def holds_something(folder: str) -> bool:
+    """Whether there is such a folder, and anything in it."""
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
+
+
 def folder_state(folder: str | Path) -> tuple[int, int]:
     """What is another one when a file came into a folder or left it, or another folder took its place. Raises OSError.
 

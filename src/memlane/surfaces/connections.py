@@ -1,19 +1,22 @@
 """The connections of a server over HTTP: a socket, and clients that neither stay for ever nor come in numbers.
 
 A request has to arrive as a whole within REQUEST_TIME. There are at most MAX_CONNECTIONS; one more takes the place of
-the one that has been sending its request the longest.
+the one that has been sending its request the longest. A server that is told to end takes no more connections, answers
+what it was asked, and then ends the streams that only wait for news.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 import sys
 
 import h11
 import uvicorn
-from starlette.types import ASGIApp
+from sse_starlette.sse import AppStatus
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_TIME = 30.0  # seconds from the connection, or the first byte, to the last byte of a request
@@ -29,10 +32,11 @@ def opened(host: str, port: int) -> socket.socket:
 
 
 def serve(app: ASGIApp, listener: socket.socket, shutdown: int) -> None:
-    """Serve until SIGTERM or Ctrl-C; streams that are open then have `shutdown` seconds to finish. Logs no request."""
+    """Serve until SIGTERM or Ctrl-C; what is under way then has `shutdown` seconds to finish. Logs no request."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when everything is closed
+    asked = Asked(app)
     settings = uvicorn.Config(
-        app,
+        asked,
         http=Connection,
         ws="none",
         log_config=None,
@@ -40,7 +44,50 @@ def serve(app: ASGIApp, listener: socket.socket, shutdown: int) -> None:
         server_header=False,
         timeout_graceful_shutdown=shutdown,
     )
-    uvicorn.Server(settings).run(sockets=[listener])
+    _Server(settings, asked).run(sockets=[listener])
+
+
+class Asked:
+    """An application that knows whether somebody waits for an answer. A GET may be a stream that waits for news."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app, self._waiting = app, 0
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] == "GET":
+            await self._app(scope, receive, send)
+            return
+        self._waiting += 1
+        self.idle.clear()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self.idle.set()
+
+
+class _Server(uvicorn.Server):
+    """A server that answers what was asked before it ends the streams; else their library ends every one at once."""
+
+    def __init__(self, settings: uvicorn.Config, asked: Asked) -> None:
+        super().__init__(settings)
+        self._asked = asked
+        AppStatus.enable_automatic_graceful_drain = False
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # that a stream was not finished is meant so
+        ending = asyncio.create_task(self._end_streams())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            ending.cancel()
+
+    async def _end_streams(self) -> None:
+        await self._asked.idle.wait()
+        AppStatus.should_exit = True
 
 
 class Connection(H11Protocol):

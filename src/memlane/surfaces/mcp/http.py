@@ -44,7 +44,7 @@ from memlane.surfaces.mcp.tools import Tool
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MIN_TOKEN = 16  # characters
-_SHUTDOWN = 3  # seconds for open streams to finish when the server ends
+_SHUTDOWN = 8  # seconds for what is under way when the server ends: container engines kill after 10
 MAX_BODY = 32 * 1024 * 1024  # bytes: a text of 10 MB, with every character escaped as JSON allows
 SESSION_IDLE = 900.0  # seconds after which a session that nobody uses ends
 MAX_SESSIONS = 256

@@ -128,7 +128,7 @@ async def _started(bank: SharedBank, tools: tuple[str, ...]) -> _Reader:
     reader = _Reader(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=LONGEST))
     folder = None if bank.folder is None else os.path.abspath(bank.folder)
     try:
-        await reader.send({"folder": folder, "flags": bank.flags, "tools": tools})
+        await reader.send({"folder": folder, "flags": bank.flags, "tools": tools, "held": bank.held})
         await reader.receive()
     except BaseException:
         await reader.close()
@@ -179,7 +179,7 @@ def main() -> None:
             os._exit(0)
 
     first = json.loads(sys.stdin.readline())
-    bank = SharedBank(first["folder"] and Path(first["folder"]), first["flags"])
+    bank = SharedBank(first["folder"] and Path(first["folder"]), first["flags"], first["held"])
     tools = {tool.name: tool for tool in toolsets.tools(first["tools"])}
     say(ready=True)
     writes, looked = -1, 0.0

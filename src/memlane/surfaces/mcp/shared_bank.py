@@ -5,12 +5,14 @@ turns in the order they came. A call that has to wait for the lock of a file giv
 beside it, for threads may share a bank: so a writer that hangs elsewhere does not stop everybody. Indexing is cut into
 slices of about a second, and other calls get a turn between slices.
 The first call that finds a bank opens it, so a server that was started before `memlane init` works after it. A changed
-configuration takes effect with the next call.
+configuration takes effect with the next call. A bank that held files and is gone, because its disk is not mounted any
+more, is not taken for an empty one: what was written then would be lost under the disk when it comes back.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import time
 from collections import Counter
@@ -25,7 +27,8 @@ from anyio import CapacityLimiter, Semaphore, from_thread, to_thread
 
 from memlane import config
 from memlane.bank import Bank
-from memlane.disk import locks
+from memlane.core.errors import StorageError
+from memlane.disk import locks, walking
 
 SLICE = 1.0  # seconds of indexing before another call has its turn
 PATIENCE = 3.0  # seconds a write waits for a lock
@@ -37,11 +40,17 @@ Report = Callable[[float, float], Coroutine[Any, Any, None]]
 
 
 class SharedBank:
-    """A bank that is opened when it is first needed. `folder` and `flags` come from the command line."""
+    """A bank that is opened when it is first needed. `folder` and `flags` come from the command line.
 
-    def __init__(self, folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> None:
+    `held` is the folder in which a bank with files was seen.
+    """
+
+    def __init__(
+        self, folder: str | Path | None = None, flags: Mapping[str, Any] | None = None, held: str = ""
+    ) -> None:
         self.folder = folder
         self.flags = dict(flags or {})
+        self.held = held
         self._bank: Bank | None = None
         self._users: Counter[Bank] = Counter()
         self._opening = Lock()  # guards the two above
@@ -112,6 +121,7 @@ class SharedBank:
                 now = time.monotonic()
                 settings = config.load(self.folder, self.flags)
                 config.require_trust(settings)
+                self._require_files(os.fspath(settings.root))
                 if bank is None or settings != bank.config:
                     bank = Bank(settings)
                     self._use(bank)
@@ -121,8 +131,20 @@ class SharedBank:
             yield bank
         finally:
             with self._opening:
+                if not self.held and walking.holds_something(os.fspath(bank.root)):
+                    self.held = os.fspath(bank.root)
                 self._users[bank] -= 1
                 self._close_unused(bank)
+
+    def _require_files(self, root: str) -> None:
+        """Raise StorageError when the bank held files, and there are none."""
+        if walking.holds_something(root):
+            self.held = root
+        elif self.held == root:
+            raise StorageError(
+                "The bank's folder is gone, or empty: it held files when this server began.",
+                hint="Bring it back, or mount its disk again. If it is meant to be empty, start the server again.",
+            )
 
     def _use(self, bank: Bank | None) -> None:
         before, self._bank = self._bank, bank

@@ -1,0 +1,130 @@
+"""A server that is told to end, runs out of disk, or loses its bank: nothing that it said was written is lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from memlane import Bank
+
+MEMLANE = str(Path(sys.executable).with_name("memlane"))
+NOTES = 12  # written before the signal comes
+
+
+@contextmanager
+def served(folder: Path, *args: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    words = [MEMLANE, "--bank", str(folder), "mcp", "--http", "--port", "0", *args]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            yield process, process.stderr.readline().split()[2].rstrip(";")
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Bank.init(tmp_path).close()
+    return tmp_path
+
+
+def note(name: str) -> dict[str, Any]:
+    return {"filename": f"{name}.md", "content": f"What {name} has to say is its own.", "tags": []}
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_a_server_that_ends_answers_what_it_was_asked_and_then_ends_its_streams(folder: Path, era: str) -> None:
+    """Four clients write until they are cut off; each has a stream open, too, in the older era."""
+    answered: set[str] = set()
+
+    async def run(process: subprocess.Popen[str], url: str) -> None:
+        async def write(client: Client, who: int) -> None:
+            for number in range(10_000):
+                name = f"note-{who}-{number}"
+                assert not (await client.call_tool("create_memory", note(name))).is_error
+                answered.add(name)
+                if len(answered) == NOTES:
+                    process.send_signal(signal.SIGTERM)
+
+        async def one(who: int) -> None:
+            try:
+                async with Client(url, mode=era) as client:
+                    await write(client, who)
+            except* (MCPError, Exception):  # it is gone
+                pass
+
+        async with anyio.create_task_group() as tasks:
+            for who in range(4):
+                tasks.start_soon(one, who)
+
+    with served(folder) as (process, url):
+        anyio.run(run, process, url)
+        assert process.wait(30) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+    with Bank.open(folder) as bank:
+        assert {memory.id.removeprefix("notes:") for memory in bank.list(limit=None)} == answered
+
+
+def test_a_full_disk_is_a_sentence_and_the_server_goes_on_when_there_is_room(folder: Path) -> None:
+    async def run(process: subprocess.Popen[str], url: str) -> list[tuple[bool, str]]:
+        async with Client(url) as client:
+
+            async def said(tool: str, **arguments: Any) -> tuple[bool, str]:
+                answer = await client.call_tool(tool, arguments)
+                return bool(answer.is_error), answer.content[0].text.splitlines()[0]  # type: ignore[union-attr]
+
+            await said("create_memory", **note("first"))
+            unlimited = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+            full = [await said("create_memory", **note("second")), await said("read_memory", filename="first.md")]
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
+            return [*full, await said("create_memory", **note("second"))]
+
+    with served(folder, "--readers", "0") as (process, url):
+        refused, read, written = anyio.run(run, process, url)
+    assert refused == (True, "second.md: File too large. Check the disk.")
+    assert (read[0], written[0]) == (False, False)
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty folder"])
+def test_a_bank_whose_folder_is_gone_is_not_taken_for_an_empty_one(folder: Path, left: str) -> None:
+    """As when a disk is not mounted any more; what was written then would be hidden when it is again."""
+    place, away = folder / ".memories", folder / "away"
+
+    async def run(url: str) -> list[tuple[bool, str]]:
+        async with Client(url) as client:
+
+            async def said(tool: str, **arguments: Any) -> tuple[bool, str]:
+                answer = await client.call_tool(tool, arguments)
+                return bool(answer.is_error), answer.content[0].text  # type: ignore[union-attr]
+
+            await said("create_memory", **note("first"))
+            shutil.move(place, away)
+            if left != "nothing":
+                place.mkdir()
+            gone = [await said("recall", query="first"), await said("create_memory", **note("second"))]
+            assert not place.exists() or os.listdir(place) == []
+            if place.exists():
+                place.rmdir()
+            shutil.move(away, place)
+            return [*gone, await said("create_memory", **note("second"))]
+
+    with served(folder) as (_, url):
+        recalled, written, after = anyio.run(run, url)
+    assert recalled == written
+    assert recalled[0]
+    assert "The bank's folder is gone, or empty" in recalled[1]
+    assert not after[0]
