@@ -1,10 +1,11 @@
 """What asks about a whole bank: CPU and memory of each command, the first time and when nothing has changed.
 
-    python bench/whole.py --data FOLDER [--sizes 20000 100000] [--only stats doctor]
+    python bench/whole.py --data FOLDER [--sizes 20000 100000] [--only stats doctor] [--before SRC]
 
 FOLDER is that of bench/search.py, whose notes these are. Each command runs in a process of its own. "first" begins
 with nothing known of the files (the index is there), "unchanged" is the same again, "one changed" after one note was
-written anew.
+written anew. With --before, the folder `src` of an earlier memlane, each command runs with that one and this one in
+turns when nothing has changed: the least CPU and the most memory of --turns, and the ratio.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import memlane
 from search import paragraphs, write_notes
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -28,6 +30,7 @@ COMMANDS = {
     "stale": ["review", "--only", "stale", "--all"],
     "graph": ["links"],
     "links": ["links", "src/auth.py"],
+    "list": ["list"],
     "list by tag": ["list", "--tag", "nowhere"],
     "list by date": ["list", "--since", "2024-01-28", "--limit", "20"],
     "fresh": ["review", "--only", "drifted", "--show"],
@@ -46,13 +49,13 @@ with memlane.Bank.init(sys.argv[1]) as bank:
 READS_ALL = ("secrets", "doctor --deep")  # by design
 
 
-def spent(folder: str, words: list[str]) -> tuple[float, float]:
-    """(CPU seconds, peak MB) of a command."""
+def spent(folder: str, words: list[str], src: Path | None = None) -> tuple[float, float]:
+    """(CPU seconds, peak MB) of a command, of the memlane in this folder."""
     command = [sys.executable, "-m", "memlane", "--bank", folder, *words]
     process = os.posix_spawn(
         command[0],
         command,
-        os.environ,
+        {**os.environ, "PYTHONPATH": os.fspath(src)} if src else os.environ,
         file_actions=[(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_WRONLY, 0) for fd in (1, 2)],
     )
     _, status, usage = os.wait4(process, 0)
@@ -83,12 +86,28 @@ def measure(folder: Path, names: list[str]) -> None:
         print(f"| {name:14} | {figures} |", flush=True)
 
 
+def compare(folder: Path, names: list[str], before: Path, turns: int) -> None:
+    now = Path(memlane.__file__).parent.parent
+    print("| command        | before s | MB | now s | MB | ratio |\n|---|---|---|---|---|---|")
+    for name in names:
+        spent(os.fspath(folder), COMMANDS[name])  # what can be known beforehand is known
+        costs: dict[Path, list[tuple[float, float]]] = {before: [], now: []}
+        for _ in range(turns):
+            for src in costs:
+                costs[src].append(spent(os.fspath(folder), COMMANDS[name], src))
+        cpu, most = ([pick(one[at] for one in costs[src]) for src in costs] for at, pick in ((0, min), (1, max)))
+        figures = f"{cpu[0]:.2f} | {most[0]:.0f} | {cpu[1]:.2f} | {most[1]:.0f} | {cpu[1] / cpu[0]:.2f}"
+        print(f"| {name:14} | {figures} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=[20_000, 100_000])
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
     parser.add_argument("--bank", type=Path, help="a folder with a bank of such notes, instead of making one")
+    parser.add_argument("--before", type=Path, metavar="SRC", help="the sources of an earlier memlane")
+    parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     texts = paragraphs(options.data) if options.data and not options.bank else []
     if not texts and not options.bank:
@@ -101,7 +120,10 @@ def main() -> None:
                 write_notes(folder / ".memories", texts, size)
             # in a process of its own: the memory of a child begins with what its parent had
             subprocess.run([sys.executable, "-c", MAKE, os.fspath(folder)], check=True)
-            measure(folder, options.only)
+            if options.before:
+                compare(folder, options.only, options.before, options.turns)
+            else:
+                measure(folder, options.only)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,11 @@ from memlane import config
 from memlane.bank.expected import expecting
 from memlane.bank.keyed import Keyed
 from memlane.bank.opened import verb
-from memlane.core.choosing import Expiry, date_given, expiry_given, fitting, last_of, scope_given, tags_of
+from memlane.core.choosing import Expiry, date_given, expiry_given, last_of, scope_given, tags_of
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import Hit, Link, Memory, Plan, Problem, Removed
 from memlane.core.where import where_given
+from memlane.gate.outgoing import cleaned
 from memlane.lanes import NAMES
 from memlane.recall import address, under
 from memlane.recall.arguments import check_query
@@ -122,19 +123,15 @@ class Bank(Keyed):
         that have `expired`. With `brief`, which
         is quicker, a text is its first line. `offset` leaves out so many of the first.
         """
-        from memlane.index.fields import Asked
-        from memlane.recall import scopes
-        from memlane.recall.listing import in_both
+        from memlane.recall import listing
 
-        at, named = scopes.these(self, scope)
-        asked = Asked(where_given(where), thread, expired)
         filters: dict[str, Any] = {
-            "tags": tags, "scopes": named, "type": type, "status": status, "project": project, "thread": thread,
-            "since": since, "until": until, "where": asked.where, "archived": archived,
+            "tags": tags, "type": type, "status": status, "scope": scope, "project": project, "thread": thread,
+            "since": since, "until": until, "where": where, "archived": archived, "expired": expired,
         }  # fmt: skip
-        last, first = None if limit is None else last_of(limit, offset), last_of(0, offset)
-        found = in_both(at, last, lane, fitting(**filters), asked, brief=brief)[first:]
-        return found if at is self else builtins.list(map(under.as_users, found))
+        found = listing.chosen(self, limit=limit, offset=offset, lane=lane, brief=brief, **filters)
+        guards = listing.guards(self) if found else {}
+        return [cleaned(memory, guards[bool(memory.owner)]) for memory in found]
 
     def search(
         self,

@@ -5,7 +5,7 @@
 takes whatever is about to be shown, a text, a memory or an answer of a tool, and returns it with `[REDACTED:rule]` in
 place of each value, or as it is, which it nearly always is. A passage, a title or a preview may hold a piece of a value
 that cannot be told from other words by itself: the piece is blanked when the whole value is in the same answer, or in
-`texts`. So clean what is whole, and cut afterwards.
+`beside`. So clean what is whole, and cut afterwards.
 
 As in an audit, a line with `memlane:allow <reason>` may stay. The files themselves are left alone.
 """
@@ -34,11 +34,13 @@ _CUT = lazily(r"\s*(?:\.\.\.|…)?\s*$")
 Blank = tuple[str, str]  # a value, and the mark that takes its place
 
 
-def cleaned(value: T, guard: Guard, texts: Iterable[str] = ()) -> T:
-    """The value, or one like it in which nothing is left of the secrets that it holds, or that the `texts` hold."""
+def cleaned(value: T, guard: Guard, beside: Iterable[Any] = ()) -> T:
+    """The value, or one like it in which nothing is left of the secrets that it holds, or that what is `beside` it
+    holds: texts, or memories, that it may be a piece of.
+    """
     if guard.secrets == "off":
         return value
-    strings = [*_strings(value), *texts]
+    strings = [*_strings(value), *_strings(list(beside))]
     if not _holds_any("\n".join(strings), guard):
         return value
     blanks = {blank: None for string in strings for blank in _found(string, guard)}

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 Seen = TypeVar("Seen")
 
 
-def shown(bank: Bank, memories: Iterable[Memory], *, brief: bool = False) -> list[Memory]:
-    """The memories as they may be shown; `brief`, with the first line alone for a text: it takes time to read all."""
-    found = marked(bank, memories)
-    return without_secrets(
-        bank, [replace(memory, text=_first_line(memory.text)) for memory in found] if brief else found
-    )
+def shown(bank: Bank, memories: Iterable[Memory]) -> list[Memory]:
+    """The memories as they may be shown."""
+    return without_secrets(bank, marked(bank, memories))
+
+
+def briefly(memories: Iterable[Memory]) -> list[Memory]:
+    """The memories with the first line alone for a text: it takes time to look for secrets in all of it."""
+    return [replace(memory, text=_first_line(memory.text)) for memory in memories]
 
 
 def _first_line(text: str) -> str:

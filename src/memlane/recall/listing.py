@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memlane.core.choosing import Filter, Fits, list_order
+from memlane.core.choosing import Filter, Fits, fitting, last_of, list_order
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
+from memlane.core.where import where_given
+from memlane.gate import Guard
 from memlane.index.fields import NOTHING, Asked
 from memlane.lanes import NAMES
-from memlane.recall import under
-from memlane.recall.leaving import shown
+from memlane.recall import scopes, under
+from memlane.recall.leaving import briefly
+from memlane.recall.superseded import marked
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -21,19 +24,46 @@ _IN_INDEX = ("notes", "vault", "records")  # lanes whose memories stay as the in
 _FEW = 100  # changed files that are read for an answer; with more, the index is brought up to date first
 
 
-def in_both(
-    bank: Bank, limit: int | None, lane: str | None, fits: Filter, asked: Asked = NOTHING, *, brief: bool
+def chosen(
+    bank: Bank,
+    *,
+    limit: int | None = None,
+    offset: int = 0,
+    lane: str | None = None,
+    scope: str | Sequence[str] | None = None,
+    thread: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    expired: bool = False,
+    brief: bool = False,
+    **filters: Any,
+) -> list[Memory]:
+    """As `Bank.list`, but with the secrets that the files have: see `guards`."""
+    at, named = scopes.these(bank, scope)
+    asked = Asked(where_given(where), thread, expired)
+    fits = fitting(**filters, scopes=named, thread=thread, where=asked.where)
+    last, first = None if limit is None else last_of(limit, offset), last_of(0, offset)
+    found = _in_both(at, last, lane, fits, asked, brief=brief)[first:]
+    found = briefly(found) if brief else found
+    return found if at is bank else [under.as_users(memory) for memory in found]
+
+
+def guards(bank: Bank) -> dict[bool, Guard]:
+    """What memories that a bank lists must not be shown with: those of its own, and (True) those of the user's."""
+    below = bank.under
+    return {False: bank.guard, True: (below or bank).guard}
+
+
+def _in_both(
+    bank: Bank, limit: int | None, lane: str | None, fits: Filter, asked: Asked, *, brief: bool
 ) -> list[Memory]:
     """The newest memories that fit, of the bank and of the user's own below it."""
-    found = listed(bank, limit, lane, fits, asked, brief=brief)
-    own = shown(bank, found, brief=brief)
+    own = listed(bank, limit, lane, fits, asked, brief=brief)
     below = bank.under
     if below is None:
-        return own
-    stays_out = under.hidden(bank, found)
+        return marked(bank, own)
+    stays_out = under.hidden(bank, own)
     theirs = listed(below, limit, lane, fits, asked, stays_out, brief=brief)
-    theirs = shown(below, theirs, brief=brief)
-    found = sorted([*own, *map(under.as_users, theirs)], key=list_order)
+    found = sorted([*marked(bank, own), *map(under.as_users, marked(below, theirs))], key=list_order)
     return found if limit is None else found[: max(limit, 0)]
 
 

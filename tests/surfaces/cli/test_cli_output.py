@@ -6,7 +6,7 @@ import os
 import pty
 import subprocess
 import termios
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from commands import MEMLANE, Run
 from memlane import Bank
 from memlane.recall.snippets import marked
-from memlane.surfaces.cli.output import width, wrapped
+from memlane.surfaces.cli.output import PAGE, print_rows, width, wrapped
 
 
 def on_terminal(*args: str, cwd: Path, env: Mapping[str, str] | None = None, columns: int = 80) -> str:
@@ -172,3 +172,25 @@ def test_words_are_found_in_any_form(text: str, query: str, words: list[str]) ->
     pieces = list(marked(text, query))
     assert [piece for piece, found in pieces if found] == words
     assert "".join(piece for piece, _ in pieces) == text
+
+
+def test_a_list_blanks_the_piece_of_a_secret_that_a_title_was_cut_in(bank: Bank, tmp_path: Path, run: Run) -> None:
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    said = "The key of the build machine is, as far as we know today, "
+    (bank.root / "pulled.md").write_text(f"---\ncreated_at: 2025-01-15\n---\n\n{said}{token}\n")
+    assert bank.notes.fetch("pulled").title == f"{said}{token}"[:77] + "..."
+    assert run("list").out == f"notes:pulled\t2025-01-15\t{said}[REDACTED:github-token]...\n"
+    assert token[:8] not in on_terminal("list", cwd=tmp_path, columns=200)
+
+
+def test_rows_are_printed_a_page_at_a_time_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = []
+
+    def rows() -> Iterator[tuple[str, str]]:
+        for number in range(2 * PAGE + 1):
+            if number % PAGE == 0:
+                seen.append(capsys.readouterr().out.count("\n"))
+            yield f"notes:{number}", "a title"
+
+    print_rows(rows())
+    assert (seen, capsys.readouterr().out) == ([0, PAGE, PAGE], f"notes:{2 * PAGE}\ta title\n")

@@ -27,12 +27,12 @@ from memlane.surfaces.cli.output import (
     one_line,
     print_bytes,
     print_json,
-    print_result,
     print_rows,
     print_text,
     say,
     say_under,
     titled,
+    titled_row,
 )
 
 
@@ -110,11 +110,22 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     $ memlane list --tag release --since 2025-01-01 -n 10
     $ memlane list --where team=shop
     """
-    memories = [bank.original(memory) for memory in bank.list(**chosen, brief=not as_json)]
+    if as_json:
+        print_json([bank.original(memory) for memory in bank.list(**chosen)])
+        return
+    from memlane.recall import listing
+
+    memories = listing.chosen(bank, **chosen, brief=True)
+    guards = listing.guards(bank)
     rows = (
-        (memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], titled(memory)) for memory in memories
+        titled_row(
+            memory,
+            (memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], titled(memory)),
+            guards[bool(memory.owner)],
+        )
+        for memory in memories
     )
-    print_result(memories, as_json, rows)
+    print_rows(rows, clean=True)
 
 
 @click.command()

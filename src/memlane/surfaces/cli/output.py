@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LEAST = 24  # columns that a cell gets at least
+PAGE = 1000  # rows that are laid out together
 BELOW = 4  # by so many columns, what does not fit into a line is indented below it
 _guard: ContextVar[Guard] = ContextVar("guard", default=DEFAULT)  # of the bank that a command opened
 
@@ -52,6 +53,17 @@ def without_secrets(value: T) -> T:
     from memlane.gate.outgoing import cleaned
 
     return cleaned(value, _guard.get())
+
+
+def titled_row(memory: Memory, cells: Iterable[str], guard: Guard) -> list[str]:
+    """Cells with the title of a brief memory, secrets blanked: its text is the line that the title may be cut from."""
+    from memlane.gate.outgoing import cleaned
+
+    line = "\t".join(map(one_line, cells))
+    is_whole = memory.text.strip("#>*-+ \t") == memory.title
+    for one in {guard, _guard.get()}:
+        line = cleaned(line, one, () if is_whole else [memory.text])
+    return line.split("\t")
 
 
 class SafeStream(io.TextIOWrapper):
@@ -118,15 +130,16 @@ class Styled(NamedTuple):
     bold: bool = False
 
 
-def echo(*pieces: str | Styled, err: bool = False) -> None:
-    """Print a line of pieces, of which some are coloured on a terminal."""
+def echo(*pieces: str | Styled, err: bool = False, clean: bool = False) -> None:
+    """Print a line of pieces, of which some are coloured on a terminal; `clean` has no secrets left in it."""
     line = "".join(
         click.style(escaped(piece.text), fg=piece.fg, bold=piece.bold or None)
         if isinstance(piece, Styled)
         else escaped(piece)
         for piece in pieces
     )
-    click.echo(without_secrets(line), file=_plain(sys.stderr if err else sys.stdout), color=colour())
+    line = line if clean else without_secrets(line)
+    click.echo(line, file=_plain(sys.stderr if err else sys.stdout), color=colour())
 
 
 def overwrite(text: str) -> None:
@@ -267,26 +280,31 @@ def _pieces(word: str, room: int) -> Iterator[str]:
     yield word[start:]
 
 
-def print_rows(rows: Iterable[Sequence[str]]) -> None:
+def print_rows(rows: Iterable[Sequence[str]], *, clean: bool = False) -> None:
     """Print columns, tab-separated in a pipe; a cell is one line of visible characters.
 
     On a terminal they are aligned and fit its width, and nothing is cut off: the last column is wrapped, and where
-    there is no room for that, the cells that do not fit into a row's line stand below it.
+    there is no room for that, the cells that do not fit into a row's line stand below it. Rows are printed as they
+    come, a page at a time, however many there are. `clean` ones are those of `titled_row`.
     """
-    table = [[one_line(str(cell)) for cell in row] for row in rows]
-    if not sys.stdout.isatty():
+    seen, room = sys.stdout.isatty(), columns()
+    widths: list[int] = []
+    rows = iter(rows)
+    while table := [row if clean else [one_line(str(cell)) for cell in row] for row in islice(rows, PAGE)]:
+        if not seen:
+            lines = ["\t".join(row) for row in table]
+            for text in ["\n".join(lines)] if clean else lines:
+                click.echo(text, file=_plain(sys.stdout) if clean else sys.stdout)
+            continue
+        sizes = (map(width, column) for column in zip_longest(*table, fillvalue=""))
+        fitting = (max((size for size in column if size <= room // 2), default=0) for column in sizes)  # few are longer
+        widths = [max(pair) for pair in zip_longest(widths, fitting, fillvalue=0)]
         for row in table:
-            click.echo("	".join(row))
-        return
-    room = columns()
-    sizes = (map(width, column) for column in zip_longest(*table, fillvalue=""))
-    widths = [max((size for size in column if size <= room // 2), default=0) for column in sizes]  # few are longer
-    for row in table:
-        first, *more = _laid_out(row, widths, room)
-        head = row[0] if len(row) > 1 else ""
-        echo(Styled(head, "cyan"), first[len(head) :])
-        for line in more:
-            echo(line)
+            first, *more = _laid_out(row, widths, room)
+            head = row[0] if len(row) > 1 else ""
+            echo(Styled(head, "cyan"), first[len(head) :], clean=clean)
+            for line in more:
+                echo(line, clean=clean)
 
 
 def _laid_out(row: Sequence[str], widths: Sequence[int], room: int) -> list[str]:
