@@ -27,7 +27,7 @@ sbom: setup  ## write dist/memlane.cdx.json: what a user of memlane installs (Cy
 demo: setup  ## see memlane do its main job in a throwaway folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh
 
-test: setup node lint test-adapters  ## lint, types and all tests; SYSTEM=no never touches apt
+test: setup node postgres lint test-adapters  ## lint, types and all tests; SYSTEM=no never touches apt
 	$(BIN)/python -m pytest -n 3 --ignore tests/adapters
 
 # The frameworks that the adapters are for live in an environment of their own: they bring pytest plugins and a hundred
@@ -61,6 +61,13 @@ $(NODE): tests/clients/package.json
 		echo "npm could not install other people's MCP clients: their tests are skipped"
 
 node: $(NODE)
+
+# The database that sharing through PostgreSQL is tested with. Without one those tests are skipped, and say so.
+postgres:
+	@if [ "$(strip $(SYSTEM))" != no ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null && \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "apt: installing postgresql on this system (make test SYSTEM=no leaves it alone)"; \
+		apt-get update -qq && apt-get install -qq --no-install-recommends postgresql >/dev/null; fi || true
 
 # The clients that agents run in. Their installation scripts only put the program for this machine in its place.
 AGENTS := .clients/.ready
@@ -120,5 +127,5 @@ fuzz: setup  ## look for inputs that break a parser, with new examples each time
 clean:  ## remove what the targets made
 	rm -rf $(VENV) $(ADAPTERS) .node .clients .mypy_cache .ruff_cache .hypothesis build dist
 
-.PHONY: help setup lock sbom demo test test-adapters node test-clients setup-browser lint bench torture torture-power torture-errors \
+.PHONY: help setup lock sbom demo test test-adapters node postgres test-clients setup-browser lint bench torture torture-power torture-errors \
 	torture-server torture-links fuzz clean

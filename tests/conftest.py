@@ -14,6 +14,11 @@ from commands import bank as bank
 from commands import run as run
 from memlane.config import trust, user_state
 from memlane.disk.written import AGENTS
+from remote_servers import cluster as cluster
+from remote_servers import database as database
+from remote_servers import line as line
+from remote_servers import place as place
+from remote_servers import store as store
 from repositories import repo as repo
 from ui_pages import browser as browser
 from ui_pages import folder as folder

@@ -177,6 +177,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "exchange/adopt.py": "names of stores in the project",
     "exchange/importers/folder.py": "folders that are imported",
     "exchange/importers/json_lines.py": "files that are imported",
+    "exchange/remotes/folder.py": "a folder that several people share, whose files belong to each of them",
     "history/past.py": "a temporary copy",
     "index/database.py": "SQLite's file, which is checked before it is opened",
     "index/encoders.py": "models",
