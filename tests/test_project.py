@@ -173,6 +173,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "capture/distil/scorer.py": "weights that memlane ships",
     "capture/transcript_file.py": "the client's transcripts",
     "care/forget.py": "exports in the project and the user's own state: only their names",
+    "care/sync/state.py": "the user's own state",
     "config/trust.py": "the user's own state, and a configuration before it is trusted",
     "exchange/adopt.py": "names of stores in the project",
     "exchange/importers/folder.py": "folders that are imported",

@@ -144,7 +144,7 @@ def _without(
     derived = found and found[0].answers.derived() == found[1]
     result: bytes | None = data
     if found and found[0].name == lane.name and not derived:
-        result = _taken_out(reader, natives, name, data)
+        result = taken_out(reader, natives, name, data)
     if derived:
         return None
     if found and found[1] == os.fspath(found[0].root):
@@ -160,7 +160,8 @@ def _without(
     return result
 
 
-def _taken_out(reader: Reader, natives: Sequence[str], name: str, data: bytes) -> bytes | None:
+def taken_out(reader: Reader, natives: Sequence[str], name: str, data: bytes) -> bytes | None:
+    """A content without these memories of its lane, which takes them out itself; None when nothing is left."""
     with reader.holding(name, data) as held:
         if held is None:
             return data

@@ -7,6 +7,7 @@
     3f00c1d2e3f40516… reviewed             the user has read and accepted it
     3f77a6b5c4d3e2f1… came                 it was there before the user trusted the project
     3fb0b1b2b3b4b5b6… git Ann Smith        it came by git, in a commit of hers
+    3fc2d4e6f8a0b1c3… sync ann             it came from a remote (`memlane sync`), where she put it
 
 A repository that somebody cloned brings memories along, and a pull brings more. Nothing in a file can prove that this
 user wrote it; these hashes can, because no repository reaches them. They are of a memory's whole file, or of its line
@@ -30,7 +31,7 @@ from memlane.disk import journal
 from memlane.disk.names import TRASH
 
 FOLDER = "written"
-USER, HERE, REVIEWED, CAME, GIT = "user", "here", "reviewed", "came", "git"
+USER, HERE, REVIEWED, CAME, GIT, SYNC = "user", "here", "reviewed", "came", "git", "sync"
 OWN = (USER, HERE, REVIEWED)  # of what was not brought by others
 WORD = (USER, REVIEWED)  # of what the user has said, or read and accepted
 # Shells of agents say so: what is run there is not typed by the user.

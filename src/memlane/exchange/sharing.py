@@ -16,7 +16,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -264,6 +264,8 @@ def _share_record(bank: Bank, memory: Memory, *, private: bool) -> Shared:
         if private:
             hint = "`memlane share --private records` makes all of them private."
             raise InvalidInput("The records here are shared as a whole.", hint=hint)
+        if line not in lines and not {f"!{rule}" for rule in rules} <= set(lines):
+            _set_block(home / ".gitignore", [*lines, line])  # git takes it anyway; `memlane sync` takes what is named
         return Shared(memory.id, memory.id, private, ("it is shared already: all records here are",))
     if private != (line in lines):
         return Shared(memory.id, memory.id, private, (f"it is {'private' if private else 'shared'} already",))
@@ -285,6 +287,14 @@ def shares_records(bank: Bank) -> bool:
     """Whether somebody has said that git is to take all captured records along."""
     home, rules = _record_rules(bank.config)
     return {f"!{rule}" for rule in rules} <= set(_block(home / ".gitignore"))
+
+
+def shared_records(bank: Bank) -> Callable[[str], bool]:
+    """Whether somebody has said that others get the captured record in this file; nobody has until it is said."""
+    home, rules = _record_rules(bank.config)
+    lines = set(_block(home / ".gitignore"))
+    every = {f"!{rule}" for rule in rules} <= lines
+    return lambda file: every or f"!/{os.path.relpath(file, home)}" in lines
 
 
 def _record_rules(settings: config.Config) -> tuple[Path, list[str]]:

@@ -1,4 +1,4 @@
-"""Whose a memory is: this user's, or somebody else's that came with a clone or a pull and was never reviewed.
+"""Whose a memory is: this user's, or somebody else's that came with a clone, a pull or a sync and was never reviewed.
 
 What was written here is known by its hash (`memlane.disk.written`), and so is whether the user wrote it: only that, and
 what the user has reviewed, is the user's word (`users_word`). Anything else that git tracks is somebody else's,
@@ -17,7 +17,7 @@ from memlane import config
 from memlane.core.errors import MemlaneError
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
-from memlane.disk.written import CAME, GIT, HERE, OWN, REVIEWED, WORD, by_user
+from memlane.disk.written import CAME, GIT, HERE, OWN, REVIEWED, SYNC, WORD, by_user
 from memlane.recall.starting import PINNED, RULES, is_rule
 
 if TYPE_CHECKING:
@@ -120,10 +120,11 @@ def foreign(bank: Bank) -> Iterator[tuple[Memory, str]]:
 
 
 def _in_words(what: str) -> str:
-    author = what.removeprefix(GIT).strip()
+    way, _, author = what.partition(" ")
     if what == CAME:
         return "came with the project, not reviewed"
-    return f'came by git, by "{author}", not reviewed' if author else "came by git, not reviewed"
+    way = SYNC if way == SYNC else GIT
+    return f'came by {way}, by "{author}", not reviewed' if author else f"came by {way}, not reviewed"
 
 
 def _ask_git(bank: Bank, memories: Sequence[Memory]) -> tuple[dict[str, str], bool]:

@@ -198,7 +198,8 @@ def _chosen(bank: Bank, id: str | None) -> tuple[Journal, Change]:
 def latest(bank: Bank) -> Change | None:
     """What was changed last and not yet taken back."""
     changes = bank.journal.changes(here=True) if bank.journal else ()
-    standing = (change for change in changes if not change.undoes)
+    others = written.SYNC  # what a sync brings is not the user's work
+    standing = (change for change in changes if not change.undoes and change.verb != others)
     return next((change for change in standing if change.undone not in ("undone", journal.DROPPED)), None)
 
 

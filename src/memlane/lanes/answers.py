@@ -144,6 +144,10 @@ class Answers:
         hidden = any(part.startswith(".") or part == "indices" for part in relative.split("/"))
         return relative.removesuffix(".md") if relative.endswith(".md") and not hidden else None
 
+    def owns(self, path: str) -> bool:
+        """Whether a file at this path is, or would be, one of the lane's own, by its name alone."""
+        return self.native_of(path) is not None
+
     def files_beside(self) -> list[Path]:
         """Files of the lane that lie outside its root."""
         return []

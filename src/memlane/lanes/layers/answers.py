@@ -14,7 +14,7 @@ from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Age, Answers, Group, Trace
 from memlane.lanes.layers import aging
 from memlane.lanes.layers.entries import LAYERS, id_of, path_of, type_of
-from memlane.lanes.layers.folder import BEFORE_PRUNE
+from memlane.lanes.layers.folder import BEFORE_PRUNE, STRUCTURAL
 from memlane.lanes.layers.store import MemoryStore
 from memlane.lanes.layers.usage import OLD_STATS, STATS, remove_key
 
@@ -34,6 +34,9 @@ class LayerAnswers(Answers):
 
     def native_of(self, path: str) -> str | None:
         return id_of(os.path.relpath(path, self.lane.root))
+
+    def owns(self, path: str) -> bool:
+        return super().owns(path) and os.path.basename(path).removesuffix(".md") not in STRUCTURAL
 
     # -- removing for good
 

@@ -34,6 +34,10 @@ class RecordAnswers(Answers):
     def native_of(self, path: str) -> str | None:
         return native_of(path) if is_archived(path) else super().native_of(path)
 
+    def owns(self, path: str) -> bool:
+        folder = os.path.dirname(path.replace(f"/{ARCHIVE}/", "/", 1))
+        return folder == os.fspath(self.lane.root) and super().native_of(path) is not None
+
     def traces(self, native: str) -> Iterator[Trace]:
         name = f"{native.removesuffix(TAKEN)}.md"
         yield from self.trashed(name, f"{ARCHIVE}/{name}")

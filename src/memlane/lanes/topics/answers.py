@@ -48,6 +48,15 @@ class TopicAnswers(Answers):
     def native_of(self, path: str) -> str | None:
         return None
 
+    def owns(self, path: str) -> bool:
+        """Topic files, archives, and index.md, in which a person may have described a topic."""
+        below = os.path.relpath(path, self.lane.root).split("/")
+        if below == [pages.INDEX]:
+            return True
+        at = below[1:] if below[0] == pages.ARCHIVE else below
+        hidden = any(part.startswith(".") for part in below)
+        return len(at) == 2 and at[1].endswith(".md") and not hidden and at[0].casefold() not in pages.RESERVED
+
     # -- removing for good
 
     def texts_in(self, path: str) -> list[str]:

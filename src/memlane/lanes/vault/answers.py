@@ -111,6 +111,9 @@ class VaultAnswers(Answers):
     def native_of(self, path: str) -> str | None:
         return None
 
+    def owns(self, path: str) -> bool:
+        return path == self.lane.log.file
+
     def files_beside(self) -> list[Path]:
         return [self.lane.path.with_name(self.lane.path.name + suffix) for suffix in (log.OLD, log.REJECTED)]
 

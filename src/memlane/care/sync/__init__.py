@@ -1,0 +1,96 @@
+"""A bank on several machines, or of several people: `sync` brings it into step with a remote.
+
+add(bank, "team", "/mnt/team/memory")    where it is; kept in the user's state folder, never in the project
+sync(bank, "team")                       fetch, merge, send
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from memlane import config, gate
+from memlane.care.sync import engine
+from memlane.care.sync import state as states
+from memlane.care.sync.engine import Held, Synced
+from memlane.care.sync.state import Settings
+from memlane.core.choosing import scope_given
+from memlane.core.errors import InvalidInput, MemlaneError, NotFound
+from memlane.disk import files
+from memlane.exchange import remotes
+from memlane.lanes import NAMES
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+__all__ = ["Held", "Settings", "Synced", "add", "remove", "sync"]
+
+
+def add(
+    bank: Bank,
+    name: str,
+    url: str,
+    *,
+    lanes: Sequence[str] = (),
+    scopes: Sequence[str] = (),
+    mine: bool = False,
+    author: str = "",
+) -> Settings:
+    """Add a remote, and reach it once; what is sent there begins with the first sync. `memlane.exchange.remotes` knows
+    the addresses. Raises InvalidInput, AlreadyExists, Unreachable.
+    """
+    config.require_trust(bank.config)
+    states.refuse_name(name)
+    if unknown := set(lanes) - set(NAMES):
+        raise InvalidInput(f"There is no lane {gate.shown(min(unknown))!r}.", hint=f"Use some of: {', '.join(NAMES)}.")
+    for scope in scopes:
+        scope_given(scope)
+    chosen = tuple(dict.fromkeys(scopes)) or (remotes.SHARED,)
+    settings = Settings(name, url, tuple(dict.fromkeys(lanes)), chosen, mine, author or _user())
+    with closing(remotes.opened(url)) as remote:
+        next(iter(remote.changes("")), None)
+    with states.made(bank.root) as state:
+        state.add(settings)
+    return settings
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def remove(bank: Bank, name: str) -> None:
+    """Forget a remote. Nothing is deleted, neither here nor there. Raises NotFound."""
+    with states.opened(bank.root) as state:
+        if state is None:
+            raise states.no_remote(name)
+        state.remove(name)
+
+
+def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> list[Synced]:
+    """Bring a bank into step with one of its remotes, or with all of them.
+
+    Raises NotFound where there is none, and what `engine.run` does.
+    """
+    with states.opened(bank.root) as state:
+        settings = state.remotes() if state else []
+        chosen = [each for each in settings if name in (None, each.name)]
+        if state is None or not chosen:
+            if name is not None and settings:
+                raise states.no_remote(name)
+            raise NotFound("This bank has no remote.", hint="`memlane sync add NAME FOLDER-OR-URL` adds one.")
+        done = []
+        with files.locked(os.fspath(state.path)):  # one at a time
+            for each in chosen:
+                try:
+                    with closing(remotes.opened(each.url)) as remote:
+                        done.append(engine.run(bank, state, each, remote, deletions=deletions))
+                except MemlaneError as error:
+                    state.note(each.name, failed=str(error))
+                    raise
+        return done

@@ -1,0 +1,132 @@
+"""What of a file may be written here, and what may be sent: without what the gate refuses, and without what was
+forgotten.
+
+Of a file with many memories only those are taken out that must not pass; any other file passes as a whole or not at
+all. A reason names the kind of thing that was found and never the value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from memlane.care import forget_journal
+from memlane.care.sync.local import lines_of
+from memlane.care.sync.travel import LINES, Place
+from memlane.core.errors import MemlaneError
+from memlane.core.invisible import visible
+from memlane.core.model import Memory
+from memlane.core.text import strings_in
+from memlane.history.journaled import Reader, own_name
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+_NAMED = 5  # reasons of one file
+
+
+class Sieve:
+    """How a bank's gate judges contents. To be closed."""
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+        self._guard = bank.guard
+        self._reader = Reader(bank)
+
+    def close(self) -> None:
+        self._reader.close()
+
+    @property
+    def rules(self) -> str:
+        """What is another one when the gate may judge otherwise."""
+        from memlane import __version__
+
+        return f"{__version__} {self._guard}"
+
+    def admitted(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
+        """What of a content from elsewhere may be written here, None for nothing, and why the rest may not."""
+        return self._passing(place, data, marks=False)
+
+    def sendable(self, place: Place, data: bytes) -> tuple[bytes | None, tuple[str, ...]]:
+        """What of a content of ours may be sent. What a person has marked as allowed in the file may."""
+        return self._passing(place, data, marks=True)
+
+    def _passing(self, place: Place, data: bytes, *, marks: bool) -> tuple[bytes | None, tuple[str, ...]]:
+        if len(data) > place.most:
+            return None, (f"has {len(data):,} bytes; {place.most:,} are read",)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return None, ("is not UTF-8 text",)
+        if "\0" in text:
+            return None, ("has NUL characters",)
+        why = self._why(text, place, marks=marks)
+        if not why:
+            return data, ()
+        if place.is_log:
+            return self._without_lines(place, data, marks=marks)
+        left: bytes | None = None
+        if place.lane and self._bank.lane(place.lane).answers.shares_files:
+            left = self._without(place, data, lambda memory: bool(self._why(_all_of(memory), place, marks=marks)))
+        clean = left is not None and not self._why(left.decode(), place, marks=marks)
+        return (left if clean else None), why
+
+    def _without_lines(self, place: Place, data: bytes, *, marks: bool) -> tuple[bytes | None, tuple[str, ...]]:
+        kept: list[bytes] = []
+        reasons: dict[str, None] = {}
+        for line in lines_of(data):
+            why = self._why(line.decode(), place, marks=marks)
+            reasons |= dict.fromkeys(why)
+            if not why:
+                kept.append(line + b"\n")
+        return b"".join(kept) or None, tuple(reasons)[:_NAMED]
+
+    def _why(self, text: str, place: Place, *, marks: bool) -> tuple[str, ...]:
+        """What the gate has against a text; () nearly always."""
+        guard = self._guard
+        found: dict[str, None] = {}
+        if guard.characters == "refuse" and visible(text) != text:
+            found["has invisible or control characters"] = None
+        if guard.secrets != "off":
+            from memlane.gate import secrets
+
+            for piece in (visible(text), *_unescaped(text, place)):
+                options = {"email": guard.email, "phone": guard.phone, "allow": guard.allow, "marks": marks}
+                for finding in secrets.scan(piece, **options):  # type: ignore[arg-type]
+                    found[f"looks like it contains a secret or personal data ({finding.description})"] = None
+        return tuple(found)[:_NAMED]
+
+    # -- what was forgotten
+
+    def remembered(self, place: Place, data: bytes | None) -> bytes | None:
+        """A content without the memories that somebody has forgotten; None when nothing is left."""
+        private = self._bank.tombstones.private
+        if data is None or place.driver == LINES or not place.lane or not private.any():
+            return data
+        forgotten = self._bank.tombstones.forgotten
+        return self._without(place, data, lambda one: bool(forgotten(one.text, one.id, one.title)))
+
+    def _without(self, place: Place, data: bytes, refused: Callable[[Memory], bool]) -> bytes | None:
+        name = own_name(self._bank, place.file)
+        with suppress(MemlaneError):  # what cannot be read as a file of its lane is judged as a whole
+            memories = self._reader.memories(name, data)
+            natives = [memory.native_id for memory in memories.values() if refused(memory)]
+            if natives:
+                return forget_journal.taken_out(self._reader, natives, name, data)
+        return data
+
+
+def _all_of(memory: Memory) -> str:
+    return "\n".join((memory.text, memory.title, *memory.tags, *strings_in(memory.fields)))
+
+
+def _unescaped(text: str, place: Place) -> list[str]:
+    """The strings of JSON lines without their escapes: an escaped line end hides what follows."""
+    found = []
+    for line in text.splitlines() if place.is_log and "\\" in text else ():
+        if "\\" in line:
+            with suppress(ValueError, RecursionError):
+                found.append(visible("\n".join(strings_in(json.loads(line)))))
+    return found

@@ -1,0 +1,317 @@
+"""What this machine knows of a bank's remotes: one SQLite file per bank in the user's state folder, readable by the
+user alone.
+
+    ~/.local/state/memlane/sync/3f9a….db        named after the bank's real path
+
+remotes    name, address, which lanes and scopes, whether all its members are the user's own machines, how far we read
+files      of each file: the remote's version and a hash of its content there (`seen`), the content that both sides had
+           in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
+           what the file looked like (`stamp`) when there was nothing more to send
+intents    merges that are being written, so that after a kill nothing is merged twice
+
+It lies outside the project: a clone must not name a place that memory is sent to. Losing it loses no memory; files that
+differ on both sides are then merged without a common base.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memlane import config
+from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
+from memlane.disk import files, locks
+from memlane.exchange.remotes import SHARED
+
+FOLDER = "sync"
+VERSION = 1
+_TABLES = """
+CREATE TABLE remotes (
+    name TEXT PRIMARY KEY, url TEXT NOT NULL, lanes TEXT NOT NULL, scopes TEXT NOT NULL, mine INTEGER NOT NULL,
+    author TEXT NOT NULL, cursor TEXT NOT NULL DEFAULT '', gate TEXT NOT NULL DEFAULT '', at TEXT NOT NULL DEFAULT '',
+    failed TEXT NOT NULL DEFAULT '');
+CREATE TABLE files (
+    remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
+    held TEXT NOT NULL, unsent TEXT NOT NULL, stamp TEXT NOT NULL, base BLOB, UNIQUE (remote, scope, path));
+CREATE TABLE intents (
+    remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
+    held TEXT NOT NULL, after BLOB NOT NULL, base BLOB, UNIQUE (remote, scope, path));
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A remote as the user added it. No `lanes` means all of them; new files go to the first of the `scopes`."""
+
+    name: str
+    url: str
+    lanes: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = (SHARED,)
+    mine: bool = False
+    author: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "lanes": list(self.lanes), "scopes": list(self.scopes)}
+
+
+class Noted(NamedTuple):
+    """How far we are with a remote: where to go on, the rules of the gate then, the last sync that was whole, and why
+    the last one was not.
+    """
+
+    cursor: str = ""
+    gate: str = ""
+    at: str = ""
+    failed: str = ""
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of one file at a remote. `version` is "" where it was never there, `seen` b"" where it is not;
+    `common` says whether both sides had something in common.
+    """
+
+    scope: str
+    path: str
+    version: str = ""
+    seen: bytes = b""
+    held: str = ""
+    unsent: str = ""
+    stamp: str = ""
+    common: bool = False
+
+
+def digest(data: bytes | None) -> bytes:
+    """What stands for a content; b"" for none."""
+    return b"" if data is None else sha256(data).digest()
+
+
+def path_of(bank: Path) -> Path:
+    """The file of a bank's remotes, there or not. Raises ConfigError without a home folder."""
+    name = sha256(os.fsencode(os.path.realpath(bank))).hexdigest()[:32]
+    return config.user_state() / FOLDER / f"{name}.db"
+
+
+@contextmanager
+def opened(bank: Path) -> Iterator[State | None]:
+    """The state of a bank; None when it has no remotes, or there is no home folder. Raises StorageError."""
+    if _there(bank) is None:
+        yield None
+        return
+    with made(bank) as state:
+        yield state
+
+
+@contextmanager
+def made(bank: Path) -> Iterator[State]:
+    """The state of a bank, which may be a new one. Raises StorageError, ConfigError."""
+    path = path_of(bank)
+    try:
+        state = State(path)
+    except sqlite3.Error as error:
+        raise _damaged(path) from error
+    try:
+        yield state
+    except sqlite3.Error as error:
+        raise _damaged(state.path) from error
+    finally:
+        state.close()
+
+
+def _there(bank: Path) -> Path | None:
+    with suppress(MemlaneError):
+        path = path_of(bank)
+        return path if os.path.lexists(path) else None
+    return None
+
+
+def _damaged(path: Path) -> StorageError:
+    return StorageError(
+        "What is known of this bank's remotes cannot be read or written.",
+        hint=f"Check the disk. If the file is damaged, delete it and add the remotes again: {path}",
+    )
+
+
+class State:
+    """The open file. Every write is one transaction."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        files.make_folder(os.fspath(path.parent.parent), private=True)
+        files.make_folder(os.fspath(path.parent), private=True)
+        with files.storage(os.fspath(path)):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
+        self.db = sqlite3.connect(path, timeout=locks.patience.get(), isolation_level=None, check_same_thread=False)
+        try:
+            self.db.execute("PRAGMA journal_mode = WAL")
+            self.db.execute("PRAGMA synchronous = NORMAL")
+            self.db.execute("PRAGMA secure_delete = ON")
+            if self.db.execute("PRAGMA user_version").fetchone()[0] == 0:
+                with self.transaction():
+                    if self.db.execute("PRAGMA user_version").fetchone()[0] == 0:  # nobody else was quicker
+                        for statement in _TABLES.split(";"):
+                            self.db.execute(statement)
+                        self.db.execute(f"PRAGMA user_version = {VERSION}")
+        except BaseException:
+            self.db.close()
+            raise
+
+    def close(self) -> None:
+        self.db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is written inside is written as a whole; inside of another one, together with that."""
+        if self.db.in_transaction:
+            yield
+            return
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+        self.db.execute("COMMIT")
+
+    # -- remotes
+
+    def remotes(self) -> list[Settings]:
+        rows = self.db.execute("SELECT name, url, lanes, scopes, mine, author FROM remotes ORDER BY name")
+        return [
+            Settings(name, url, tuple(json.loads(lanes)), tuple(json.loads(scopes)), bool(mine), author)
+            for name, url, lanes, scopes, mine, author in rows
+        ]
+
+    def remote(self, name: str) -> Settings:
+        """The remote of this name. Raises NotFound."""
+        for each in self.remotes():
+            if each.name == name:
+                return each
+        raise no_remote(name)
+
+    def add(self, new: Settings) -> None:
+        """Raises AlreadyExists."""
+        values = (new.name, new.url, json.dumps(new.lanes), json.dumps(new.scopes), new.mine, new.author)
+        try:
+            self.db.execute(
+                "INSERT INTO remotes (name, url, lanes, scopes, mine, author) VALUES (?, ?, ?, ?, ?, ?)", values
+            )
+        except sqlite3.IntegrityError:
+            hint = f"Choose another name, or `memlane sync remove {new.name}` first."
+            raise AlreadyExists("There is a remote of this name.", hint=hint) from None
+
+    def remove(self, name: str) -> None:
+        """Forget a remote and all that is known of its files. Raises NotFound."""
+        with self.transaction():
+            if self.db.execute("DELETE FROM remotes WHERE name = ?", (name,)).rowcount == 0:
+                raise no_remote(name)
+            self.db.execute("DELETE FROM files WHERE remote = ?", (name,))
+            self.db.execute("DELETE FROM intents WHERE remote = ?", (name,))
+
+    def noted(self, name: str) -> Noted:
+        """How far we are with a remote."""
+        row = self.db.execute("SELECT cursor, gate, at, failed FROM remotes WHERE name = ?", (name,)).fetchone()
+        return Noted(*row) if row else Noted()
+
+    def note(self, name: str, **what: str) -> None:
+        """Note some of what `Noted` has."""
+        noted = self.noted(name)._replace(**what)
+        self.db.execute("UPDATE remotes SET cursor = ?, gate = ?, at = ?, failed = ? WHERE name = ?", (*noted, name))
+
+    # -- files
+
+    def files(self, remote: str) -> Iterator[Known]:
+        rows = self.db.execute(
+            "SELECT scope, path, version, seen, held, unsent, stamp, base IS NOT NULL FROM files WHERE remote = ?",
+            (remote,),
+        )
+        return (Known(*row) for row in rows.fetchall())
+
+    def base(self, remote: str, scope: str, path: str) -> bytes | None:
+        """What both sides had in common, as it was written here; None where nothing was."""
+        row = self.db.execute(
+            "SELECT base FROM files WHERE remote = ? AND scope = ? AND path = ?", (remote, scope, path)
+        ).fetchone()
+        return zlib.decompress(row[0]) if row and row[0] is not None else None
+
+    def save(self, remote: str, known: Known, base: bytes | None) -> None:
+        """Note what is known of a file, and that no merge of it is being written any more."""
+        known.common = base is not None
+        with self.transaction():
+            self.db.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    remote, known.scope, known.path, known.version, known.seen, known.held, known.unsent, known.stamp,
+                    _packed(base),
+                ),
+            )  # fmt: skip
+            self.db.execute(
+                "DELETE FROM intents WHERE remote = ? AND scope = ? AND path = ?", (remote, known.scope, known.path)
+            )
+
+    def stamp(self, remote: str, stamps: Iterable[Known]) -> None:
+        """Note what these files look like now, all else being as it was."""
+        with self.transaction():
+            self.db.executemany(
+                "UPDATE files SET stamp = ? WHERE remote = ? AND scope = ? AND path = ?",
+                [(known.stamp, remote, known.scope, known.path) for known in stamps],
+            )
+
+    def drop(self, remote: str, known: Known) -> None:
+        self.db.execute(
+            "DELETE FROM files WHERE remote = ? AND scope = ? AND path = ?", (remote, known.scope, known.path)
+        )
+
+    def rebase(self, path: str, clean: Callable[[bytes], bytes | None]) -> None:
+        """Let `clean` take out of every base of a file what must not stay; what was being merged is merged again."""
+        self.db.execute("DELETE FROM intents WHERE path = ?", (path,))
+        rows = self.db.execute("SELECT rowid, base FROM files WHERE path = ? AND base IS NOT NULL", (path,)).fetchall()
+        for rowid, packed in rows:
+            base = zlib.decompress(packed)
+            left = clean(base) or b""
+            if left != base:
+                self.db.execute("UPDATE files SET base = ?, stamp = '' WHERE rowid = ?", (_packed(left), rowid))
+        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log has what it was
+
+    # -- merges that are being written
+
+    def intend(self, remote: str, known: Known, base: bytes | None, after: bytes | None) -> None:
+        """Note, before a merge is written, what is known once the file has this content."""
+        values = (remote, known.scope, known.path, known.version, known.seen, known.held, digest(after), _packed(base))
+        self.db.execute("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def intents(self, remote: str) -> list[tuple[Known, bytes | None, bytes]]:
+        """(what is known then, the base then, what stands for the content) of each merge that was not finished."""
+        rows = self.db.execute(
+            "SELECT scope, path, version, seen, held, base, after FROM intents WHERE remote = ?", (remote,)
+        ).fetchall()
+        return [
+            (Known(scope, path, version, seen, held), None if base is None else zlib.decompress(base), after)
+            for scope, path, version, seen, held, base, after in rows
+        ]
+
+    def settle(self, remote: str) -> None:
+        self.db.execute("DELETE FROM intents WHERE remote = ?", (remote,))
+
+
+def _packed(base: bytes | None) -> bytes | None:
+    return None if base is None else zlib.compress(base, 1)
+
+
+def no_remote(name: str) -> NotFound:
+    return NotFound("There is no remote of this name.", hint="`memlane sync status` lists them.")
+
+
+def refuse_name(name: str) -> None:
+    """Raise InvalidInput for what cannot be the name of a remote."""
+    plain = name.replace("-", "").replace("_", "")
+    if not plain.isalnum() or not plain.isascii() or len(name) > 40 or name in ("add", "status", "remove"):
+        raise InvalidInput("That cannot be the name of a remote.", hint="Use letters, digits and dashes: team, home-2.")
