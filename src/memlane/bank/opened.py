@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from memlane import config, gate, lanes
 from memlane.config import Profile, places
+from memlane.core.access import EVERYTHING
 from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.model import USERS, Memory, Problem, Removed
@@ -108,6 +109,7 @@ class Opened:
     def __init__(self, settings: config.Config) -> None:
         config.require_enabled(settings)
         self.config = settings
+        self.access = EVERYTHING
         self.root = settings.root
         settings.take_root()
         for folder in filter(None, (settings.project, settings.root)):
@@ -188,9 +190,13 @@ class Opened:
                 if name not in NAMES:
                     raise InvalidInput("There is no such lane.", hint=f"Use one of: {', '.join(NAMES)}.")
                 lane = lanes.open_lane(name, self._places[name], **self._options(name))
-                self._lanes[name] = self._copy.read_only(lane) if self._copy else lane
+                self._lanes[name] = self._seen(lane)
                 gate.tell(os.fspath(lane.root), partial(_refused, self.root))
             return self._lanes[name]
+
+    def _seen(self, lane: Lane) -> Lane:
+        """A lane as this bank shows it."""
+        return self._copy.read_only(lane) if self._copy else lane
 
     @cached_property
     def guard(self) -> gate.Guard:

@@ -19,7 +19,7 @@ from memlane.disk import files, names, rooted
 FOLDER = "indices"
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database
 _MADE = lazily(
-    r"index\.db(-wal|-shm|-journal)?|code\.json|mentions\.json|vectors-[0-9a-f]{16}\.jsonl|capture/[0-9a-f]{32}\.json"
+    r"(scopes-[0-9a-f]{16}/)?index\.db(-wal|-shm|-journal)?|code\.json|mentions\.json|vectors-[0-9a-f]{16}\.jsonl|capture/[0-9a-f]{32}\.json"
     rf"|(capture/)?{re.escape(files.TEMP_PREFIX)}\d+-[0-9a-f]+{re.escape(files.TEMP_SUFFIX)}"
 )
 

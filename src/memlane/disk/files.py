@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound, StorageError
@@ -114,6 +115,8 @@ def encoded(text: str) -> bytes:
 # -- writing
 
 
+# Asked before this thread changes a file, with its new content where it gets one as a whole: may refuse it.
+on_write: ContextVar[Callable[[str, bytes | None], None] | None] = ContextVar("on_write", default=None)
 _read_only: dict[str, MemlaneError] = {}  # folders that nothing may be written below, and what to say
 
 
@@ -126,11 +129,13 @@ def set_read_only(folder: str | Path, why: MemlaneError | None) -> None:
             _read_only[path] = why
 
 
-def refuse_read_only(path: str) -> None:
-    """Raise what `set_read_only` was given for a folder that this path is in."""
+def refuse_read_only(path: str, data: bytes | None = None) -> None:
+    """Raise what `set_read_only` was given for a folder that this path is in, and what `on_write` raises."""
     for folder, why in _read_only.items():
         if path == folder or path.startswith(folder + os.sep):
             raise why
+    if (check := on_write.get()) is not None:
+        check(path, data)
 
 
 def create(path: str, data: bytes) -> None:
@@ -139,7 +144,7 @@ def create(path: str, data: bytes) -> None:
     A hard link gives the finished file its name, in one step that fails when the name is taken. Where the system can
     write a file without a name, a killed writer leaves nothing behind.
     """
-    refuse_read_only(path)
+    refuse_read_only(path, data)
     with storage(path), rooted.parent(path, make=True) as (at, name):
         if os.path.lexists(path):
             raise _taken(name)
@@ -208,7 +213,7 @@ def _take_name(at: int, name: str) -> None:
 
 def replace(path: str, data: bytes) -> None:
     """Write a file's whole content: temporary file in the same folder, fsync, rename, fsync of the folder."""
-    refuse_read_only(path)
+    refuse_read_only(path, data)
     with storage(path):
         path = rooted.real(path)  # a link stays a link; the file it names is replaced
         with rooted.parent(path, make=True) as (at, name):

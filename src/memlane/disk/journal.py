@@ -37,13 +37,15 @@ T = TypeVar("T")
 class By(NamedTuple):
     """Who makes changes: the surface (cli, mcp, hook, python), the client's name, and its session.
 
-    `users` says that this surface is the user's own hand: what is written by it counts as the user's word.
+    `users` says that this surface is the user's own hand: what is written by it counts as the user's word. `author` is
+    somebody else, where it is known who: new notes say so.
     """
 
     surface: str
     client: str = ""
     session: str = ""
     users: bool = False
+    author: str = ""
 
 
 _PYTHON = By("python", users=True)  # a program answers for what it writes
@@ -170,9 +172,11 @@ def change(verb: str, *ids: str, undoes: int = 0, joins: bool = True) -> Iterato
 
 
 @contextmanager
-def acting(surface: str, client: str = "", session: str = "", *, users: bool = False) -> Iterator[None]:
+def acting(
+    surface: str, client: str = "", session: str = "", *, users: bool = False, author: str = ""
+) -> Iterator[None]:
     """What is changed inside is changed by this surface, for this client and session; by the user's hand or not."""
-    token = by.set(By(surface, client[:80], session[:80], users))
+    token = by.set(By(surface, client[:80], session[:80], users, author))
     try:
         yield
     finally:

@@ -73,11 +73,12 @@ def place(file: IndexFile) -> Path | None:
 
 
 def remove(file: IndexFile) -> None:
-    """Delete what is known, of a long vault, too. Raises OSError."""
-    for path in (beside(file, name) for name in ("facts", "facts-journal", "vault")):
-        if path:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
+    """Delete what is known, of a long vault and in some scopes, too. Raises OSError."""
+    if file.token_file is None or not file.token_file.parent.is_dir():
+        return
+    for path in file.token_file.parent.glob(f"{file.token_file.name}.*"):
+        if path.name.endswith((".facts", ".facts-journal", ".vault")):
+            path.unlink(missing_ok=True)
 
 
 class Facts:

@@ -16,7 +16,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -88,6 +88,11 @@ class IndexFile(NamedTuple):
     def of(cls, bank: Path, state: Path | None) -> IndexFile:
         name = sha256(os.fsencode(os.path.realpath(bank))).hexdigest()[:32]
         return cls(bank / "indices" / "index.db", state / "indices" / name if state else None)
+
+    def of_scopes(self, scopes: Iterable[str]) -> IndexFile:
+        """Where the index of the memories in some scopes is: beside this one, which has all."""
+        name = sha256("\0".join(sorted(scopes)).encode()).hexdigest()[:16]
+        return IndexFile(self.path.parent / f"scopes-{name}" / self.path.name, beside(self, f"scopes-{name}"))
 
 
 def beside(file: IndexFile, name: str) -> Path | None:

@@ -91,7 +91,8 @@ def find(bank: Bank, text: str) -> Place:
         memory = get(bank, text)
         return Place(bank.lane(memory.lane), memory.native_id, memory.file)
     except _UNREADABLE as error:
-        for place in _possible(bank, text) if error.code != _AMBIGUOUS else ():
+        anyhow = error.code != _AMBIGUOUS and bank.access.scopes is None  # a damaged file does not say its scope
+        for place in _possible(bank, text) if anyhow else ():
             if not place.lane.answers.shares_files and os.path.isfile(place.path):
                 return place
         raise

@@ -104,6 +104,7 @@ def _spelt(bank: Bank, name: str, known: set[tuple[str, str]], lane: str | None 
     # scopes that somebody has named count even while nothing is stored in them
     named = [bank.vault.default_scope, *bank.vault.scopes] if lane in (None, "vault") else []
     named += [*bank.profile.scopes, EVERYWHERE] if lane is None else []
+    named = list(filter(bank.access.covers, named))
     places = {scope for place, scope in known if place in PLACES}
     there = [*dict.fromkeys((*named, *sorted({scope for _, scope in known} - places), *sorted(places)))]
     if name in there:

@@ -28,7 +28,7 @@ from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Problem, Removed
 from memlane.core.text import first_line, joined, nearest, newline_of, slug
 from memlane.core.values import replace
-from memlane.disk import derived, files, trash, walking, written
+from memlane.disk import derived, files, journal, trash, walking, written
 from memlane.disk.names import PRIVATE, folded, inside, is_reserved, namesake, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.walking import Known
@@ -313,7 +313,7 @@ class NoteLane:
         }
         values |= {key: value for key in ("scope", "thread") if (value := getattr(draft, key)) is not None}
         values |= {key: _front_value(value) for key, value in draft.fields.items() if key not in ("filename", "status")}
-        return render_front(values)
+        return render_front(values | _author())
 
     # -- files
 
@@ -517,6 +517,12 @@ def to_tags(value: Any) -> tuple[str, ...]:
         return ()
     items = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
     return tuple(dict.fromkeys(tag for item in items if item is not None and (tag := str(item).strip())))
+
+
+def _author() -> dict[str, str]:
+    """Who writes, where that is known to be somebody else than the user: whatever the draft says of its author."""
+    author = journal.by.get().author
+    return {"author": author} if author else {}
 
 
 def _front_value(value: Any) -> Any:

@@ -5,17 +5,22 @@ A failure is a sentence and a next step that a model can act on: never a traceba
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memlane.bank import Bank
+from memlane.core.access import EVERYTHING, Access
 from memlane.core.errors import MemlaneError, StorageError
 from memlane.core.invisible import neutral, visible
-from memlane.disk import journal
+from memlane.disk import derived, files, journal
 from memlane.gate.outgoing import cleaned
+from memlane.lanes import NAMES
 from memlane.surfaces.mcp import hints
 from memlane.surfaces.mcp.tools import Tool
 
@@ -28,13 +33,42 @@ class Answer(NamedTuple):
     failed: bool = False
 
 
-def answer(bank: Bank, tool: Tool, arguments: Mapping[str, Any], who: str, tools: Collection[str]) -> Answer:
-    """Call the tool for a client of this name. Raises what the tool raises."""
-    with journal.acting("mcp", who, users=bank.config["mcp.rules"]), journal.change(tool.name):
+def answer(
+    bank: Bank,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    who: str,
+    tools: Collection[str],
+    access: Access = EVERYTHING,
+) -> Answer:
+    """Call the tool for a client of this name, and in the name of whoever has access. Raises what the tool raises."""
+    with _as(bank, who, access), journal.change(tool.name):
         result = cleaned(tool.run(bank, **arguments), bank.guard)
     text, data = tool.answer(hints.in_remarks(result, tools))
     # a memory may keep characters that a model reads and nobody sees
     return Answer(visible(neutral(text)), neutral(data))
+
+
+@contextmanager
+def _as(bank: Bank, who: str, access: Access) -> Iterator[None]:
+    """Changes are made in the name of whoever has access, and are the user's word only where it is the user."""
+    own = not access.name
+    users = own and bank.config["mcp.rules"]
+    token = None if access.may("write") else files.on_write.set(partial(_refuse_write, bank))
+    try:
+        with journal.acting("mcp", who if own else access.name, users=users, author=access.name):
+            yield
+    finally:
+        if token is not None:
+            files.on_write.reset(token)
+
+
+def _refuse_write(bank: Bank, path: str, _: bytes | None) -> None:
+    """For who may only read, whatever a tool does: nothing in the bank is written, but what is derived from it."""
+    for root in (bank.root, *map(bank.config.lane_root, NAMES)):
+        inside = os.path.relpath(path, root)
+        if not inside.startswith("..") and derived.FOLDER not in inside.split(os.sep):
+            raise MemlaneError("The token may only read.", hint="Ask for one that may write.", code="not_allowed")
 
 
 def failure(error: Exception, action: str, tools: Collection[str]) -> Answer:

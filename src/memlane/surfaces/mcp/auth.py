@@ -22,10 +22,13 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, Server
 from mcp.shared.exceptions import MCPError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from memlane import gate
 from memlane.core.access import EVERYTHING, RIGHTS, Access, highest
+from memlane.core.invisible import visible
 
 PREFIX, INSIDE = "memory:", "memory:in:"
 SCOPES = [PREFIX + right for right in RIGHTS]
+USER = ""  # whose tokens have no name: the user of this machine
 FORBIDDEN = -32003  # JSON-RPC: the token may not do that
 
 Context = ServerRequestContext[Any, Any]
@@ -41,13 +44,17 @@ def access_of(token: AccessToken) -> Access:
     """What a token may do."""
     right = highest(scope.removeprefix(PREFIX) for scope in token.scopes if scope.startswith(PREFIX))
     inside = tuple(scope.removeprefix(INSIDE) for scope in token.scopes if scope.startswith(INSIDE))
-    return Access(token.subject or token.client_id, right, inside or None)
+    return Access(gate.redacted(visible(token.subject or token.client_id)), right, inside or None)
 
 
 def caller(ctx: Context) -> Access:
     """What the client that sent a request may do: everything, unless the server wants tokens."""
     user = None if ctx.request is None else ctx.request.scope.get("user")
     return access_of(user.access_token) if isinstance(user, AuthenticatedUser) else EVERYTHING
+
+
+class OfUser:
+    """A verifier whose tokens are the user's own: nobody else is nameless."""
 
 
 class AnyOf:
@@ -59,6 +66,8 @@ class AnyOf:
     async def verify_token(self, token: str) -> AccessToken | None:
         for verifier in self._verifiers:
             if found := await verifier.verify_token(token):
+                if not access_of(found).name and not isinstance(verifier, OfUser):
+                    return None
                 right = access_of(found).right
                 implied = [] if not right else SCOPES[: RIGHTS.index(right) + 1]
                 return found.model_copy(update={"scopes": list(dict.fromkeys((*implied, *found.scopes)))})

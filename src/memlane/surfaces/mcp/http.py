@@ -157,12 +157,12 @@ def _tools() -> dict[str, Tool]:
     return {tool.name: tool for tool in toolsets.tools(TOOLSETS)}
 
 
-class OneToken:
-    """The token of the command line or the environment, which may do everything."""
+class OneToken(auth.OfUser):
+    """The token of the command line or the environment: the user's own, which may do everything."""
 
     def __init__(self, token: str, url: str) -> None:
         self._token = token.encode()
-        self._access = AccessToken(token="", client_id="owner", scopes=auth.SCOPES, resource=url)
+        self._access = AccessToken(token="", client_id=auth.USER, scopes=auth.SCOPES, resource=url)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         return self._access if hmac.compare_digest(token.strip().encode(), self._token) else None

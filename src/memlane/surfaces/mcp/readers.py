@@ -22,6 +22,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from anyio import Semaphore
 
 from memlane.bank import Bank
+from memlane.core.access import EVERYTHING, Access
+from memlane.core.values import astuple
 from memlane.disk import children, locks
 from memlane.surfaces.mcp import answers, toolsets
 from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank
@@ -32,11 +34,12 @@ Progress = Callable[[float, float], Awaitable[None]]
 
 
 class Call(NamedTuple):
-    """A call of a tool: its arguments as the client sent them, and who asks."""
+    """A call of a tool: its arguments as the client sent them, who asks, and what he may do."""
 
     tool: str
     arguments: Mapping[str, Any]
     who: str
+    access: Access = EVERYTHING
 
 
 class Readers:
@@ -145,7 +148,7 @@ class _Reader:
         self._output = cast(asyncio.StreamReader, process.stdout)
 
     async def answer(self, call: Call, writes: int, came: float, progress: Progress) -> answers.Answer:
-        await self.send({**call._asdict(), "writes": writes, "came": came})
+        await self.send({**call._asdict(), "access": astuple(call.access), "writes": writes, "came": came})
         while "done" in (line := await self.receive()):
             await progress(line["done"], line["total"])
         return answers.Answer(**line)
@@ -179,29 +182,31 @@ def main() -> None:
             os._exit(0)
 
     first = json.loads(sys.stdin.readline())
-    bank = SharedBank(first["folder"] and Path(first["folder"]), first["flags"], first["held"])
+    users = SharedBank(first["folder"] and Path(first["folder"]), first["flags"], held=first["held"])
     tools = {tool.name: tool for tool in toolsets.tools(first["tools"])}
     say(ready=True)
-    writes, looked = -1, 0.0
+    writes = -1
     for line in sys.stdin:
         call = json.loads(line)
         if call["writes"] != writes:
             writes = call["writes"]
-            bank.outdated = True
+            users.outdate()
+        name, right, scopes = call["access"]
+        access = Access(name, right, None if scopes is None else tuple(scopes))
+        bank = users.seen_by(access)
         tool = tools[call["tool"]]
         try:
             arguments = tool.checked(call["arguments"])
             with bank.opened(call["came"]) as opened:
                 behind, now = 0, time.monotonic()
                 # calls that waited together are answered by one look at the disk, made after they came
-                if tool.reads_index and (bank.outdated or call["came"] >= looked):
+                if tool.reads_index and (bank.outdated or call["came"] >= bank.looked):
                     behind = _indexed(bank, opened, say)
-                    looked = looked if behind else now
-                answer = answers.answer(opened, tool, arguments, call["who"], tools)
+                    bank.looked = bank.looked if behind else now
+                answer = answers.answer(opened, tool, arguments, call["who"], tools, access)
                 if behind:
-                    answer = answer._replace(
-                        text=f"{answer.text}\n({behind:,} files are not indexed yet: ask again soon.)"
-                    )
+                    many = f"{behind:,}" if access.scopes is None else "Some"
+                    answer = answer._replace(text=f"{answer.text}\n({many} files are not indexed yet: ask again soon.)")
         except Exception as error:
             answer = answers.failure(error, tool.name, tools)
         say(**answer._asdict())
@@ -217,13 +222,15 @@ def _indexed(bank: SharedBank, opened: Bank, say: Callable[..., None]) -> int:
     except (sqlite3.Error, ValueError, LookupError):  # it is damaged, and will be replaced
         new = True
     most, wait = 0, SLICE
+    shown = bank.access.scopes is None  # how many files there are is not for everybody to know
     while True:
         done, total = bank.index_slice(opened, wait)
         most = max(most, total)
         if done == total or not new:
             break
-        say(done=most - total + done, total=most)
+        if shown:
+            say(done=most - total + done, total=most)
         wait *= 1 if done else 2  # so large a bank that looking for changes took the whole slice
-    if most >= MANY and done == total:
+    if shown and most >= MANY and done == total:
         say(done=most, total=most)
     return total - done

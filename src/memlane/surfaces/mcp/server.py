@@ -20,11 +20,13 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from memlane import __version__, config, gate
+from memlane.core.access import Access
 from memlane.core.errors import ConfigError, InvalidInput, NotEnabled, NotFound
 from memlane.core.invisible import visible
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp import answers, prompts, resources, toolsets
 from memlane.surfaces.mcp.answers import Answer
+from memlane.surfaces.mcp.auth import caller
 from memlane.surfaces.mcp.readers import Call, Readers
 from memlane.surfaces.mcp.shared_bank import Report, SharedBank
 from memlane.surfaces.mcp.tools import Tool
@@ -125,7 +127,11 @@ class _Handlers:
         finally:
             with CancelScope(shield=True):
                 await self.readers.close()
-            self.bank.close()
+            self.bank.close_all()
+
+    def _bank(self, ctx: Context) -> SharedBank:
+        """The bank as the client may see it that asks."""
+        return self.bank.seen_by(caller(ctx))
 
     # -- tools
 
@@ -138,29 +144,33 @@ class _Handlers:
             near = get_close_matches(params.name, self.tools, 1)
             instead = f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(self.tools)}."
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool. {instead}")
-        progress, who = _reporter(ctx), _client(ctx)
+        progress, who, access = _reporter(ctx), _client(ctx), caller(ctx)
         with self._under_way() as others:
             if others and tool.reads:
                 self.readers.start()
             given = None
             if tool.reads and self.readers.ready:
-                call = Call(tool.name, params.arguments or {}, who)
+                call = Call(tool.name, params.arguments or {}, who, access)
                 given = await self.readers.answer(call, progress)
-            given = given or await self._answered(tool, params.arguments, who, progress)
+            given = given or await self._answered(tool, params.arguments, who, access, progress)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=given.text)],
             structured_content=given.data,
             is_error=given.failed,
         )
 
-    async def _answered(self, tool: Tool, given: Mapping[str, Any] | None, who: str, progress: Report) -> Answer:
+    async def _answered(
+        self, tool: Tool, given: Mapping[str, Any] | None, who: str, access: Access, progress: Report
+    ) -> Answer:
         """The answer of this process."""
         try:
             arguments = tool.checked(given)
+            shared = self.bank.seen_by(access)
             if tool.reads_index:
-                await self.bank.update_index(progress)
-            return await self.bank.run(
-                lambda bank: answers.answer(bank, tool, arguments, who, self.tools), outdates_index=tool.outdates_index
+                await shared.update_index(progress)
+            return await shared.run(
+                lambda bank: answers.answer(bank, tool, arguments, who, self.tools, access),
+                outdates_index=tool.outdates_index,
             )
         except Exception as error:
             return answers.failure(error, tool.name, self.tools)
@@ -180,7 +190,7 @@ class _Handlers:
         cursor = params.cursor if params else None
         with _protocol_errors(ctx, self.tools):
             try:
-                return await self.bank.run(lambda bank: _clean(resources.page(bank, cursor), bank.guard))
+                return await self._bank(ctx).run(lambda bank: _clean(resources.page(bank, cursor), bank.guard))
             except NotEnabled:
                 return types.ListResourcesResult(resources=[])  # clients ask as soon as they connect; the tools say why
 
@@ -191,7 +201,7 @@ class _Handlers:
         uri = str(params.uri)
         with _protocol_errors(ctx, self.tools):
             try:
-                read = await self.bank.run(lambda bank: _clean(resources.read(bank, uri), bank.guard))
+                read = await self._bank(ctx).run(lambda bank: _clean(resources.read(bank, uri), bank.guard))
                 return types.ReadResourceResult(contents=[read])
             except NotFound:
                 code = types.INVALID_PARAMS if ctx.protocol_version >= _MODERN else _LEGACY_NOT_FOUND
@@ -212,10 +222,10 @@ class _Handlers:
                 raise MCPError(types.INVALID_PARAMS, f"The prompt needs its argument {argument.name}.")
         with _protocol_errors(ctx, self.tools):
             if template.reads_index:
-                await self.bank.update_index(_reporter(ctx))
-            message = _text(await self.bank.run(lambda bank: cleaned(template.text(bank, arguments), bank.guard)))
+                await self._bank(ctx).update_index(_reporter(ctx))
+            text = await self._bank(ctx).run(lambda bank: cleaned(template.text(bank, arguments), bank.guard))
         return types.GetPromptResult(
-            description=template.prompt.description, messages=[types.PromptMessage(role="user", content=message)]
+            description=template.prompt.description, messages=[types.PromptMessage(role="user", content=_text(text))]
         )
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -227,7 +237,7 @@ class _Handlers:
         else:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         with _protocol_errors(ctx, self.tools):
-            found = await self.bank.run(lambda bank: _clean(completions(bank, typed), bank.guard))
+            found = await self._bank(ctx).run(lambda bank: _clean(completions(bank, typed), bank.guard))
             return types.CompleteResult(completion=found)
 
 

@@ -27,12 +27,14 @@ from anyio import CapacityLimiter, Semaphore, from_thread, to_thread
 
 from memlane import config
 from memlane.bank import Bank
+from memlane.core.access import EVERYTHING, Access
 from memlane.core.errors import StorageError
 from memlane.disk import locks, walking
 
 SLICE = 1.0  # seconds of indexing before another call has its turn
 PATIENCE = 3.0  # seconds a write waits for a lock
 THREADS = 64  # calls that wait for locks, and the one whose turn it is
+VIEWS = 24  # of one bank that are open at a time
 MANY = 500  # files: indexing so many ends with a report of its own
 
 T = TypeVar("T")
@@ -42,15 +44,23 @@ Report = Callable[[float, float], Coroutine[Any, Any, None]]
 class SharedBank:
     """A bank that is opened when it is first needed. `folder` and `flags` come from the command line.
 
-    `held` is the folder in which a bank with files was seen.
+    It is the user's own view of it; others have other views of the same bank: `seen_by`. `held` is the folder in which a
+    bank with files was seen.
     """
 
     def __init__(
-        self, folder: str | Path | None = None, flags: Mapping[str, Any] | None = None, held: str = ""
+        self,
+        folder: str | Path | None = None,
+        flags: Mapping[str, Any] | None = None,
+        access: Access = EVERYTHING,
+        held: str = "",
     ) -> None:
         self.folder = folder
         self.flags = dict(flags or {})
+        self.access = access
         self.held = held
+        self.views: dict[Access, SharedBank] = {access: self}  # of this bank, the same ones in all of them
+        self._settings: config.Config | None = None
         self._bank: Bank | None = None
         self._users: Counter[Bank] = Counter()
         self._opening = Lock()  # guards the two above
@@ -59,6 +69,26 @@ class SharedBank:
         self._threads = CapacityLimiter(THREADS)
         self.outdated = True  # whether the index may have missed a write
         self.writes = 0  # how many calls may have left it so
+        self.looked = 0.0  # when the index was last found up to date, by `time.monotonic`
+
+    def seen_by(self, access: Access) -> SharedBank:
+        """The bank as somebody may see it. There are at most VIEWS of them; the oldest is closed, and opens again."""
+        if not access.name:
+            return self.views[EVERYTHING]
+        view = Access("*", access.right, access.scopes) if access.scopes is not None else Access("*")
+        if view not in self.views:
+            while len(self.views) >= VIEWS:
+                self.views.pop(next(key for key in self.views if key is not EVERYTHING)).close()
+            made = SharedBank(self.folder, self.flags, view, self.held)
+            made.views = self.views
+            self.views[view] = made
+        return self.views[view]
+
+    def outdate(self) -> None:
+        """Something was written without telling the index: every view has to look."""
+        for view in [*self.views.values()]:
+            view.outdated = True
+            view.writes += 1
 
     async def run(self, work: Callable[[Bank], T], *, outdates_index: bool = False) -> T:
         """The result of `work(bank)`; `outdates_index` says that it writes without telling the index.
@@ -81,8 +111,8 @@ class SharedBank:
                 try:
                     return work(bank)
                 finally:
-                    self.outdated = self.outdated or outdates_index
-                    self.writes += outdates_index
+                    if outdates_index:
+                        self.outdate()
 
         await self._turn.acquire()
         try:
@@ -100,14 +130,19 @@ class SharedBank:
                 break
             if not done:  # so large a bank that looking for changes took the whole slice
                 wait *= 2
-            await report(most - total + done, most)
-        if most >= MANY:
+            if self.access.scopes is None:  # how many files there are is not for everybody to know
+                await report(most - total + done, most)
+        if most >= MANY and self.access.scopes is None:
             await report(most, most)
 
     def close(self) -> None:
         """Close the bank, as soon as nobody uses it."""
         with self._opening:
             self._use(None)
+
+    def close_all(self) -> None:
+        for view in [*self.views.values()]:
+            view.close()
 
     @contextmanager
     def opened(self, came: float = math.inf) -> Iterator[Bank]:
@@ -122,9 +157,10 @@ class SharedBank:
                 settings = config.load(self.folder, self.flags)
                 config.require_trust(settings)
                 self._require_files(os.fspath(settings.root))
-                if bank is None or settings != bank.config:
-                    bank = Bank(settings)
+                if bank is None or settings != self._settings:
+                    bank = _seen_by(self.access, settings)
                     self._use(bank)
+                self._settings = settings
                 self._settled = now
             self._users[bank] += 1
         try:
@@ -171,3 +207,14 @@ class SharedBank:
             self.outdated = True
             return 0, 0
         return progress[-1]
+
+
+def _seen_by(access: Access, settings: config.Config) -> Bank:
+    """The bank for somebody. What is the user's own, below the project's, is nobody else's."""
+    if access == EVERYTHING:
+        return Bank(settings)
+    if access.scopes is None:
+        return Bank(settings.without_user_bank())
+    from memlane.bank.limited import Limited
+
+    return Limited(settings, access)
