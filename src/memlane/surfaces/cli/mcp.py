@@ -32,6 +32,13 @@ _MAX_TOKEN = 4096  # bytes
 @click.option("--allow-host", "names", multiple=True, help="A further name by which clients may call the server.")
 @click.option("--public-url", default="", help="How clients reach it through a proxy: https://mem.example.com")
 @click.option(
+    "--metrics",
+    type=click.Choice(("local", "open")),
+    default="local",
+    show_default=True,
+    help="With --http: who may read /metrics without a token, programs on this machine or everybody.",
+)
+@click.option(
     "--toolset",
     "more",
     multiple=True,
@@ -48,6 +55,7 @@ def mcp(
     readers: int | None,
     names: tuple[str, ...],
     public_url: str,
+    metrics: str,
     more: tuple[str, ...],
 ) -> None:
     """Serve the bank to agents by the Model Context Protocol.
@@ -60,11 +68,13 @@ def mcp(
     $ memlane mcp --http --port 8765
     """
     from memlane.surfaces.mcp.server import build_server
+    from memlane.surfaces.mcp.shared_bank import SharedBank
 
     folder, flags = ctx.find_root().obj
     if readers is None:
         readers = min(children.cores(), 4)
-    server = build_server(folder, flags, more=more, readers=readers if http else 0)
+    bank = SharedBank(folder, flags)
+    server = build_server(folder, flags, more=more, readers=readers if http else 0, bank=bank)
     if not http:
         from memlane.surfaces.mcp import stdio
 
@@ -74,7 +84,16 @@ def mcp(
         return
     from memlane.surfaces.mcp import http as web
 
-    web.serve(server, host, port, _token(token_file), names, public_url=public_url)
+    web.serve(
+        server,
+        bank,
+        host,
+        port,
+        _token(token_file),
+        names,
+        public_url=public_url,
+        open_metrics=metrics == "open",
+    )
 
 
 def _token(file: str | None) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from memlane.bank import Bank
 from memlane.core.access import EVERYTHING, Access
-from memlane.core.errors import MemlaneError, StorageError
+from memlane.core.errors import MemlaneError, Refused, StorageError
 from memlane.core.invisible import neutral, visible
 from memlane.disk import derived, files, journal
 from memlane.gate.outgoing import cleaned
@@ -24,13 +24,16 @@ from memlane.lanes import NAMES
 from memlane.surfaces.mcp import hints
 from memlane.surfaces.mcp.tools import Tool
 
+CODE = "memlane/code"  # in an answer's metadata: what went wrong, in one word for programs
+
 
 class Answer(NamedTuple):
-    """The text and the data of an answer; `failed` says that the text is a complaint."""
+    """The text and the data of an answer; `failed` says that the text is a complaint, and `code` of what kind."""
 
     text: str
     data: dict[str, Any] | None = None
     failed: bool = False
+    code: str = ""
 
 
 def answer(
@@ -73,7 +76,13 @@ def _refuse_write(bank: Bank, path: str, _: bytes | None) -> None:
 
 def failure(error: Exception, action: str, tools: Collection[str]) -> Answer:
     """The answer for an error. One that memlane did not foresee is also named on standard error."""
-    return Answer(visible(sentence(error, action, tools)), failed=True)
+    return Answer(visible(sentence(error, action, tools)), failed=True, code=_code(error))
+
+
+def _code(error: Exception) -> str:
+    if isinstance(error, MemlaneError):
+        return "refused" if isinstance(error, Refused) else error.code
+    return StorageError.code if isinstance(error, OSError) else "internal"
 
 
 def sentence(error: Exception, action: str, tools: Collection[str]) -> str:

@@ -39,6 +39,7 @@ from memlane.config.settings import TOOLSETS
 from memlane.core.errors import InvalidInput
 from memlane.surfaces import connections
 from memlane.surfaces.mcp import auth, toolsets
+from memlane.surfaces.mcp.shared_bank import SharedBank
 from memlane.surfaces.mcp.tools import Tool
 
 PATH = "/mcp"
@@ -52,22 +53,42 @@ _INVALID = "The message is not valid JSON-RPC."
 
 
 def serve(
-    server: Server[Any], host: str, port: int, token: str | None, names: Iterable[str] = (), *, public_url: str = ""
+    server: Server[Any],
+    bank: SharedBank,
+    host: str,
+    port: int,
+    token: str | None,
+    names: Iterable[str] = (),
+    *,
+    public_url: str = "",
+    open_metrics: bool = False,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. `names` are further host names that clients may use; port 0 is any free one.
 
     `public_url` is how clients reach it, where that is through a proxy. Raises InvalidInput for a host other than
     loopback without a token, OSError when the port is taken.
     """
+    from memlane.surfaces.mcp.health import ALIVE, METRICS, READY, Health
+    from memlane.surfaces.mcp.metrics import Metrics
+
     listener = listen(host, port, token)
     local = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
     url = resource(public_url or local)
     verifiers = [OneToken(token, url)] if token else []
-    app = application(server, {host, *names, *_host_of(public_url)}, url=url, verifiers=verifiers)
+    metrics = Metrics(_tools(), (PATH, ALIVE, READY, METRICS))
+    health = Health(server, bank, metrics, direct=not (public_url or [*names]), everybody=open_metrics)
+    server.middleware.append(metrics.timed)
+    app = application(
+        server,
+        {host, *names, *_host_of(public_url)},
+        url=url,
+        verifiers=verifiers,
+        routes=health.routes(),
+    )
     with_token = " with a token" if token else ""
     print(f"memlane: serving {local}{PATH}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
-    connections.serve(app, listener, _SHUTDOWN)
+    connections.serve(metrics.counted(app), listener, _SHUTDOWN)
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:

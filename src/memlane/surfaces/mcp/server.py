@@ -66,10 +66,11 @@ def build_server(
     *,
     more: Iterable[str] = (),
     readers: int = 0,
+    bank: SharedBank | None = None,
 ) -> Server[Any]:
     """A server for the bank of a folder, with the toolsets that its configuration names and `more`.
 
-    `readers` is how many processes it may start to answer reads at once.
+    `readers` is how many processes it may start to answer reads at once. `bank` is the same one, where others use it.
 
     Does not open the bank, and needs none: without one, every call answers that memory is not enabled. Writes nothing.
     """
@@ -78,7 +79,7 @@ def build_server(
     except ConfigError:
         configured = []  # every call will report it
     names = (*configured, *more)
-    bank = SharedBank(folder, flags)
+    bank = bank or SharedBank(folder, flags)
     return _Handlers(bank, toolsets.tools(names), Readers(bank, names, readers)).server()
 
 
@@ -157,6 +158,7 @@ class _Handlers:
             content=[types.TextContent(type="text", text=given.text)],
             structured_content=given.data,
             is_error=given.failed,
+            _meta={answers.CODE: given.code} if given.code else None,
         )
 
     async def _answered(
