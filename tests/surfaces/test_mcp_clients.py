@@ -9,8 +9,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -189,3 +192,45 @@ def test_what_is_stateless_conforms_but_for_the_suites_own_tools(node: str, url:
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LONGEST)
     assert "Passed: 21/25, 4 failed, 0 warnings" in result.stdout
     assert result.stdout.count("Error: Not testable: server does not list the diagnostic tool") == 4
+
+
+def test_the_inspector_is_let_in_by_oauth_and_stays_connected(node: str, tmp_path: Path) -> None:
+    """It finds everything by itself; the test is the person at the browser, who reads the code that was printed."""
+    Bank.init(tmp_path).close()
+    command = [MEMLANE, "--bank", str(tmp_path), "mcp", "--http", "--oauth", "--port", "0"]
+    home = {"HOME": str(tmp_path), "MCP_AUTO_OPEN_ENABLED": "true", "MCP_INSPECTOR_SECRET_STORE": "file"}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        back = f"http://127.0.0.1:{free.getsockname()[1]}/oauth/callback"
+
+    def inspector(url: str, tool: str, arguments: dict[str, Any], *more: str) -> list[str]:
+        called = ("--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
+        server = (url, "--transport", "http", "--callback-url", back)
+        return [node, str(MODULES / ".bin/mcp-inspector"), "--cli", *server, *called, "--format", "json", *more]
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr
+        try:
+            url = server.stderr.readline().split()[2].rstrip(";")
+            note = inspector(url, "remember", {"text": "Deploys go out on Tuesdays.", "title": "Deploy day"})
+            with subprocess.Popen(
+                note, env={**os.environ, **home}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            ) as client:
+                assert client.stdout
+                address = next(line.split()[-1] for line in client.stdout if "/authorize?" in line)
+                with urllib.request.urlopen(address, timeout=LONGEST) as page:
+                    request = re.findall(r'name=request value="([^"]+)"', page.read().decode())[0]
+                code = re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", server.stderr.readline())[0]
+                form = {"request": request, "right": "write", "name": "ann", "code": code, "decision": "allow"}
+                consent = url.removesuffix("/mcp") + "/oauth/consent"
+                with urllib.request.urlopen(consent, urllib.parse.urlencode(form).encode(), timeout=LONGEST) as landed:
+                    assert landed.url.startswith(back)
+                said = client.stdout.read()
+                assert client.wait(LONGEST) == 0, said
+            again = inspector(url, "recall", {"query": "deploys"}, "--stored-auth-only", "-q")
+            found = subprocess.run(
+                again, env={**os.environ, **home}, capture_output=True, text=True, timeout=LONGEST, check=False
+            )
+        finally:
+            server.kill()
+    assert found.returncode == 0, found.stderr + found.stdout
+    assert json.loads(found.stdout)["result"]["structuredContent"]["ids"] == ["notes:deploy-day"]

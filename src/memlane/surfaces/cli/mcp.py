@@ -31,6 +31,7 @@ _MAX_TOKEN = 4096  # bytes
 )
 @click.option("--allow-host", "names", multiple=True, help="A further name by which clients may call the server.")
 @click.option("--public-url", default="", help="How clients reach it through a proxy: https://mem.example.com")
+@click.option("--oauth", is_flag=True, help="With --http: people let programs in by a code that is printed here.")
 @click.option(
     "--metrics",
     type=click.Choice(("local", "open")),
@@ -55,6 +56,7 @@ def mcp(
     readers: int | None,
     names: tuple[str, ...],
     public_url: str,
+    oauth: bool,
     metrics: str,
     more: tuple[str, ...],
 ) -> None:
@@ -66,6 +68,7 @@ def mcp(
     \b
     $ claude mcp add memlane -- memlane mcp
     $ memlane mcp --http --port 8765
+    $ memlane mcp --http --oauth --public-url https://mem.example.com
     """
     from memlane.surfaces.mcp.server import build_server
     from memlane.surfaces.mcp.shared_bank import SharedBank
@@ -92,6 +95,7 @@ def mcp(
         _token(token_file),
         names,
         public_url=public_url,
+        with_oauth=oauth,
         open_metrics=metrics == "open",
     )
 

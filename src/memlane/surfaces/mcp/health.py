@@ -32,7 +32,7 @@ _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Health:
-    """The state of a server. `numbers_for` is "all", or "local" for programs on this machine and holders of a token.
+    """The state of a server. `everybody`: its numbers are for all.
 
     A server behind a proxy is asked everything from this machine: then `direct` is false, and only a token counts.
     """

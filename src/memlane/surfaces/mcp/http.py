@@ -61,6 +61,7 @@ def serve(
     names: Iterable[str] = (),
     *,
     public_url: str = "",
+    with_oauth: bool = False,
     open_metrics: bool = False,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. `names` are further host names that clients may use; port 0 is any free one.
@@ -68,14 +69,22 @@ def serve(
     `public_url` is how clients reach it, where that is through a proxy. Raises InvalidInput for a host other than
     loopback without a token, OSError when the port is taken.
     """
+    from memlane.surfaces.mcp import oauth
     from memlane.surfaces.mcp.health import ALIVE, METRICS, READY, Health
     from memlane.surfaces.mcp.metrics import Metrics
 
-    listener = listen(host, port, token)
+    public_url = oauth.public(public_url) if public_url else ""
+    if with_oauth and not public_url and not is_loopback(host):
+        raise InvalidInput(
+            "People cannot be let in without an address that they reach.",
+            hint="Say it with --public-url https://mem.example.com; a proxy with a certificate serves it there.",
+        )
+    listener = listen(host, port, token, others=with_oauth)
     local = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
     url = resource(public_url or local)
     verifiers = [OneToken(token, url)] if token else []
-    metrics = Metrics(_tools(), (PATH, ALIVE, READY, METRICS))
+    provider = oauth.opened(url.removesuffix(PATH), url) if with_oauth else None
+    metrics = Metrics(_tools(), (PATH, ALIVE, READY, METRICS, *oauth.PATHS))
     health = Health(server, bank, metrics, direct=not (public_url or [*names]), everybody=open_metrics)
     server.middleware.append(metrics.timed)
     app = application(
@@ -83,20 +92,26 @@ def serve(
         {host, *names, *_host_of(public_url)},
         url=url,
         verifiers=verifiers,
-        routes=health.routes(),
+        auth_server_provider=provider,
+        routes=[*health.routes(), *(provider.routes() if provider else ())],
     )
-    with_token = " with a token" if token else ""
+    if provider:
+        app = oauth.guarded(app, provider.issuer)
+    with_token = " with a token" if token or provider else ""
     print(f"memlane: serving {local}{PATH}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
     connections.serve(metrics.counted(app), listener, _SHUTDOWN)
 
 
-def listen(host: str, port: int, token: str | None) -> socket.socket:
-    """Open the socket. Raises InvalidInput for a host other than loopback without a token, and for a short token."""
-    if token is None and not is_loopback(host):
+def listen(host: str, port: int, token: str | None, *, others: bool = False) -> socket.socket:
+    """Open the socket. Raises InvalidInput for a host other than loopback without a token, and for a short token.
+
+    `others`: there are tokens of another kind.
+    """
+    if token is None and not others and not is_loopback(host):
         raise InvalidInput(
             "Other hosts than loopback need a token.",
-            hint="Set MEMLANE_MCP_TOKEN, or name a file that holds it with --token-file.",
+            hint="Set MEMLANE_MCP_TOKEN, name a file that holds it with --token-file, or let people in with --oauth.",
         )
     if token is not None and len(token) < MIN_TOKEN:
         raise InvalidInput(

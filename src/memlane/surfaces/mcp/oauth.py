@@ -1,0 +1,422 @@
+"""OAuth in the server itself, for programs that people connect by its address alone: `memlane mcp --http --oauth`.
+
+    the program registers itself → /authorize → the consent page, which wants a printed code → a code → tokens
+
+Anybody may register a program and open the page, so neither leaves anything behind: what a program registered is its
+own id, sealed with a key of ours, and so is the request that the page is about. Only what somebody has allowed is kept
+(`memlane.surfaces.mcp.grants`). PKCE with S256 is a must, tokens are for this server alone, and a program is sent back
+to nowhere but an https address, or a port of the computer it runs on, which it registered; on a mistake, it is not.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    AuthorizationParams,
+    AuthorizeError,
+    OAuthAuthorizationServerProvider,
+    RefreshToken,
+    RegistrationError,
+    TokenError,
+    construct_redirect_uri,
+)
+from mcp.server.auth.routes import AUTHORIZATION_PATH, REGISTRATION_PATH, REVOCATION_PATH, TOKEN_PATH
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from pydantic import AnyUrl, ValidationError
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memlane.config.places import user_state
+from memlane.core.access import RIGHTS, highest
+from memlane.core.errors import InvalidInput
+from memlane.core.invisible import escaped
+from memlane.surfaces.mcp import consent
+from memlane.surfaces.mcp.auth import PREFIX, SCOPES, scopes_of
+from memlane.surfaces.mcp.grants import HOUR, Grant, Grants, Tokens
+
+CONSENT = "/oauth/consent"
+PATHS = (AUTHORIZATION_PATH, REGISTRATION_PATH, TOKEN_PATH, REVOCATION_PATH, CONSENT)
+MAX_BODY = 16 * 1024  # bytes of any request here
+MAX_REDIRECTS = 8
+MAX_REDIRECT = 500  # characters
+MAX_NAME = 80  # characters of what a program calls itself
+REQUEST_TIME = 900  # seconds that somebody has for the consent page
+CODE_TIME = 60  # seconds from consent to the tokens
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_S256 = re.compile(r"[A-Za-z0-9_-]{43}")
+_SCOPE = re.compile(r"[\w./:@*-]{1,100}")
+
+
+class _Allowed(NamedTuple):
+    """What somebody has allowed, and the code that the program was sent back with, which stands for it for a minute."""
+
+    code: AuthorizationCode
+    program: str  # what it calls itself
+    right: str
+    scopes: list[str]
+
+
+class _Spent(NamedTuple):
+    """A code that was used, and the connection that came of it."""
+
+    client: str
+    name: str
+    ends: float
+
+
+class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
+    """What the SDK's routes ask. `issuer` is the server's address, `resource` where it speaks the protocol."""
+
+    def __init__(
+        self,
+        grants: Grants,
+        issuer: str,
+        resource: str,
+        code: consent.Code | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.grants, self.issuer, self.resource = grants, issuer, resource
+        self._code = code or consent.Code(_say)
+        self._clock = clock
+        self._allowed: dict[str, _Allowed] = {}  # by code: only the consent of somebody adds one
+        self._spent: dict[str, _Spent] = {}
+
+    # -- programs
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        """Give a program its id, which is what it has registered; nothing is kept."""
+        redirects = [str(each) for each in client_info.redirect_uris or []]
+        if not 0 < len(redirects) <= MAX_REDIRECTS or not all(map(_may_lead_back, redirects)):
+            raise RegistrationError(
+                "invalid_redirect_uri",
+                f"Between one and {MAX_REDIRECTS} addresses to go back to, each https or http on loopback, without "
+                f"user, fragment or more than {MAX_REDIRECT} characters.",
+            )
+        name = " ".join("".join(char if char.isprintable() else " " for char in client_info.client_name or "").split())[
+            :MAX_NAME
+        ]
+        registered = {
+            "n": name,
+            "r": redirects,
+            "m": client_info.token_endpoint_auth_method,
+            "t": int(self._clock()),
+        }
+        sealed = self._sealed("client", registered)
+        client_info.client_id = sealed
+        client_info.client_name = name
+        if client_info.client_secret is not None:
+            client_info.client_secret = self._secret(sealed)
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        registered = self._opened("client", client_id)
+        if registered is None:
+            return None
+        return OAuthClientInformationFull(
+            client_id=client_id,
+            client_name=registered["n"],
+            redirect_uris=[AnyUrl(each) for each in registered["r"]],
+            token_endpoint_auth_method=registered["m"],
+            client_secret=None if registered["m"] == "none" else self._secret(client_id),
+            scope=" ".join(SCOPES),  # what it may do is said on the consent page
+        )
+
+    # -- consent
+
+    async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
+        """The address of the consent page for this request."""
+        if not _S256.fullmatch(params.code_challenge):
+            raise AuthorizeError("invalid_request", "The code challenge is not one of S256.")
+        if params.resource is not None and not _same(params.resource, self.resource):
+            raise AuthorizeError("invalid_target", "That is another server's address.")
+        request = {
+            "c": client.client_id,
+            "r": str(params.redirect_uri),
+            "x": params.redirect_uri_provided_explicitly,
+            "k": params.code_challenge,
+            "s": params.state,
+            "a": params.scopes or [],
+            "t": int(self._clock()),
+        }
+        return construct_redirect_uri(self.issuer + CONSENT, request=self._sealed("request", request))
+
+    def routes(self) -> list[Route]:
+        return [Route(CONSENT, self.page, methods=["GET", "POST"])]
+
+    async def page(self, request: Request) -> Response:
+        """The consent page, and what somebody decides on it."""
+        decides = request.method == "POST"
+        if decides and not _from_this_page(request, self.issuer):
+            return _refused("Another page sent this.", 403)
+        form = await request.form() if decides else {"request": request.query_params.get("request", "")}
+        typed = {name: value for name, value in form.items() if isinstance(value, str)}
+        asked = self._opened("request", typed.get("request", ""))
+        client = await self.get_client(asked["c"]) if asked else None
+        if asked is None or client is None or asked["t"] + REQUEST_TIME < self._clock():
+            return _refused(
+                "This request to connect is too old, or not one of this server. Begin again in the program."
+            )
+        if decides and typed.get("decision") == "deny":
+            return self._back(asked, error="access_denied")
+        why, scopes = "", typed.get("scopes", "").split()
+        if decides:
+            if typed.get("right") not in RIGHTS:
+                why = "Say what the program may do."
+            elif not all(map(_SCOPE.fullmatch, scopes)) or len(scopes) > 20:
+                why = "Scopes are names of letters, digits and . / : @ - _ with spaces between them, at most 20."
+            else:
+                why = self._code.taken(typed.get("code", ""))
+            if not why:
+                return self._sent_back(asked, client, typed, scopes)
+        else:
+            why = self._code.needed()
+        rights = [scope.removeprefix(PREFIX) for scope in asked["a"]]
+        server = urlsplit(self.issuer).netloc
+        shown = consent.page(client.client_name or "", asked["r"], server, rights, typed, why)
+        return HTMLResponse(shown, 400 if decides else 200, consent.headers(asked["r"]))
+
+    def _sent_back(
+        self, asked: dict[str, Any], client: OAuthClientInformationFull, typed: dict[str, str], scopes: list[str]
+    ) -> Response:
+        """Send the browser back with a code for what somebody has allowed."""
+        now, right = self._clock(), typed["right"]
+        code = AuthorizationCode(
+            code=secrets.token_urlsafe(32),
+            scopes=scopes_of(right, scopes),
+            expires_at=now + CODE_TIME,
+            client_id=client.client_id,
+            code_challenge=asked["k"],
+            redirect_uri=AnyUrl(asked["r"]),
+            redirect_uri_provided_explicitly=asked["x"],
+            resource=self.resource,
+            subject=consent.name_for(typed.get("name", "")),
+        )
+        self._allowed = {key: each for key, each in self._allowed.items() if each.code.expires_at > now}
+        self._spent = {key: each for key, each in self._spent.items() if each.ends > now}
+        self._allowed[code.code] = _Allowed(code, client.client_name or "a program", right, scopes)
+        return self._back(asked, code=code.code)
+
+    def _back(self, asked: dict[str, Any], **answer: str) -> Response:
+        """Send the browser back to the program."""
+        place = construct_redirect_uri(asked["r"], **answer, state=asked["s"], iss=self.issuer)
+        return RedirectResponse(place, 303, consent.headers(asked["r"]))
+
+    # -- codes and tokens
+
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
+        """The code, once. Whoever brings it again ends the connection: one of the two has stolen it."""
+        spent = self._spent.get(authorization_code)
+        if spent is not None and spent.client == client.client_id:
+            self.grants.remove(spent.name)
+        allowed = self._allowed.get(authorization_code)
+        return allowed.code if allowed and allowed.code.client_id == client.client_id else None
+
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
+        allowed = self._allowed.pop(authorization_code.code, None)
+        if allowed is None:
+            raise TokenError("invalid_grant", "authorization code does not exist")
+        code, wanted = allowed.code, allowed.code.subject or "program"
+        name, tokens = self.grants.add(wanted, code.client_id, allowed.right, allowed.scopes, self.resource)
+        self._spent[code.code] = _Spent(code.client_id, name, self._clock() + HOUR)
+        _say(f"{escaped(allowed.program)} may {allowed.right} now, as {name}; it was sent to {code.redirect_uri}")
+        return _answer(tokens, code.scopes)
+
+    async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
+        found = self.grants.by_refresh(refresh_token, client.client_id)
+        if found is None or found.client != client.client_id:
+            return None
+        return RefreshToken(
+            token=refresh_token,
+            client_id=found.client,
+            scopes=scopes_of(found.right, found.scopes),
+            expires_at=found.ends,
+            resource=found.resource,
+            subject=found.name,
+        )
+
+    async def exchange_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
+    ) -> OAuthToken:
+        """New tokens. A program may ask for less to do; the scopes of the bank that it is limited to stay."""
+        found = self.grants.by_refresh(refresh_token.token, client.client_id)
+        right = highest(scope.removeprefix(PREFIX) for scope in scopes)
+        if found is None or not right:
+            raise TokenError("invalid_grant", "refresh token does not exist")
+        tokens = self.grants.renewed(refresh_token.token, right)
+        if tokens is None:
+            raise TokenError("invalid_grant", "refresh token does not exist")
+        return _answer(tokens, scopes_of(right, found.scopes))
+
+    async def load_access_token(self, token: str) -> AccessToken | None:
+        found = self.grants.by_access(token)
+        return found and _access(token, found)
+
+    async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+        """End the connection that the token is of."""
+        found = self.grants.by_access(token.token) or self.grants.by_refresh(token.token, token.client_id)
+        if found is not None:
+            self.grants.remove(found.name)
+
+    # -- what is sealed instead of kept
+
+    def _sealed(self, kind: str, value: dict[str, Any]) -> str:
+        body = _text(json.dumps(value, separators=(",", ":")).encode())
+        return f"{body}.{self._mark(kind, body)}"
+
+    def _opened(self, kind: str, sealed: str) -> dict[str, Any] | None:
+        """What was sealed; None for anything that was not, or not as this."""
+        body, _, mark = sealed.partition(".")
+        if not sealed.isascii() or not hmac.compare_digest(mark, self._mark(kind, body)):
+            return None
+        try:
+            opened: dict[str, Any] = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        except (ValueError, binascii.Error):
+            return None
+        return opened
+
+    def _secret(self, client_id: str) -> str:
+        return self._mark("secret", client_id)
+
+    def _mark(self, kind: str, body: str) -> str:
+        return _text(hmac.digest(self.grants.key, f"{kind}:{body}".encode(), hashlib.sha256)[:24])
+
+
+def opened(issuer: str, resource: str) -> Provider:
+    """The authorization server of this user's. Raises ConfigError without a home folder."""
+    return Provider(Grants(user_state()), issuer, resource)
+
+
+def guarded(app: ASGIApp, issuer: str) -> ASGIApp:
+    """The application with small bodies at the routes of OAuth, and without the SDK's redirects on a mistake.
+
+    Anybody can register an address to go back to; a link to this server must not lead there before somebody has seen
+    the consent page.
+    """
+    limited = RequestBodyLimitMiddleware(app, MAX_BODY)
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] not in PATHS:
+            await app(scope, receive, send)
+        elif scope["path"] != AUTHORIZATION_PATH:
+            await limited(scope, receive, send)
+        else:
+            replaced = False
+
+            async def at_home(message: Message) -> None:
+                nonlocal replaced
+                if message["type"] == "http.response.start":
+                    place = dict(message.get("headers", ())).get(b"location", b"").decode("latin-1")
+                    if place and not place.startswith(issuer + CONSENT):
+                        replaced = True
+                        said = parse_qs(urlsplit(place).query)
+                        why = (said.get("error_description") or said.get("error") or ["It asked for nothing known."])[
+                            -1
+                        ]
+                        await _refused(f"The program asked in a way that this server does not take: {why}")(
+                            scope, receive, send
+                        )
+                        return
+                if not replaced:
+                    await send(message)
+
+            await limited(scope, receive, at_home)
+
+    return checked
+
+
+def public(url: str) -> str:
+    """The address by which people and programs know the server. Raises InvalidInput for what cannot be one."""
+    parts = urlsplit(url.rstrip("/"))
+    try:
+        local = _host(url) in _LOOPBACK and parts.port is not None
+        plain = (
+            parts.port != 0
+            and not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
+            and bool(parts.hostname)
+        )
+    except ValueError:
+        plain = local = False
+    if not plain or not (parts.scheme == "https" or (parts.scheme == "http" and local)):
+        raise InvalidInput(
+            "That cannot be the public address of the server.",
+            hint="Give it as https://mem.example.com, without a path; a proxy with a certificate serves it there.",
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _may_lead_back(redirect: str) -> bool:
+    parts = urlsplit(redirect)
+    local = parts.scheme == "http" and _host(redirect) in _LOOPBACK
+    plain = "#" not in redirect and "@" not in parts.netloc and redirect.isascii() and redirect.isprintable()
+    return len(redirect) <= MAX_REDIRECT and plain and bool(parts.netloc) and (local or parts.scheme == "https")
+
+
+def _host(url: str) -> str:
+    return re.sub(r":\d*$", "", urlsplit(url).netloc.lower())
+
+
+def _from_this_page(request: Request, issuer: str) -> bool:
+    """Whether a form came from our own page, where the browser says from where it came."""
+    site, origin = request.headers.get("sec-fetch-site", "same-origin"), request.headers.get("origin", issuer)
+    return site == "same-origin" and origin == issuer
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two addresses are of one server: case and standard ports do not matter."""
+    try:
+        return str(AnyUrl(one)).rstrip("/") == str(AnyUrl(other)).rstrip("/")
+    except ValidationError:
+        return False
+
+
+def _access(token: str, found: Grant) -> AccessToken:
+    return AccessToken(
+        token=token,
+        client_id=found.client,
+        scopes=scopes_of(found.right, found.scopes),
+        expires_at=found.ends,
+        resource=found.resource,
+        subject=found.name,
+    )
+
+
+def _answer(tokens: Tokens, scopes: list[str]) -> OAuthToken:
+    return OAuthToken(
+        access_token=tokens.access,
+        token_type="Bearer",  # noqa: S106
+        expires_in=HOUR,
+        scope=" ".join(scopes),
+        refresh_token=tokens.refresh,
+    )
+
+
+def _refused(why: str, status: int = 400) -> Response:
+    return HTMLResponse(consent.refusal(why), status, consent.headers())
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _say(line: str) -> None:
+    print(f"memlane: {line}", file=sys.stderr, flush=True)

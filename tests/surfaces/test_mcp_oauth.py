@@ -1,0 +1,497 @@
+"""OAuth in the server itself: a real client goes the whole way, and an attacker gets nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
+
+from memlane import Bank, InvalidInput
+from memlane.surfaces.mcp import consent, grants, http, oauth
+from memlane.surfaces.mcp.server import build_server
+
+MEMLANE = str(Path(sys.executable).with_name("memlane"))
+ISSUER = "https://mem.example.com"
+BACK = "https://app.example.com/back"
+VERIFIER = "v" * 50
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
+
+
+# -- the whole way, with the SDK's own client and the command
+
+
+class Stored:
+    """What a client keeps of a server between two starts."""
+
+    def __init__(self) -> None:
+        self.tokens: OAuthToken | None = None
+        self.client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+@contextmanager
+def served(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    words = [MEMLANE, "--bank", str(folder), "mcp", "--http", "--oauth", "--port", str(port)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            yield process, process.stderr.readline().split()[2].rstrip(";")
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+        finally:
+            process.kill()
+
+
+async def called(url: str, stored: Stored, person: Callable[[str], Awaitable[str]], tool: str, **given: Any) -> Any:
+    """The answer to a call of the SDK's client; `person` is shown an address and says where the browser ended."""
+    landed: dict[str, str] = {}
+
+    async def redirect(address: str) -> None:
+        landed.update({name: values[0] for name, values in parse_qs(urlsplit(await person(address)).query).items()})
+
+    async def back() -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(**landed)
+
+    about = OAuthClientMetadata(client_name="Demo", redirect_uris=[AnyUrl("http://127.0.0.1:1/back")])
+    auth = OAuthClientProvider(url, about, stored, redirect, back)
+    async with (
+        httpx2.AsyncClient(auth=auth, timeout=30) as web,
+        Client(streamable_http_client(url, http_client=web)) as client,
+    ):
+        return await client.call_tool(tool, given)
+
+
+def test_the_sdks_client_finds_its_way_and_a_restart_keeps_it_connected(tmp_path: Path) -> None:
+    Bank.init(tmp_path).close()
+    stored = Stored()
+
+    async def nobody(address: str) -> str:
+        raise AssertionError(f"asked again: {address}")
+
+    with served(tmp_path) as (process, url):
+
+        async def person(address: str) -> str:
+            async with httpx2.AsyncClient() as browser:
+                page = await browser.get(address, follow_redirects=True)
+                assert process.stderr
+                code = re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", process.stderr.readline())[0]
+                form = {**fields(page.text), "right": "write", "name": "ann", "code": code.lower(), "decision": "allow"}
+                done = await browser.post(url.removesuffix("/mcp") + oauth.CONSENT, data=form)
+                return str(done.headers["location"])
+
+        note = {"text": "Deploys go out on Tuesdays.", "title": "Deploy day"}
+        assert not asyncio.run(called(url, stored, person, "remember", **note)).is_error
+        assert stored.tokens is not None
+        assert stored.tokens.scope == "memory:read memory:write"
+        assert process.stderr
+        assert (
+            process.stderr.readline() == "memlane: Demo may write now, as ann; it was sent to http://127.0.0.1:1/back\n"
+        )
+    with served(tmp_path, urlsplit(url).port or 0) as (_, again):
+        assert again == url
+        recalled = asyncio.run(called(url, stored, nobody, "recall", query="deploys"))
+        assert recalled.structured_content["ids"] == ["notes:deploy-day"]
+
+
+# -- an attacker's list
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Site:
+    """A server as the web sees it, what it has printed, and its clock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock, self.printed = Clock(), list[str]()
+        self.grants = grants.Grants(folder / "state", self.clock)
+        code = consent.Code(self.printed.append, self.clock)
+        url = ISSUER + http.PATH
+        self.provider = oauth.Provider(self.grants, ISSUER, url, code, self.clock)
+        server = build_server(folder)
+        routes = self.provider.routes()
+        app = http.application(server, ["mem.example.com"], url=url, auth_server_provider=self.provider, routes=routes)
+        self.app = oauth.guarded(app, ISSUER)
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        async def asked() -> httpx2.Response:
+            transport = httpx2.ASGITransport(app=self.app)
+            async with httpx2.AsyncClient(transport=transport, base_url=ISSUER) as web:
+                return await web.request(method, path, **options)
+
+        return asyncio.run(asked())
+
+    def registered(self, **about: Any) -> httpx2.Response:
+        public = {"client_name": "Demo", "redirect_uris": [BACK], "token_endpoint_auth_method": "none"}
+        return self.ask("POST", "/register", json={**public, **about})
+
+    def client(self, **about: Any) -> str:
+        answer = self.registered(**about)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["client_id"])
+
+    def authorized(self, client: str, **changes: str) -> httpx2.Response:
+        asked = {
+            "client_id": client,
+            "redirect_uri": BACK,
+            "response_type": "code",
+            "code_challenge": CHALLENGE,
+            "code_challenge_method": "S256",
+            "state": "s&<1>",
+            "scope": "memory:read",
+            **changes,
+        }
+        return self.ask("GET", f"/authorize?{urlencode({name: value for name, value in asked.items() if value})}")
+
+    def page(self, client: str) -> httpx2.Response:
+        return self.ask("GET", self.authorized(client).headers["location"])
+
+    @property
+    def code(self) -> str:
+        return re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", self.printed[-1])[0]
+
+    def decided(self, page: httpx2.Response, headers: dict[str, str] | None = None, **typed: str) -> httpx2.Response:
+        form = {**fields(page.text), "right": "read", "decision": "allow", **typed}
+        return self.ask("POST", oauth.CONSENT, data=form, headers=headers)
+
+    def allowed(self, client: str, **typed: str) -> str:
+        """The authorization code that a person who has read the printed code gives a program."""
+        page = self.page(client)
+        return answered(self.decided(page, code=self.code, **typed))["code"]
+
+    def exchanged(self, client: str, code: str, **changes: str) -> httpx2.Response:
+        form = {"grant_type": "authorization_code", "client_id": client, "code": code, "redirect_uri": BACK}
+        return self.ask("POST", "/token", data={**form, "code_verifier": VERIFIER, **changes})
+
+    def refreshed(self, client: str, token: str, **more: str) -> httpx2.Response:
+        form = {"grant_type": "refresh_token", "client_id": client, "refresh_token": token, **more}
+        return self.ask("POST", "/token", data=form)
+
+    def is_let_in(self, token: str) -> bool:
+        async def verified() -> bool:
+            return await self.provider.load_access_token(token) is not None
+
+        return asyncio.run(verified())
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def fields(page: str) -> dict[str, str]:
+    """The form of a page as a browser would send it, without what is chosen or typed."""
+    inputs = re.findall(r'<input type=(?:hidden|text) name=(\w+) value="([^"]*)"', page)
+    return {name: unescape(value) for name, value in inputs}
+
+
+def answered(response: httpx2.Response) -> dict[str, str]:
+    """What a program is sent back with."""
+    place = urlsplit(response.headers["location"])
+    assert f"{place.scheme}://{place.netloc}{place.path}" == BACK
+    return {name: values[0] for name, values in parse_qs(place.query).items()}
+
+
+def test_a_person_with_the_printed_code_lets_a_program_in(site: Site) -> None:
+    client = site.client()
+    page = site.page(client)
+    done = site.decided(page, code=site.code, right="write", scopes="team docs/*", name="Ann's laptop")
+    back = answered(done)
+    assert (done.status_code, back["state"], back["iss"]) == (303, "s&<1>", ISSUER)
+    tokens = site.exchanged(client, back["code"]).json()
+    (grant,) = site.grants.list()
+    assert grant == ("Ann-s-laptop", client, "write", ("team", "docs/*"), ISSUER + "/mcp", 1_800_000_000, grant.ends)
+    assert tokens["scope"] == "memory:read memory:write memory:in:team memory:in:docs/*"
+    assert site.is_let_in(tokens["access_token"])
+    site.clock.now += grants.HOUR
+    assert not site.is_let_in(tokens["access_token"])
+
+
+def test_nothing_on_the_disk_is_a_token(site: Site, tmp_path: Path) -> None:
+    client = site.client()
+    tokens = site.exchanged(client, site.allowed(client)).json()
+    path = tmp_path / "state" / grants.FILE
+    data = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert [tokens[name].encode() in data for name in ("access_token", "refresh_token")] == [False, False]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_code_is_good_once_and_its_replay_ends_the_connection(site: Site) -> None:
+    client = site.client()
+    code = site.allowed(client)
+    tokens = site.exchanged(client, code).json()
+    replayed = site.exchanged(client, code)
+    assert (replayed.status_code, replayed.json()["error"]) == (400, "invalid_grant")
+    assert not site.is_let_in(tokens["access_token"])
+    assert site.refreshed(client, tokens["refresh_token"]).status_code == 400
+
+
+def test_a_code_is_good_for_a_minute(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = site.client()
+    code = site.allowed(client)
+    monkeypatch.setattr("time.time", lambda: site.clock.now + oauth.CODE_TIME + 1)
+    assert site.exchanged(client, code).json()["error_description"] == "authorization code has expired"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"code_verifier": "w" * 50}, "invalid_grant"),
+        ({"code_verifier": CHALLENGE}, "invalid_grant"),
+        ({"redirect_uri": "https://evil.example.com/back"}, "invalid_request"),
+        ({"client_id": "other"}, "invalid_grant"),
+    ],
+)
+def test_a_stolen_code_is_of_no_use(site: Site, changes: dict[str, str], error: str) -> None:
+    client = site.client()
+    code = site.allowed(client)
+    if "client_id" in changes:
+        changes = {"client_id": site.client(client_name="Other")}
+    refused = site.exchanged(client, code, **changes)
+    assert (refused.status_code, refused.json()["error"]) == (400, error)
+    assert site.exchanged(client, code).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"redirect_uri": "https://evil.example.com/back"},
+        {"redirect_uri": BACK + "/../evil"},
+        {"code_challenge_method": "plain"},
+        {"code_challenge": ""},
+        {"code_challenge": "short"},
+        {"response_type": "token"},
+        {"scope": "memory:read admin"},
+        {"resource": "https://other.example.com/mcp"},
+        {"client_id": "nobody"},
+    ],
+)
+def test_a_mistake_leads_to_no_other_site(site: Site, changes: dict[str, str]) -> None:
+    """Anybody can register an address; a link to this server must not lead there by itself."""
+    refused = site.authorized(site.client(), **changes)
+    assert (refused.status_code, "location" in refused.headers) == (400, False)
+    assert site.printed == []
+
+
+@pytest.mark.parametrize(
+    "redirects",
+    [
+        [],
+        ["http://evil.example.com/back"],
+        ["javascript:alert(1)"],
+        ["data:text/html,x"],
+        ["cursor://back"],
+        ["https://user:pass@app.example.com/back"],
+        ["https://app.example.com/back#part"],
+        ["http://127.0.0.1.evil.example.com/"],
+        ["http://localhost@evil.example.com/"],
+        ["https://app.example.com/" + "x" * 500],
+        [f"https://app.example.com/{number}" for number in range(9)],
+    ],
+)
+def test_a_program_is_sent_back_to_https_or_its_own_computer_alone(site: Site, redirects: list[str]) -> None:
+    assert site.registered(redirect_uris=redirects).status_code == 400
+    for good in ("http://127.0.0.1:33418/x", "http://localhost/x", "http://[::1]:8/x"):
+        assert site.registered(redirect_uris=[good]).status_code == 201
+
+
+def test_a_flood_of_registrations_and_requests_leaves_nothing_behind(site: Site, tmp_path: Path) -> None:
+    def sizes() -> list[int]:
+        return [file.stat().st_size for file in sorted((tmp_path / "state").iterdir())]
+
+    before = sizes()
+    clients = [site.client(client_name=f"Flood {number}") for number in range(100)]
+    for client in clients:
+        site.authorized(client)
+    page = site.page(clients[0])  # the first is as good as the last
+    assert (sizes(), len(site.printed), page.status_code) == (before, 1, 200)
+    assert site.registered(client_name="x" * 20_000).status_code == 413
+    assert site.registered(jwks={"keys": ["x" * 20_000]}).status_code == 413
+    assert len(site.client(client_name="x" * 10_000)) < 400
+
+
+def test_what_a_program_registered_cannot_be_changed(site: Site) -> None:
+    client = site.client()
+    body, _, mark = client.partition(".")
+    forged = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)).replace(b"app.example", b"evil.exampl")
+    for other in (f"{base64.urlsafe_b64encode(forged).decode().rstrip('=')}.{mark}", body, f"{body}.", "é", ""):
+        assert site.authorized(other).status_code == 400
+    request = fields(site.page(client).text)["request"]
+    assert site.authorized(request).status_code == 400  # sealed, but as something else
+
+
+def test_guessing_the_printed_code_goes_nowhere(site: Site) -> None:
+    page = site.page(site.client())
+    real = site.code
+    wrong = [site.decided(page, code=f"AAAA-AAA{number}") for number in range(consent.ATTEMPTS)]
+    assert [answer.status_code for answer in wrong] == [400] * consent.ATTEMPTS
+    assert "too often" in wrong[-1].text
+    assert site.decided(page, code=real).status_code == 400  # it was given up
+    assert len(site.printed) == 1  # and the next one takes its time
+    site.clock.now += consent.PAUSE
+    assert site.decided(page, code=real).status_code == 400
+    assert len(site.printed) == 2
+    assert site.decided(page, code=site.code).status_code == 303
+
+
+def test_a_printed_code_is_good_once_and_for_a_while(site: Site) -> None:
+    page = site.page(site.client())
+    first = site.code
+    assert site.decided(page, code=first).status_code == 303
+    assert site.decided(page, code=first).status_code == 400
+    second = site.code
+    site.clock.now += consent.CODE_TIME
+    assert site.decided(page, code=second).status_code == 400
+    assert len({first, second, site.code}) == 3
+    assert site.decided(page, code="").status_code == 400
+
+
+def test_a_wrong_code_does_not_undo_what_was_chosen(site: Site) -> None:
+    """Else whoever limits a program and mistypes the code would allow it everything with the next attempt."""
+    again = site.decided(site.page(site.client()), code="wrong", right="write", scopes='team "x"', name="ann")
+    assert fields(again.text) == {**fields(again.text), "scopes": 'team "x"', "name": "ann"}
+    assert "value=write checked" in again.text
+
+
+def test_a_request_to_connect_grows_old(site: Site) -> None:
+    page = site.page(site.client())
+    site.clock.now += oauth.REQUEST_TIME + 1
+    assert "too old" in site.decided(page, code=site.code).text
+
+
+def test_who_denies_needs_no_code(site: Site) -> None:
+    denied = site.decided(site.page(site.client()), decision="deny")
+    assert answered(denied) == {"error": "access_denied", "state": "s&<1>", "iss": ISSUER}
+
+
+def test_the_page_has_no_script_cannot_be_framed_and_shows_a_hostile_name_as_text(site: Site) -> None:
+    name = '"><script>alert(1)</script>\x1b[2J\u202eevil\n<img src=x onerror=alert(1)>'
+    page = site.page(site.client(client_name=name))
+    assert ("<script" in page.text, "<img" in page.text, "\x1b" in page.text) == (False, False, False)
+    assert "&lt;script&gt;" in page.text
+    assert "app.example.com" in page.text
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert policy.endswith("base-uri 'none'; form-action 'self' https://app.example.com; frame-ancestors 'none'")
+    assert (page.headers["x-frame-options"], page.headers["cache-control"]) == ("DENY", "no-store")
+
+
+@pytest.mark.parametrize("header", [{"origin": "https://evil.example.com"}, {"sec-fetch-site": "cross-site"}])
+def test_another_page_cannot_send_the_form(site: Site, header: dict[str, str]) -> None:
+    page = site.page(site.client())
+    assert site.decided(page, header, code=site.code).status_code == 403
+    own = {"origin": ISSUER, "sec-fetch-site": "same-origin"}
+    assert site.decided(page, own, code=site.code).status_code == 303
+
+
+@pytest.mark.parametrize("typed", [{"right": "admin"}, {"right": ""}, {"scopes": "a\tb <c>"}, {"scopes": "x " * 21}])
+def test_only_what_there_is_can_be_allowed(site: Site, typed: dict[str, str]) -> None:
+    page = site.page(site.client())
+    assert site.decided(page, code=site.code, **typed).status_code == 400
+    assert site.decided(page, code=site.code).status_code == 303  # the code was not spent on it
+
+
+def test_a_refresh_token_is_spent_when_it_is_used_and_a_spent_one_ends_the_connection(site: Site) -> None:
+    client = site.client()
+    first = site.exchanged(client, site.allowed(client)).json()
+    second = site.refreshed(client, first["refresh_token"]).json()
+    assert site.is_let_in(second["access_token"])
+    assert site.refreshed(site.client(client_name="Other"), second["refresh_token"]).status_code == 400
+    assert site.refreshed(client, first["refresh_token"]).status_code == 400
+    assert not site.is_let_in(second["access_token"])
+    assert site.refreshed(client, second["refresh_token"]).status_code == 400
+    assert site.grants.list() == []
+
+
+def test_a_renewal_may_ask_for_less_but_not_for_other_scopes(site: Site) -> None:
+    client = site.client()
+    tokens = site.exchanged(client, site.allowed(client, right="write", scopes="team")).json()
+    more = site.refreshed(client, tokens["refresh_token"], scope="memory:remove")
+    assert more.json()["error"] == "invalid_scope"
+    less = site.refreshed(client, tokens["refresh_token"], scope="memory:read").json()
+    assert less["scope"] == "memory:read memory:in:team"  # without the second it would see everything
+    again = site.refreshed(client, less["refresh_token"]).json()
+    assert again["scope"] == "memory:read memory:write memory:in:team"
+
+
+def test_a_program_can_end_its_own_connection_alone(site: Site) -> None:
+    client, other = site.client(), site.client(client_name="Other")
+    tokens = site.exchanged(client, site.allowed(client)).json()
+    for token in ("access_token", "refresh_token"):
+        site.ask("POST", "/revoke", data={"client_id": other, "client_secret": "", "token": tokens[token]})
+    assert site.is_let_in(tokens["access_token"])
+    site.ask("POST", "/revoke", data={"client_id": client, "client_secret": "", "token": tokens["refresh_token"]})
+    assert not site.is_let_in(tokens["access_token"])
+
+
+def test_a_program_with_a_secret_must_know_it(site: Site) -> None:
+    about = site.registered(token_endpoint_auth_method="client_secret_post").json()
+    code = site.allowed(about["client_id"])
+    for secret in ("", "x", about["client_id"]):
+        assert site.exchanged(about["client_id"], code, client_secret=secret).status_code == 401
+    assert site.exchanged(about["client_id"], code, client_secret=about["client_secret"]).status_code == 200
+
+
+def test_connections_end_after_ninety_days_and_names_are_told_apart(site: Site) -> None:
+    client = site.client()
+    tokens = [site.exchanged(client, site.allowed(client, name="ann")).json() for _ in range(2)]
+    assert [grant.name for grant in site.grants.list()] == ["ann", "ann-2"]
+    site.clock.now += grants.DAYS * 86400
+    assert site.refreshed(client, tokens[0]["refresh_token"]).status_code == 400
+    assert site.grants.list() == []
+
+
+@pytest.mark.parametrize(
+    ("url", "good"),
+    [
+        ("https://mem.example.com", True),
+        ("https://mem.example.com:8443/", True),
+        ("http://127.0.0.1:8765", True),
+        ("http://mem.example.com", False),
+        ("https://mem.example.com/memory", False),
+        ("https://user@mem.example.com", False),
+        ("https://mem.example.com?x", False),
+        ("mem.example.com", False),
+        ("https://mem.example.com:port", False),
+    ],
+)
+def test_the_public_address_is_https_without_a_path(url: str, good: bool) -> None:
+    if good:
+        assert oauth.public(url) == url.rstrip("/")
+    else:
+        with pytest.raises(InvalidInput, match="public address"):
+            oauth.public(url)
