@@ -56,6 +56,44 @@ def test_matches_that_were_kept_are_those_of_all_texts_compared_anew(seed: int, 
     assert few
 
 
+def _one_by_one(known: dict[int, list[int]]) -> tuple[list[int], list[float]]:
+    """The matches of texts in this order, each compared with all before it that have none."""
+    of: list[int] = []
+    shares: list[float] = []
+    keys = sorted(known, key=lambda key: (len(known[key]), key))
+    found: dict[int, tuple[int, float]] = {}
+    for at, key in enumerate(keys):
+        own, best = {*known[key]}, (alike.NONE, 0.0)
+        for other in keys[:at]:
+            share = len(own.intersection(known[other])) / len(own.union(known[other]))
+            if found[other][0] == alike.NONE and share >= (0.7 if len(own) <= 30 else 0.8) and share > best[1]:
+                best = other, share
+        found[key] = best
+    for key in known:
+        other, share = found[key]
+        of.append(other if other == alike.NONE else [*known].index(other))
+        shares.append(share)
+    return of, shares
+
+
+@pytest.mark.parametrize(("count", "vocabulary", "size"), [(700, 60, 30), (500, 200, 80)])
+def test_texts_made_of_few_words_have_the_matches_of_a_comparison_one_by_one(count: int, vocabulary: int, size: int):
+    dice = random.Random(count)
+    known: dict[int, list[int]] = {}
+    for key in range(count):
+        if key and dice.random() < 0.2:  # like another one, more or less
+            words = {*known[dice.randrange(key)]}
+            words -= {*dice.sample(sorted(words), len(words) // dice.randint(5, 12))}
+        else:
+            words = {*dice.choices(range(vocabulary), k=dice.randint(size // 2, size))}
+        known[key] = sorted(words)
+    texts = _texts(known)
+    nothing = alike.Matches(np.full(count, alike.APART), np.zeros(count))
+    found = alike.matched(texts, nothing, np.ones(count, bool), np.arange(count), lambda *_: False)
+    assert (found.of.tolist(), found.share.tolist()) == _one_by_one(known)
+    assert (found.of >= 0).sum() > count // 20
+
+
 def test_what_was_kept_is_not_used_when_it_was_cut_off():
     texts = _texts({1: [1, 2, 3]})
     data = alike.packed(texts, alike.Matches(np.array([alike.NONE]), np.zeros(1)))
