@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import starmap
-from typing import NamedTuple
+from itertools import accumulate
+from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,11 +28,14 @@ _SENTENCE = lazily(r"(?<=[.!?;:])\s+|\n+")
 
 
 class _Passage(NamedTuple):
-    """A text: its tokens, how many each of its sentences has, and the length of each one's vector."""
+    """A text: its tokens, how many each of its sentences has, and the length of each one's vector.
 
-    tokens: Array
-    sizes: Array
-    lengths: Array
+    As bytes of uint16, intp and float32: joining those of many texts takes a fifth of the time that arrays take.
+    """
+
+    tokens: bytes
+    sizes: bytes
+    lengths: bytes
 
 
 _kept: WeakKeyDictionary[StaticEncoder, dict[Chunk, _Passage]] = WeakKeyDictionary()
@@ -47,9 +50,9 @@ def look(
     By words: how much of the query's words it has, 0 … 1; of each, as much as its nearest word is like it. Words that
     are rare in the bank count more (`size` is how many chunks it has), and words that ask count less.
     """
-    parts = _passages(encoder, chunks)
-    tokens, sizes, lengths = (np.concatenate(each) for each in zip(*parts, strict=True))
-    distinct, places = _distinct(tokens)
+    tokens_of, sizes_of, lengths_of = zip(*_passages(encoder, chunks), strict=True)
+    distinct, places = _distinct(np.frombuffer(b"".join(tokens_of), np.uint16))
+    sizes, lengths = np.frombuffer(b"".join(sizes_of), np.intp), np.frombuffer(b"".join(lengths_of), np.float32)
     factors = {word: _factor(word) for word in encoded_words(query)}
     asked, weights = encoder.query_tokens(factors, size)
     near, products = encoder.compared(distinct, asked, (vector, mean))
@@ -57,8 +60,9 @@ def look(
     sums = np.add.reduceat(products.take(places, axis=0), np.cumsum(sizes) - sizes)
     sums /= np.maximum(lengths, 1e-9)[:, None]
     cosines = (sums[:, 0] - mean @ vector) / np.sqrt(np.maximum(1 - 2 * sums[:, 1] + mean @ mean, 1e-9))
-    by_sentences = np.maximum.reduceat(cosines, _starts([part.sizes for part in parts]))
-    nearest = np.maximum.reduceat(near.take(places, axis=0), _starts([part.tokens for part in parts]))
+    by_sentences = np.maximum.reduceat(cosines, _starts(lengths_of, np.float32))
+    nearest = np.maximum.reduceat(near.take(places, axis=0), _starts(tokens_of, np.uint16))
+    np.minimum(np.maximum(nearest, 0, out=nearest), 1, out=nearest)
     return by_sentences, nearest.dot(weights)  # `@` may warn of numbers that BLAS has read beyond so narrow an array
 
 
@@ -70,16 +74,19 @@ def _factor(word: str) -> float:
 
 def _passages(encoder: StaticEncoder, chunks: Sequence[Chunk]) -> list[_Passage]:
     kept = _kept.setdefault(encoder, {})  # other threads have it, too
-    known = {chunk: passage for chunk in chunks if (passage := kept.get(chunk))}
+    found = [kept.get(chunk) for chunk in chunks]
+    if None not in found:  # nearly always: who searches again sees much of the same
+        return cast(list[_Passage], found)
+    known = {chunk: passage for chunk, passage in zip(chunks, found, strict=True) if passage}
     new = [chunk for chunk in dict.fromkeys(chunks) if chunk not in known]
     for start in range(0, len(new), AT_ONCE):
         batch = new[start : start + AT_ONCE]
         apart = encoder.take_apart([_SENTENCE.split(chunk.embedded) for chunk in batch])
-        known.update(zip(batch, starmap(_Passage, apart), strict=True))
-    if new:
-        if len(kept) >= KEPT:
-            kept.clear()
-        kept.update(known)
+        passages = (_Passage(*(array.tobytes() for array in arrays)) for arrays in apart)
+        known.update(zip(batch, passages, strict=True))
+    if len(kept) >= KEPT:
+        kept.clear()
+    kept.update(known)
     return [known[chunk] for chunk in chunks]
 
 
@@ -94,5 +101,7 @@ def _distinct(tokens: Array) -> tuple[Array, Array]:
     return distinct, places.take(tokens)
 
 
-def _starts(parts: Sequence[Array]) -> Array:
-    return np.cumsum([0, *map(len, parts[:-1])])
+def _starts(parts: Sequence[bytes], kind: type[np.generic]) -> list[int]:
+    """Where each of these begins when they are joined, as an array of this kind."""
+    size = np.dtype(kind).itemsize
+    return list(accumulate([len(part) // size for part in parts[:-1]], initial=0))

@@ -223,7 +223,7 @@ class StaticEncoder(_Scaled):
         """
         counts: dict[int, float] = {}
         for word, factor in factors.items():
-            for id in self._tokens.ids(word):
+            for id in self._tokens.of_word(word):
                 counts[id] = max(counts.get(id, 0.0), factor)
         ids = np.array(list(counts), np.intp)
         having = np.minimum(self._counts[ids], texts)
@@ -233,14 +233,13 @@ class StaticEncoder(_Scaled):
     def compared(
         self, tokens: NDArray[np.intp], others: NDArray[np.intp], vectors: Sequence[Vectors]
     ) -> tuple[Vectors, Vectors]:
-        """How like each token each of the others is, 0 … 1; and what it adds to the product of its text's sum with
-        each of these vectors.
+        """How like each token each of the others is, as a cosine; and what it adds to the product of its text's sum
+        with each of these vectors.
         """
         right = self._table.take(others, axis=0).astype(np.float32)
         products = self._table.take(tokens, axis=0).astype(np.float32) @ np.concatenate((right, vectors)).T
         lengths = self._lengths_of(tokens)[:, None] * self._lengths_of(others)
         near = products[:, : len(others)] / np.maximum(lengths, 1e-9)
-        np.minimum(np.maximum(near, 0, out=near), 1, out=near)
         return near, products[:, len(others) :] * self._weights.take(tokens)[:, None]
 
     def _lengths_of(self, tokens: NDArray[np.intp]) -> Vectors:
@@ -304,6 +303,10 @@ class Tokens:
             self._known.clear()
         return list(chain.from_iterable(map(self._known.__getitem__, words(text))))
 
+    def of_word(self, word: str) -> tuple[int, ...]:
+        """The same of one of the `words` of a text."""
+        return self._known[word]
+
     def _split(self, word: str) -> tuple[int, ...]:
         if not _is_unspaced(word):
             word = word[:_LONGEST_WORD]  # a longer one is a key or a blob: the rest means nothing and takes time
@@ -349,8 +352,9 @@ def crc(piece: str) -> int:
 
 def unit(rows: Vectors) -> Vectors:
     """Each row scaled to length 1; a row of zeros stays as it is."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    result: Vectors = np.divide(rows, np.where(lengths > 0, lengths, 1), dtype=np.float32)
+    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
+    lengths[lengths == 0] = 1
+    result: Vectors = np.divide(rows, lengths, dtype=np.float32)
     return result
 
 

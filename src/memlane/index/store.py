@@ -93,6 +93,11 @@ def _place(folder: str, path: str) -> tuple[int, ...] | None:
     return (*of_folder, file.st_dev, file.st_ino, file.st_mode, file.st_nlink, file.st_uid)
 
 
+def _version(db: sqlite3.Connection) -> tuple[int, int]:
+    """What changes with anything that is written to the file, by us or by others."""
+    return db.execute("PRAGMA data_version").fetchone()[0], db.total_changes
+
+
 def _read_postings(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
     blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
     query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)}) ORDER BY term, block"  # noqa: S608
@@ -142,7 +147,7 @@ class Index:
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
         self._swept = False  # whether memories without a file were looked for
         self._db, self._identity = self._open(self.file)
-        self._mark = seal.mark(self._db)
+        self._mark, self._marked = seal.mark(self._db), (-1, -1)  # and the version that was last seen to have it
 
     def close(self) -> None:
         self._db.close()
@@ -154,7 +159,7 @@ class Index:
         self._columns, self._seen, self._swept, self._noted = None, None, False, 1
         self._read, self._memories, self._chunks, self._counted = _Read((-1, -1)), {}, {}, -1
         self._db, self._identity = self._open(self.file)
-        self._mark = seal.mark(self._db)
+        self._mark, self._marked = seal.mark(self._db), (-1, -1)
 
     def _follow_file(self) -> None:
         """Open the index again if the file at its place, or what is in it, is not what was opened."""
@@ -169,7 +174,10 @@ class Index:
                 self._stands = place if same else None
             if same and os.path.lexists(f"{self._path}-journal"):  # of a writer, dead or alive, or put there
                 seal.reading(self.file, timeout=locks.patience.get()).close()
-            same = same and seal.mark(self._db) == self._mark
+            version = _version(self._db)
+            if same and version != self._marked:  # else nothing was written since its mark was seen
+                same = seal.mark(self._db) == self._mark
+                self._marked = version
         except OSError:
             same = False
         except sqlite3.Error as error:
@@ -199,15 +207,19 @@ class Index:
     def snapshot(self) -> Iterator[None]:
         """Everything read inside is from one moment, whatever others write meanwhile. One thread at a time."""
         with self._alone():
-            _ = self.encoder  # may have to write
             self._db.execute("BEGIN")
             try:
-                self._now()
+                if self._encoder is None or self._embedded != self._encoder.fingerprint:
+                    self._db.execute("ROLLBACK")
+                    _ = self.encoder  # may have to write
+                    self._db.execute("BEGIN")
+                    self._now()
                 self._held = True
                 yield
             finally:
                 self._held = False
-                self._db.execute("ROLLBACK")  # nothing was written
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")  # nothing was written
 
     def ask(self, question: Callable[[], T], *, wait: float | None = None, force: bool = False, look: bool = True) -> T:
         """Bring the index up to date and ask it something. A file that turns out to be damaged is replaced, once.
@@ -432,7 +444,7 @@ class Index:
         """What was read of the file as it is now; in a snapshot, as it was at its beginning."""
         if self._held:
             return self._read
-        version = (self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes)
+        version = _version(self._db)
         if version != self._read.version:
             archived = self._db.execute("SELECT 1 FROM memories WHERE status = 'archived' LIMIT 1").fetchone()
             self._read = _Read(version, str(get_meta(self._db, "encoder", "")), archived is not None)

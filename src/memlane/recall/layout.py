@@ -17,6 +17,7 @@ TIES = 1_000  # of memories that are equal, only so many are looked at together
 NEIGHBOURS = (0.3, 0.2)  # shares of the next memory on either side, and of the second next
 KEPT = 500_000  # postings that are kept, of the terms asked for last: some 15 MB
 _FEW_ROWS = 64
+_SORTED = 1_000  # scores: sorting so many takes no longer than choosing which to sort
 
 
 class Posted(NamedTuple):
@@ -169,7 +170,7 @@ def least_of_best(scores: Array, count: int) -> float:
     if len(scores) <= count:
         return 0.0
     few = min(len(scores) // (4 * count), _FEW_ROWS)
-    if few > 1:
+    if few > 1 and len(scores) > _SORTED:
         groups = np.sort(scores[: len(scores) // few * few].reshape(few, -1).max(axis=0))
         bound = max(float(groups[-count]), 0.0)
         scores = scores[scores > bound]

@@ -32,7 +32,7 @@ def same_subject(encoder: str) -> float:
 def renewals(
     found: Sequence[tuple[int, Memory]],
     created: Array,
-    vectors: Array,
+    vectors: Callable[[], Array],
     evidence: Callable[[set[str]], float],
     least: float,
 ) -> Iterator[tuple[int, int]]:
@@ -40,15 +40,16 @@ def renewals(
 
     Pages and the messages of a conversation never do, nor are they renewed.
 
-    `vectors` belong to the rows of `found`, and those on one subject have a cosine of `least`; `evidence` says how rare
-    some terms are, all in all.
+    `vectors` gives those of the rows of `found`, of which two on one subject have a cosine of `least`; `evidence` says
+    how rare some terms are, all in all.
     """
     short = [at for at, (_, memory) in enumerate(found) if memory.thread is None and len(memory.text) <= LONGEST]
     order = sorted(short, key=lambda at: float(created[found[at][0]]))
     changes = [at for at in order if tells_of_change(found[at][1].text)]
     if not changes:
         return
-    near = vectors @ vectors.T
+    rows = vectors()
+    near = rows @ rows.T
     known: dict[int, set[str]] = {}
 
     def terms_of(at: int) -> set[str]:
@@ -66,6 +67,9 @@ def renewals(
 
 def as_floats(rows: Array, chunks: Array) -> Array:
     """Vectors of length 1 of some chunks from the index's rows, which may be bytes."""
-    vectors: Array = rows.take(chunks, axis=0).astype(np.float32, copy=False)
+    taken: Array = rows.take(chunks, axis=0)
+    if taken.dtype == np.float32:  # they have that length
+        return taken
+    vectors = taken.astype(np.float32)
     vectors /= np.maximum(np.sqrt(np.add.reduce(vectors * vectors, axis=1, keepdims=True)), 1e-9)
     return vectors

@@ -182,12 +182,11 @@ def _search(
     best = best[:limit]
     hits = []
     for (row, memory), why in zip(best, parts.explained([row for row, _ in best], base), strict=True):
-        why["recency"] = float(factor) if layout.created[row] > since else 1.0
-        why["freshness"] = freshness.get(memory.id, 1.0)
+        why["recency"] = round(float(factor), 4) if layout.created[row] > since else 1.0
+        why["freshness"] = round(freshness.get(memory.id, 1.0), 4)
         if memory.unconfirmed:
             why["confirmed"] = weight(memory, now)
-        why["relevance"] = relevant(row)
-        why = {name: round(value, 4) for name, value in why.items()}
+        why["relevance"] = round(relevant(row), 4)
         piece = _best_piece(index, parts, row, query.phrases)
         hits.append(Hit(memory, round(float(scores[row]), 6), piece.text.strip(), piece.header, why))
     return hits
@@ -226,29 +225,30 @@ class _ScoreParts:
         return found
 
     def explained(self, rows: Sequence[int], base: Array) -> list[dict[str, float]]:
+        """What the score of each of these memories is made of, rounded for people."""
         words, cosine = self.words.memories, self.cosine
         parts = {
-            "words": words[rows],
+            "words": _rounded(words[rows]),
             "words_rank": _ranks(words, rows),
-            "covered": self.words.covered(rows),
-            "evidence": self.words.evidence(rows),
-            "cosine": cosine[rows],
+            "covered": _rounded(self.words.covered(rows)),
+            "evidence": _rounded(self.words.evidence(rows)),
+            "cosine": _rounded(cosine[rows]),
             "cosine_rank": _ranks(cosine, rows),
-            "closer": np.array([self.closer.get(row, 0.0) for row in rows]),
-            "neighbours": self.fused[rows] - self.own[rows],
-            "date": np.where(self.dated[rows], DATED, 1.0) if self.dated is not None else np.ones(len(rows)),
-            "base": base[rows],
+            "closer": [round(self.closer.get(row, 0.0), 4) for row in rows],
+            "neighbours": _rounded(self.fused[rows] - self.own[rows]),
+            "date": [1.0] * len(rows) if self.dated is None else np.where(self.dated[rows], DATED, 1.0).tolist(),
+            "base": _rounded(base[rows]),
         }
-        lists = [part.tolist() for part in parts.values()]
-        return [dict(zip(parts, values, strict=True)) for values in zip(*lists, strict=True)]
+        return [dict(zip(parts, values, strict=True)) for values in zip(*parts.values(), strict=True)]
 
 
-def _ranks(values: Array, rows: Sequence[int]) -> Array:
+def _rounded(values: Array) -> list[float]:
+    return [round(value, 4) for value in values.tolist()]
+
+
+def _ranks(values: Array, rows: Sequence[int]) -> list[int]:
     """Of these rows, which place each one's value has among all."""
-    own = values[rows]
-    above = values[values > own.min(initial=np.inf)]
-    ranks: Array = np.count_nonzero(above > own[:, None], axis=1) + 1
-    return ranks
+    return [int(np.count_nonzero(values > own)) + 1 for own in values[rows].tolist()]
 
 
 def _of_chunks(words: Array, cosines: Array, share: float) -> Array:
@@ -329,7 +329,9 @@ def _renewals(index: Index, layout: Layout, best: Sequence[tuple[int, Memory]]) 
         found = layout.posted(index, sorted(shared))
         return sum(_rarity(chunks, len(posted.chunks)) for posted in found) / math.log(1 + max(chunks, 2))
 
-    vectors = renewal.as_floats(layout.columns.rows, layout.start[[row for row, _ in best]])
+    def vectors() -> Array:
+        return renewal.as_floats(layout.columns.rows, layout.start[[row for row, _ in best]])
+
     return renewal.renewals(best, layout.created, vectors, evidence, renewal.same_subject(index.encoder.name))
 
 
@@ -375,10 +377,11 @@ class _WordScores:
 
     def _best(self, scores: Array, rows: Sequence[int]) -> Array:
         """The best score of each memory's chunks."""
-        starts, ends = self.layout.start[rows], self.layout.end[rows]
+        starts, ends = self.layout.start[rows].tolist(), self.layout.end[rows].tolist()
         best: Array = scores[starts]
-        for at in np.flatnonzero(ends - starts > 1).tolist():
-            best[at] = scores[starts[at] : ends[at]].max()
+        for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            if end - start > 1:
+                best[at] = scores[start:end].max()
         return best
 
     def pieces(self, row: int) -> slice:
