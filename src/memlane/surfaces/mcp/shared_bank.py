@@ -44,8 +44,8 @@ Report = Callable[[float, float], Coroutine[Any, Any, None]]
 class SharedBank:
     """A bank that is opened when it is first needed. `folder` and `flags` come from the command line.
 
-    It is the user's own view of it; others have other views of the same bank: `seen_by`. `held` is the folder in which a
-    bank with files was seen.
+    It is the user's own view of it; others have other views of the same bank: `seen_by`. `held` is the folder in which
+    a bank with files was seen.
     """
 
     def __init__(
