@@ -198,6 +198,7 @@ class Line:
         for one in self._open:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
+            one.close()
         self._open = []
 
     def heal(self) -> None:

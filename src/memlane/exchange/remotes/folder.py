@@ -69,11 +69,11 @@ class FolderRemote:
         seen = Seen()
         page: list[Entry] = []
         with self._reached(), self._folder(missing=cursor) as bank:
-            for name, number in _tops(bank):
-                seen.add(name, str(number))
-                if (name, number) not in self._known:
-                    self._known[name, number] = _latest_of(bank, name)
-                if found := self._known[name, number]:
+            for name, numbers in _files(bank):
+                seen.add(name, str(max(numbers)))
+                if len(numbers) > 1 or (name, max(numbers)) not in self._known:
+                    self._known[name, max(numbers)] = _latest_of(bank, name, tidy=True)
+                if found := self._known[name, max(numbers)]:
                     page.append(found.entry)
                 if len(page) == _PAGE:
                     yield page, cursor
@@ -99,8 +99,8 @@ class FolderRemote:
             begun = time.monotonic()
             seen = Seen()
             with self._reached(), self._folder(missing=cursor) as bank:
-                for name, number in _tops(bank):
-                    seen.add(name, str(number))
+                for name, numbers in _files(bank):
+                    seen.add(name, str(max(numbers)))
             if seen.cursor() != cursor:
                 return True
             now = time.monotonic()
@@ -127,11 +127,10 @@ class FolderRemote:
                 _refuse_careless(bank, mode)
                 self._tried = True
             with _made(bank, mode, *_at(name)) as home:
-                numbers = _numbers(home)
-                before = _latest(home, numbers)
+                before = _latest(home, name)
                 if expected != (_version(before) if before else None):
                     raise conflict(path, _version(before) if before else None)
-                number = max(numbers, default=0) + 1
+                number = max(_numbers(home), default=0) + 1
                 mark = os.urandom(6).hex()
                 marks = (mark, *(before.marks if before else ()))[: _MARKS + 1]
                 described = {"path": path, "scope": scope, "author": author, "deleted": data is None, "marks": marks}
@@ -144,9 +143,9 @@ class FolderRemote:
                         raise conflict(path) from None
                     raise
                 _sync(home)
-                now = _numbers(home)
-                last = _latest(home, now)
-                _remove_older(home, now)
+                last = _latest(home, name)
+                if last:
+                    _remove_older(home, last)
                 if last is None or mark not in last.marks:
                     raise conflict(path, _version(last) if last else None)
         return f"{number}-{mark}"
@@ -215,8 +214,8 @@ def _version(found: _Version) -> str:
     return f"{found.number}-{found.marks[0]}"
 
 
-def _tops(bank: int) -> Iterator[tuple[str, int]]:
-    """Each file with the number of its last version, by name."""
+def _files(bank: int) -> Iterator[tuple[str, list[int]]]:
+    """Each file with the numbers of its versions, by name."""
     for group in sorted(_names(bank)):
         if len(group) == 2:
             with _opened(bank, group) as folder:
@@ -224,10 +223,8 @@ def _tops(bank: int) -> Iterator[tuple[str, int]]:
                     if _HEX.fullmatch(name) and name[:2] == group:
                         with _opened(folder, name) as home:
                             numbers = _numbers(home)
-                            if len(numbers) > 1:
-                                _remove_older(home, numbers)
                         if numbers:
-                            yield name, max(numbers)
+                            yield name, numbers
 
 
 def _numbers(home: int) -> list[int]:
@@ -246,32 +243,41 @@ def _names(folder: int) -> list[str]:
 # -- entries
 
 
-def _latest_of(bank: int, name: str) -> _Version | None:
+def _latest_of(bank: int, name: str, tidy: bool = False) -> _Version | None:
     try:
         with _opened(bank, *_at(name)) as home:
-            found = _latest(home, _numbers(home))
+            found = _latest(home, name)
+            if found and tidy:
+                _remove_older(home, found)
+            return found
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found if found and _name(found.entry.path, found.entry.scope) == name else None
 
 
-def _latest(home: int, numbers: list[int]) -> _Version | None:
+def _latest(home: int, name: str) -> _Version | None:
     """The last version that can be read. One that is damaged does not hide that the members have the file: they put
     it once more, under a later number.
     """
-    for _ in range(100):
-        gone = False
-        for number in sorted(numbers, reverse=True):
-            try:
-                return _described(home, number)
-            except FileNotFoundError:
-                gone = True
-            except ValueError:
-                continue
-        if not gone or sorted(again := _numbers(home)) == sorted(numbers):
-            return None
-        numbers = again
+    numbers: list[int] = []
+    for _ in range(100):  # what we look at may be replaced and removed at that moment
+        before, numbers = numbers, sorted(_numbers(home), reverse=True)
+        if numbers == before:
+            break
+        for number in numbers:
+            with suppress(ValueError, RecursionError), _passing_over_links():
+                found = _described(home, number)
+                if _name(found.entry.path, found.entry.scope) == name:
+                    return found
     return None
+
+
+@contextmanager
+def _passing_over_links() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.ENXIO):
+            raise
 
 
 def _described(home: int, number: int) -> _Version:
@@ -326,9 +332,10 @@ def _written(bank: int, mode: int, content: bytes) -> str:
     return name
 
 
-def _remove_older(home: int, numbers: list[int]) -> None:
-    for number in sorted(numbers)[:-1]:
-        _remove(home, str(number))
+def _remove_older(home: int, last: _Version) -> None:
+    for number in _numbers(home):
+        if number < last.number:
+            _remove(home, str(number))
 
 
 def _remove_left_behind(new: int, now: float) -> None:

@@ -34,6 +34,7 @@ except ImportError as error:
     raise not_installed("PostgreSQL", "postgres", "psycopg[binary]") from error
 
 PATIENCE = 60.0  # seconds that one statement may take
+GRACE = 5.0  # seconds more, for the server to say so itself
 CONNECTING = 10  # seconds
 POLL = 5.0  # seconds between looks: a notice does not come through every proxy
 _PAGE = 1000
@@ -49,8 +50,8 @@ create index if not exists file_bank_number on memlane.file (bank, number);
 alter table memlane.file enable row level security;
 drop policy if exists by_scope on memlane.file;
 create policy by_scope on memlane.file
-  using (scope = 'shared' or exists (select from pg_roles where rolname = scope and pg_has_role(oid, 'member')))
-  with check (scope = 'shared' or exists (select from pg_roles where rolname = scope and pg_has_role(oid, 'member')));
+  using (scope = 'shared' or exists (select 1 from pg_roles where rolname = scope and pg_has_role(oid, 'member')))
+  with check (scope = 'shared' or exists (select 1 from pg_roles where rolname = scope and pg_has_role(oid, 'member')));
 """
 
 _NUMBERED = """\
@@ -82,6 +83,7 @@ select path, scope, version, coalesce(octet_length(content), 0), content is null
   case when octet_length(content) <= %s then content end
 from memlane.file where bank = %s and scope = %s and path = %s
 """
+_NEWS = "select exists (select 1 from memlane.file where bank = %s and number > %s)"
 _TOLD = "select version, pg_notify(%(channel)s, number::text)::text from changed"
 _UNTOLD = "select version from changed"
 
@@ -134,7 +136,7 @@ class PostgresRemote:
         """The number to go on from: the beginning, where the bank has not come so far, because it was brought back
         from a backup.
         """
-        last = int(cursor) if cursor.isascii() and cursor.isdigit() else 0
+        last = _number(cursor)
         known = self._asked("select number from memlane.bank where name = %s", (self._bank,))
         if last and not known:
             raise emptied(self._place)
@@ -151,26 +153,28 @@ class PostgresRemote:
         return entry, bytes(content or b"")
 
     def watch(self, cursor: str, seconds: float) -> bool:
-        end = time.monotonic() + seconds
-        try:
-            if self._watching is None or self._watching.closed:
-                self._watching = self._connect()
-                self._listen(self._watching)
-            while True:
+        end, losses = time.monotonic() + seconds, 0
+        if not self._ready:
+            self._prepared()
+        while True:
+            try:
+                if self._watching is None or not _lives(self._watching):
+                    _close(self._watching)
+                    self._watching = self._connect()
+                    self._listen(self._watching)
                 with _in_time(self._watching):
-                    news = self._watching.execute(
-                        "select exists (select from memlane.file where bank = %s and number > %s)",
-                        (self._bank, int(cursor or 0)),
-                    ).fetchone()[0]
+                    (news,) = self._watching.execute(_NEWS, (self._bank, _number(cursor))).fetchone()
                 left = end - time.monotonic()
                 if news or left <= 0:
                     return bool(news)
                 for _ in self._watching.notifies(timeout=min(left, POLL), stop_after=1):
                     pass
-        except psycopg.Error as error:
-            _close(self._watching)
-            self._watching = None
-            raise self._told(error) from error
+            except psycopg.Error as error:
+                had, self._watching = self._watching, None
+                losses += 1
+                if had is None or not _is_lost(had, error) or losses > 2:
+                    _close(had)
+                    raise self._told(error) from error
 
     def close(self) -> None:
         _close(self._connection)
@@ -202,7 +206,7 @@ class PostgresRemote:
 
     def _asked(self, sql: str, values: Any, again: bool = True) -> list[tuple[Any, ...]]:
         """The rows of one statement. Where the connection was lost it is made anew and the statement sent `again`;
-        one that changes something is not, because it may have been carried out.
+        one that changes something is not, if it may have been carried out.
         """
         for attempt in range(_TRIES):
             connection = self._prepared()
@@ -213,12 +217,13 @@ class PostgresRemote:
                 failure: psycopg.Error = error
                 time.sleep(random.uniform(0, 0.02 * (attempt + 1)))  # noqa: S311
             except psycopg.Error as error:
-                lost = connection.closed or isinstance(error, errors.OperatorIntervention)
+                lost = _is_lost(connection, error)
                 if lost:
                     _close(connection)
                     self._connection = None
-                if not (lost and again and attempt < 2):
-                    raise self._told(error, unknown=lost and not again) from error
+                undone = again or error.sqlstate is not None  # a server that still says why has not done it
+                if not (lost and undone and attempt < 2):
+                    raise self._told(error, unknown=lost and not undone) from error
                 failure = error
         raise self._told(failure) from failure
 
@@ -251,7 +256,7 @@ class PostgresRemote:
         """Make the tables where they are missing. Two members who do so at once get in each other's way once."""
         for _ in range(10):
             try:
-                connection.execute("select from memlane.file limit 0")
+                connection.execute("select 1 from memlane.file limit 0")
                 return
             except (errors.UndefinedTable, errors.InvalidSchemaName):
                 pass
@@ -314,7 +319,7 @@ def _in_time(connection: Any) -> Iterator[None]:
             if not done.is_set():
                 line.shutdown(socket.SHUT_RDWR)
 
-    timer = threading.Timer(PATIENCE + 5, cut)
+    timer = threading.Timer(PATIENCE + GRACE, cut)
     timer.daemon = True
     timer.start()
     try:
@@ -334,6 +339,14 @@ def _lives(connection: Any) -> bool:
     except psycopg.Error:
         return False
     return bool(connection.pgconn.status == psycopg.pq.ConnStatus.OK)
+
+
+def _is_lost(connection: Any, error: Any) -> bool:
+    return bool(connection.closed) or isinstance(error, (errors.AdminShutdown, errors.CrashShutdown))
+
+
+def _number(cursor: str) -> int:
+    return int(cursor) if cursor.isascii() and cursor.isdigit() else 0
 
 
 def _close(connection: Any) -> None:
