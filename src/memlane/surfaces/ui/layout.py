@@ -46,16 +46,22 @@ def _settled(count: int, edges: Pairs) -> Floats:
         moves = places * np.float32(-0.02)
         for _ in range(_SAMPLES):
             away = places - np.roll(places[random.permutation(count)], 1, axis=0)
-            moves += away * (np.float32(count / _SAMPLES) / ((away**2).sum(1, keepdims=True) + 1))
+            moves += away * (np.float32(count / _SAMPLES) / (_squared(away) + 1))
         pull = places[target] - places[source]
-        pull *= strength * np.sqrt((pull**2).sum(1, keepdims=True))
+        pull *= strength * np.sqrt(_squared(pull))
         for end, sign in ((source, 1), (target, -1)):
             for axis in (0, 1):
                 moves[:, axis] += sign * np.bincount(end, pull[:, axis], count).astype(np.float32)
-        length = np.sqrt((moves**2).sum(1, keepdims=True)) + np.float32(1e-6)
+        length = np.sqrt(_squared(moves)) + np.float32(1e-6)
         step = size * np.float32(0.12) * np.float32((1 - round_ / _ROUNDS) ** 1.5) + np.float32(0.01)
         places += moves / length * np.minimum(length, step)
     places -= places.mean(0)
-    far = np.sqrt((places**2).sum(1, keepdims=True)) + np.float32(1e-6)
+    far = np.sqrt(_squared(places)) + np.float32(1e-6)
     most = np.quantile(far, 0.9)  # what hangs together with little else drifts away: it is brought nearer
     return places * np.where(far > most, (1 + np.log(np.maximum(far / most, 1)) / 3) * most / far, 1)
+
+
+def _squared(vectors: Floats) -> Floats:
+    """The squares of their lengths, as a column."""
+    found: Floats = np.einsum("ij,ij->i", vectors, vectors)[:, None]
+    return found

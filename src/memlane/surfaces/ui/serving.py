@@ -7,7 +7,8 @@ import mimetypes
 import os
 import sys
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from errno import EADDRINUSE
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -24,6 +25,7 @@ from memlane.core.errors import MemlaneError
 from memlane.surfaces import connections
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from memlane.surfaces.ui import api, events
+from memlane.surfaces.ui.aside import Aside
 from memlane.surfaces.ui.guard import NAMES, Keys, guarded
 
 PORT = 7417  # unless it is taken
@@ -59,13 +61,22 @@ def application(bank: SharedBank, keys: Keys) -> ASGIApp:
     async def page(request: Request) -> Response:
         return start
 
+    aside = Aside(bank)
+
+    @asynccontextmanager
+    async def serving(app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await aside.close()
+
     routes = [
         *events.routes(bank),
-        *api.routes(bank),
+        *api.routes(bank, aside),
         Route("/static/{name:path}", asset),
         Route("/{view:path}", page),
     ]
-    return guarded(Starlette(routes=routes), keys)
+    return guarded(Starlette(routes=routes, lifespan=serving), keys)
 
 
 def _assets(folder: Traversable, at: str) -> list[tuple[str, Response]]:

@@ -6,7 +6,7 @@
 What a function raises is answered as {"code", "message", "hint"}. Whatever leaves has no secrets in it. What is written
 is the user's word: only the user has this page. Each write is one change, and its answer has `changes`, which the
 question "undo" takes back. Questions about the whole bank (SLOW), which take long for the first time, have a bank of
-their own, so that a search does not wait for them; those that look through all of it each time (SLOWEST) have another.
+their own, so that a search does not wait for them; those that look through all of it each time (ASIDE) have a process.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ from memlane.disk import journal
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from memlane.surfaces.ui.api import changes, graph, health, inbox, memory, search, sessions, timeline, truth
+from memlane.surfaces.ui.aside import Aside
 from memlane.surfaces.ui.asking import Asked, Clean, Question
 
 _READ = (sessions, inbox, search, memory, timeline, truth, health, graph)
 _CHANGED = (changes, sessions, inbox, memory, truth, health)
 READS: Mapping[str, Question] = {name: question for view in _READ for name, question in view.READS.items()}
 WRITES: Mapping[str, Question] = {name: question for view in _CHANGED for name, question in view.WRITES.items()}
-SLOW = frozenset("choices timeline as-of graph inbox inbox-count candidate told".split())
-SLOWEST = frozenset("truth truth-count health".split())
+SLOW = frozenset("choices timeline as-of graph inbox candidate told".split())
+ASIDE = frozenset("inbox-count truth truth-count health".split())
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 
 
-def routes(bank: SharedBank) -> list[Route]:
-    slow, slowest = SharedBank(bank.folder, bank.flags), SharedBank(bank.folder, bank.flags)
-    beside = dict.fromkeys(SLOW, slow) | dict.fromkeys(SLOWEST, slowest)
+def routes(bank: SharedBank, aside: Aside) -> list[Route]:
+    slow = SharedBank(bank.folder, bank.flags)
 
     async def read(request: Request) -> Response:
-        question = READS.get(request.path_params["name"])
-        names = request.query_params.keys()
-        values = {name: request.query_params.getlist(name) for name in names}
+        name, params = request.path_params["name"], request.query_params
+        values = {name: params.getlist(name) for name in params.keys()}  # noqa: SIM118 - it has some of them twice
         asked = {name: found if found[1:] else found[0] for name, found in values.items()}
-        return await _answer(beside.get(request.path_params["name"], bank), question, asked)
+        if name in ASIDE and (answer := await aside.answer(name, asked, request.is_disconnected)):
+            return Response(answer.body, answer.status, media_type="application/json")
+        return await _answer(slow if name in SLOW | ASIDE else bank, READS.get(name), asked)
 
     async def write(request: Request) -> Response:
         question = WRITES.get(request.path_params["name"])
@@ -67,18 +68,22 @@ async def _answer(bank: SharedBank, question: Question | None, asked: Asked) -> 
     if question is None:
         return _json({"code": "not_found", "message": "There is no such question.", "hint": "Load the page anew."}, 404)
     try:
-        return _json(await bank.run(lambda opened: _clean(opened, question(opened, asked))))
-    except MemlaneError as error:
-        return _json(error.to_dict(), _STATUS.get(error.code, 400))
-    except OSError as error:  # a full disk, a folder that is not ours, a name that is too long
+        status, value = 200, await bank.run(lambda opened: answered(opened, question, asked))
+    except Exception as error:
+        status, value = failed(error)
+    return _json(value, status)
+
+
+def failed(error: Exception) -> tuple[int, dict[str, Any]]:
+    """The status and the sentence that a failed question is answered with."""
+    if isinstance(error, OSError):  # a full disk, a folder that is not ours, a name that is too long
         why = f"The disk said no: {error.strerror or 'it cannot be read or written'}."
-        failed = StorageError(why, hint="Check the bank's folder, its permissions and the disk.")
-        return _json(failed.to_dict(), 400)
-    except Exception as error:  # a bug of ours: its message may hold what somebody wrote
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        why = f"memlane failed: {type(error).__name__} in {os.path.basename(where.filename)}:{where.lineno}."
-        hint = "Nothing is lost. Please report it, with this sentence."
-        return _json({"code": "bug", "message": why, "hint": hint}, 500)
+        error = StorageError(why, hint="Check the bank's folder, its permissions and the disk.")
+    if isinstance(error, MemlaneError):
+        return _STATUS.get(error.code, 400), error.to_dict()
+    where = traceback.extract_tb(error.__traceback__)[-1]  # a bug of ours: its message may hold what somebody wrote
+    why = f"memlane failed: {type(error).__name__} in {os.path.basename(where.filename)}:{where.lineno}."
+    return 500, {"code": "bug", "message": why, "hint": "Nothing is lost. Please report it, with this sentence."}
 
 
 def _written(question: Question, name: str, bank: Bank, asked: Asked) -> dict[str, Any]:
@@ -87,7 +92,9 @@ def _written(question: Question, name: str, bank: Bank, asked: Asked) -> dict[st
     return {**answer, "changes": changes.made_by(made, bank)}
 
 
-def _clean(bank: Bank, answer: Any) -> Any:
+def answered(bank: Bank, question: Question, asked: Asked) -> Any:
+    """A question's answer, without secrets."""
+    answer = question(bank, asked)
     if isinstance(answer, Clean):
         return answer.answer
     plain = json.loads(json.dumps(answer, default=lambda value: value.to_dict()))

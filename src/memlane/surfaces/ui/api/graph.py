@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from memlane.bank import Bank
 from memlane.surfaces.ui.asking import Asked, Clean, Question
-from memlane.surfaces.ui.layout import placed
+from memlane.surfaces.ui.layout import Floats, placed
 
 MOST = 30_000  # nodes: the most linked ones, where there are more
 _TAG, _GHOST = "tag", "file"  # what a node is that is no memory
@@ -28,7 +29,7 @@ def graph(bank: Bank, asked: Asked) -> Clean:
         anew[kept] = np.arange(MOST)
         edges = anew[edges]
         edges = edges[(edges >= 0).all(1)]
-    places = placed(len(nodes), edges).round(2)
+    places = _placed(len(nodes), edges.tobytes())
     drawn = {
         "total": total,
         "ids": [node["id"] for node in nodes],
@@ -39,6 +40,11 @@ def graph(bank: Bank, asked: Asked) -> Clean:
         "edges": edges.ravel().tolist(),
     }
     return Clean(drawn)
+
+
+@lru_cache(2)  # the same graph is drawn again and again: in another tab, with other filters, when one comes back
+def _placed(count: int, edges: bytes) -> Floats:
+    return placed(count, np.frombuffer(edges, np.int64).reshape(-1, 2)).round(2)
 
 
 def _kind(node: dict[str, Any]) -> str:

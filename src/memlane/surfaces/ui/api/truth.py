@@ -25,6 +25,7 @@ KINDS = (
     "size", "register", "prune", "retention",
 )  # fmt: skip
 ALIKE = "similar"
+_SOON = [kind for kind in review.KINDS if kind != "duplicate"]
 _FEW, _MOST = 10, 100  # items of each kind, and of the only one that is asked for
 _WAIT = 0.5  # seconds of indexing
 _PASSAGE = 1_500  # characters of a memory that are shown beside another
@@ -33,13 +34,16 @@ Step = dict[str, Any]
 
 
 def truth(bank: Bank, asked: Asked) -> dict[str, Any]:
-    """How many there are of each kind, and the first of each; with `kind`, more of that one."""
-    kind = text(asked, "kind", "")
-    steps = [step for step in review.plan(bank).steps if isinstance(step, Item)]
+    """How many there are of each kind, and the first of each; with `kind`, more of that one.
+
+    With `soon`, those that are found soon: not what is there twice.
+    """
+    kind, soon = text(asked, "kind", ""), text(asked, "soon", "") == "yes"
+    steps = [step for step in review.plan(bank, only=_SOON if soon else ()).steps if isinstance(step, Item)]
     by_kind = {name: [item for item in steps if item.kind == name] for name in KINDS}
     chosen = [item for name in KINDS if kind in ("", name) for item in by_kind[name][: _MOST if kind else _FEW]]
     code = _code(bank, [item.id for item in chosen if item.kind == "drifted"])
-    alike = _alike(bank, by_kind["duplicate"])
+    alike = [] if soon else _alike(bank, by_kind["duplicate"])
     return {
         "count": sum(item.kind != "duplicate" for item in steps),
         "counts": {name: len(found) for name, found in (by_kind | {ALIKE: alike}).items() if found},
@@ -65,7 +69,7 @@ def _alike(bank: Bank, duplicates: Sequence[Item]) -> list[Item]:
 
 def count(bank: Bank, asked: Asked) -> dict[str, Any]:
     """How many there are without duplicates, which take long to find in a large bank: this is asked by every page."""
-    return {"count": len(review.plan(bank, only=[kind for kind in review.KINDS if kind != "duplicate"]).steps)}
+    return {"count": len(review.plan(bank, only=_SOON).steps)}
 
 
 def _code(bank: Bank, ids: Sequence[str]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ const SAID = {
   confirm: "Confirmed", reject: "Rejected", unjudge: "It counts again", replace: "It took the place of the older one",
   merge: "Both are in one", version: "Settled", value: "Settled",
 };
+const TWICE = new Set(["duplicate", "similar"]);
 const QUICK = 250; // ms in which nothing is said of waiting
 const PAUSE = 60_000; // ms between two counts: a whole bank is looked through for each
 
@@ -46,12 +47,15 @@ export async function show(page, { query, signal, live, go, press }) {
   const kind = query.get("kind") ?? "";
   const filters = el("div", { class: "filters", role: "group", "aria-label": "Kinds" });
   const list = el("div");
-  fill(page, el("h1", {}, "Truth"), filters, list);
+  const looking = el("p", { class: "muted", role: "status" }, "Looking through all memories…");
+  fill(page, el("h1", {}, "Truth"), filters, looking, list);
   let last = "";
   let asking; // one question at a time, and one more when something changed meanwhile
-  const refresh = async () => {
+  const refresh = async (soon = "") => {
     await asking?.catch(() => {});
-    const found = await (asking ??= get("truth", { kind }, signal).finally(() => (asking = undefined)));
+    const found = await (asking ??= get("truth", { kind, soon }, signal).finally(() => (asking = undefined)));
+    if (soon && !found.items.length) return;
+    fill(looking, soon && "Still looking for what is there twice…");
     known = found.count;
     counted_at = Date.now();
     badge("truth", known);
@@ -61,6 +65,7 @@ export async function show(page, { query, signal, live, go, press }) {
     fill(filters, Object.entries(found.counts).map(([name, many]) => filter(name, many, kind, go)));
     fill(list, groups(found, kind, settle));
   };
+  const failed = (error) => signal.aborted || (fill(looking), fill(list, problem(error)));
   // Takes a step about an item, whose card goes at once.
   const settle = async (item, step, card) => {
     if (step.do === "edit") return go(`${address(step.id)}?edit=yes`);
@@ -76,9 +81,8 @@ export async function show(page, { query, signal, live, go, press }) {
     }
     refresh().catch(() => {});
   };
-  fill(list, el("p", { class: "muted", role: "status" }, "Looking through all memories…"));
-  const first = refresh();
-  first.catch((error) => signal.aborted || fill(list, problem(error)));
+  const first = TWICE.has(kind) ? refresh() : refresh("yes").then(() => void refresh().catch(failed));
+  first.catch(failed);
   await Promise.race([first, new Promise((later) => setTimeout(later, QUICK))]);
   press({ a: () => document.activeElement.closest?.(".doubt")?.querySelector("button")?.click() });
   live(({ memories }) => memories.length && refresh().catch(() => {}));
