@@ -16,6 +16,7 @@ from memlane.recall import address, under
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
+    from memlane.care.sync import Synced
     from memlane.history.feed import Changes
     from memlane.history.past import Change
     from memlane.history.recover import Lost
@@ -84,6 +85,19 @@ class Journaled(Opened):
         from memlane.history import feed
 
         return feed.changes(cast("Bank", self), since, limit)
+
+    def sync(self, remote: str | None = None, *, deletions: bool = False) -> builtins.list[Synced]:
+        """Bring the bank into step with a remote that `memlane sync add` named, or with all; what was done for each.
+
+        With `deletions`, also where many files are gone here. What was done until an error is done, and the next call
+        goes on. Raises NotFound, Unreachable, StorageError.
+        """
+        from memlane.care import sync
+
+        try:
+            return sync.sync(cast("Bank", self), remote, deletions=deletions)
+        finally:
+            self._look_again()
 
     def judge(
         self,

@@ -51,6 +51,8 @@ CALLS = (  # in the order that leaves something to show for each
     ["layers", "append", "projects/api/known_issues", TEXT], ["layers", "update", "projects/api/known_issues", TEXT],
     ["layers", "create", TEXT, "--project", TEXT, "--type", "known_issues"], ["layers", "get", "--project", "api"],
     ["layers", "get", TEXT], ["layers", "upsert", "projects/api/known_issues", TEXT], ["layers", "delete", TEXT],
+    ["sync"], ["sync", "now"], ["sync", "add", TEXT, TEXT], ["sync", "add", "team", f"r{IN_A_NAME}", "--author", TEXT],
+    ["sync", "now"], ["sync", "status"], ["sync", "status", "--json"], ["sync", "remove", TEXT],
     ["gate", "show"], ["encoder", "show"], ["encoder", "use", TEXT], ["gate", "allow", TEXT, "--reason", TEXT],
     ["gate", "allow", "ssn@7f3a-9c21b", "--reason", TEXT],
     ["gate", "test", TEXT, "--title", TEXT], ["gate", "test", f"x ghp_{TEXT}"], ["check-config"],

@@ -10,12 +10,13 @@ import getpass
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
 from memlane.care.sync import engine
 from memlane.care.sync import state as states
-from memlane.care.sync.engine import Held, Synced
+from memlane.care.sync.engine import Held, Synced, shown_path
 from memlane.care.sync.state import Settings
 from memlane.core.choosing import scope_given
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
@@ -26,7 +27,7 @@ from memlane.lanes import NAMES
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-__all__ = ["Held", "Settings", "Synced", "add", "remove", "sync"]
+__all__ = ["Held", "Settings", "Status", "Synced", "add", "remove", "status", "sync"]
 
 
 def add(
@@ -48,7 +49,11 @@ def add(
         raise InvalidInput(f"There is no lane {gate.shown(min(unknown))!r}.", hint=f"Use some of: {', '.join(NAMES)}.")
     for scope in scopes:
         scope_given(scope)
+    folder = os.path.realpath(os.path.expanduser(url.removeprefix("file://")))
+    if f"{folder}{os.sep}".startswith(os.path.realpath(bank.root) + os.sep):
+        raise InvalidInput("That folder is in the bank itself.", hint="Name a folder outside of it.")
     chosen = tuple(dict.fromkeys(scopes)) or (remotes.SHARED,)
+    url = os.path.abspath(os.path.expanduser(url)) if "://" not in url else url
     settings = Settings(name, url, tuple(dict.fromkeys(lanes)), chosen, mine, author or _user())
     with closing(remotes.opened(url)) as remote:
         next(iter(remote.changes("")), None)
@@ -94,3 +99,40 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
                     state.note(each.name, failed=str(error))
                     raise
         return done
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a bank stands with a remote: when they were last in step, why the last sync failed ("" when it did not), how
+    many files they share, which ones here wait to be sent, and what is held back or cannot be sent.
+    """
+
+    settings: Settings
+    at: str
+    failed: str
+    files: int
+    waiting: tuple[str, ...]
+    held: tuple[Held, ...]
+    unsent: tuple[Held, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        lists = {name: [each.to_dict() for each in getattr(self, name)] for name in ("held", "unsent")}
+        facts = {"at": self.at or None, "failed": self.failed, "files": self.files, "waiting": list(self.waiting)}
+        return {**self.settings.to_dict(), **facts, **lists}
+
+
+def status(bank: Bank, *, waiting: bool = True) -> list[Status]:
+    """How a bank stands with each of its remotes, which are not asked. Without `waiting`, no file is looked at."""
+    with states.opened(bank.root) as state:
+        return [_status(bank, state, each, waiting=waiting) for each in state.remotes()] if state else []
+
+
+def _status(bank: Bank, state: states.State, settings: Settings, *, waiting: bool) -> Status:
+    noted, known = state.noted(settings.name), list(state.files(settings.name))
+    held, unsent = (
+        tuple(Held(shown_path(each.path), getattr(each, what)) for each in known if getattr(each, what))
+        for what in ("held", "unsent")
+    )
+    todo = tuple(map(shown_path, engine.waiting(bank, settings, known))) if waiting else ()
+    there = sum(each.common and each.seen != b"" for each in known)
+    return Status(settings, noted.at, noted.failed, there, todo, held, unsent)

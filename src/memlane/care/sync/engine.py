@@ -10,7 +10,6 @@ clock.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -67,6 +66,11 @@ class Synced:
     held: list[Held] = field(default_factory=list)
     unsent: list[Held] = field(default_factory=list)
 
+    @property
+    def changed(self) -> bool:
+        """Whether anything was changed, here or there."""
+        return any((self.sent, self.received, self.removed, self.forgotten))
+
     def to_dict(self) -> dict[str, Any]:
         counts = ("remote", "sent", "received", "removed", "merged", "forgotten")
         lists = {name: [each.to_dict() for each in getattr(self, name)] for name in ("held", "unsent")}
@@ -86,6 +90,8 @@ def run(bank: Bank, state: State, settings: Settings, remote: Remote, *, deletio
             this.go_on()
             this.pull()
             this.push()
+            if this.done.sent:
+                this.pull()  # what others did meanwhile, and how far we are now
         finally:
             this.sieve.close()
     state.note(settings.name, at=iso(utc_now()) or "", failed="")
@@ -108,9 +114,9 @@ class _Run:
     def result(self) -> Synced:
         for known in self.known.values():
             if known.held:
-                self.done.held.append(Held(gate.shown(visible(known.path)), known.held))
+                self.done.held.append(Held(shown_path(known.path), known.held))
             if known.unsent:
-                self.done.unsent.append(Held(gate.shown(visible(known.path)), known.unsent))
+                self.done.unsent.append(Held(shown_path(known.path), known.unsent))
         return self.done
 
     def go_on(self) -> None:
@@ -437,6 +443,24 @@ class _Run:
         self.known[known.scope, known.path] = known
 
 
+def shown_path(path: str) -> str:
+    """A name that somebody else may have chosen, as it can be shown."""
+    return gate.shown(visible(path).replace("\n", " "))
+
+
+def waiting(bank: Bank, settings: Settings, known: Collection[Known]) -> Iterator[str]:
+    """The files here that the remote does not have, or has otherwise, as far as we know."""
+    at = {each.path: each for each in known if each.version or each.unsent}
+    here = {place.path: place for place, _ in travel.here(bank, settings.lanes or NAMES, at.__contains__)}
+    for path, place in here.items():
+        one = at.get(path)
+        if one is None or not (one.unsent or one.held or one.stamp == travel.stamp_of(place.file) != ""):
+            with suppress(StorageError):
+                if one is None or digest(local.read(place)) != one.seen:
+                    yield path
+    yield from (each.path for each in known if each.common and each.seen and each.path not in here)
+
+
 def _origin(author: str) -> str:
     return f"{written.SYNC} {' '.join(visible(author).split())[:60]}".strip()
 
@@ -452,10 +476,3 @@ def _note_origin(place: Place, before: bytes | None, after: bytes, what: str) ->
     else:
         keys = [written.key_of(after)]
     kept.note({key: what for key in keys if not kept.what(key)})
-
-
-def refuse_outside(bank: Bank, path: str) -> None:
-    """Raise InvalidInput for a folder in the bank: it cannot be its own remote."""
-    with suppress(ValueError):
-        if os.path.commonpath((os.path.realpath(path), os.path.realpath(bank.root))) == os.path.realpath(bank.root):
-            raise InvalidInput("That folder is in the bank itself.", hint="Name a folder outside of it.")

@@ -40,6 +40,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
     "Look after": {
         "doctor": "Is the store sound? Damage, formats, secrets, index, settings.",
+        "sync": "Share the bank with other machines and people.",
         "import": "Take in what other programs remember.",
         "export": "Write memories as lines of JSON or as Markdown.",
     },

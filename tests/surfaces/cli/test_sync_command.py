@@ -1,0 +1,80 @@
+"""`memlane sync` as a person types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commands import Run
+from memlane import Bank
+from memlane.care import sync
+
+
+@pytest.fixture
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("remote")
+
+
+def test_add_sync_status_remove(bank: Bank, run: Run, remote: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    assert run("sync", "add", "team", str(remote), "--author", "ann").out == "team\n"
+    assert run("sync", "status").out.splitlines() == [
+        f"team\t{remote}\tall lanes, shared\tyou are ann",
+        "  never in step yet",
+        "  1 file to be sent: deploy-day.md",
+    ]
+    assert run("sync").out == "team: 1 sent\n"
+    assert run("sync", "team").out == "team: in step already\n"
+    [status] = run("sync", "status", "--json").json
+    assert (status["files"], status["waiting"], status["failed"]) == (1, [], "")
+    assert run("sync", "remove", "team").out == "team\n"
+    assert run("sync", "status", "--json").json == []
+
+
+def test_without_a_remote_it_says_how_to_add_one(bank: Bank, run: Run) -> None:
+    found = run("sync")
+    assert (found.code, found.out) == (3, "")
+    assert "memlane sync add NAME" in found.err
+
+
+def test_a_name_that_nobody_has(bank: Bank, run: Run, remote: Path) -> None:
+    run("sync", "add", "team", str(remote))
+    assert run("sync", "teem").code == 3
+    assert run("sync", "remove", "teem").code == 3
+
+
+def test_a_name_is_given_once(bank: Bank, run: Run, remote: Path) -> None:
+    run("sync", "add", "team", str(remote))
+    assert run("sync", "add", "team", str(remote)).code == 5
+    assert run("sync", "add", "status", str(remote)).code == 2
+
+
+def test_the_bank_is_not_its_own_remote(bank: Bank, run: Run) -> None:
+    assert run("sync", "add", "team", str(bank.root / "team")).code == 2
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated(bank: Bank, run: Run) -> None:
+    found = run("sync", "add", "team", "postgresql://ann:hunter2secret@db/memory")
+    assert found.code == 2
+    assert "hunter2secret" not in found.out + found.err
+
+
+def test_what_failed_is_in_the_status(bank: Bank, run: Run, remote: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    run("sync", "add", "team", str(remote))
+    run("sync")
+    for path in remote.iterdir():
+        path.rename(path.with_name("elsewhere"))
+    assert run("sync").code == 1
+    assert "the last sync failed: " in run("sync", "status").out
+
+
+def test_what_is_known_of_remotes_lies_outside_of_the_project(
+    bank: Bank, run: Run, remote: Path, tmp_path: Path
+) -> None:
+    run("sync", "add", "team", str(remote))
+    named = [path for path in tmp_path.rglob("*") if path.is_file() and str(remote).encode() in path.read_bytes()]
+    assert named == []
+    [settings] = [each.settings for each in sync.status(bank)]
+    assert (settings.name, settings.url, settings.scopes) == ("team", str(remote), ("shared",))
