@@ -211,8 +211,8 @@ class _Run:
         """Merge what the remote has of a file, None for nothing, into what is here; False where that cannot be."""
         full = self.sieve.remembered(place, data)
         theirs, reasons = self.sieve.admitted(place, full) if full is not None else (None, ())
-        if other := self._other_scope(entry):
-            theirs, reasons = None, (f"is in the scope {other}, too, which has the name here",)
+        if other := self._other_scope(place, entry):
+            theirs, reasons = None, (f"has a name that is taken here in the scope {other}",)
         before = self.known.get((entry.scope, entry.path))
         base = self._base(before) if before else None
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons))
@@ -249,12 +249,24 @@ class _Run:
         self._save(known, theirs)
         return True
 
-    def _other_scope(self, entry: Entry) -> str:
+    def _other_scope(self, place: Place, entry: Entry) -> str:
         """The scope that this name here belongs to, where it is another one."""
-        if len(self.settings.scopes) == 1:
+        if len(self.settings.scopes) == 1 or self._is_there(self.known.get((entry.scope, entry.path))):
             return ""
         others = (scope for scope in self.settings.scopes if scope != entry.scope)
-        return next((scope for scope in others if self._is_there(self.known.get((scope, entry.path)))), "")
+        if taken := next((scope for scope in others if self._is_there(self.known.get((scope, entry.path)))), ""):
+            return taken
+        ours = local.read(place) if place.lane else None
+        scope = self._scope_of(place, ours, None) if ours is not None else entry.scope
+        return scope if scope != entry.scope else ""
+
+    def _scope_of(self, place: Place, data: bytes, known: Known | None) -> str:
+        """The scope that a file of ours goes to: the one that its memory names, if we share it; else where it is."""
+        usual = known.scope if known else self.settings.scopes[0]
+        if len(self.settings.scopes) == 1 or not place.lane or self.bank.lane(place.lane).answers.shares_files:
+            return usual
+        named = travel.scope_in(data)
+        return named if named in self.settings.scopes else usual
 
     def _is_there(self, known: Known | None) -> bool:
         return known is not None and known.seen != b"" and known.common
@@ -285,8 +297,8 @@ class _Run:
                 continue
             if why:
                 self._refuse(place, known, why, stamp)
-            elif self._send(place, known, stamp):
-                stamped.append(self.known[self._key_of(place.path)])
+            elif known := self._send(place, known, stamp):
+                stamped.append(known)
             if number % _EVERY == 0:
                 progress.tell("sending", number, len(here))
         if here:
@@ -301,9 +313,8 @@ class _Run:
 
     def _key_of(self, path: str) -> tuple[str, str]:
         """The scope and name that a file here has at the remote."""
-        keys = [(scope, path) for scope in self.settings.scopes if (scope, path) in self.known]
-        own = [key for key in keys if self._is_there(self.known[key])] if len(keys) > 1 else keys
-        return (own or keys or [(self.settings.scopes[0], path)])[0]
+        own = ((scope, path) for scope in self.settings.scopes if self._is_there(self.known.get((scope, path))))
+        return next(own, (self.settings.scopes[0], path))
 
     def _known_of(self, path: str) -> Known | None:
         return self.known.get(self._key_of(path))
@@ -315,30 +326,34 @@ class _Run:
         known.unsent, known.stamp = why, stamp
         self._save(known, self._base(known))
 
-    def _send(self, place: Place, known: Known | None, stamp: str) -> bool:
-        """Bring the remote to what is here; True when it is already, and only the stamp is new."""
+    def _send(self, place: Place, known: Known | None, stamp: str) -> Known | None:
+        """Bring the remote to what is here; where it is already, what is known with a new stamp."""
         for _ in range(_ATTEMPTS):
             ours = local.read(place)
             if ours is None:
-                return False  # it went just now: the next sync sees that
+                return None  # it went just now: the next sync sees that
             clean, reasons = self.sieve.sendable(place, ours)
             clean = self.sieve.remembered(place, clean)
             if clean is None:
                 self._refuse(place, known, "; ".join(reasons) or "says what was forgotten", stamp)
-                return False
+                return None
             try:
                 up, expected = self._going_up(place, known, clean)
             except Unmergeable as error:
                 self._refuse(place, known, f"both sides changed it, and it cannot be merged: {error}", "")
-                return False
+                return None
             if up is None:
                 self._refuse(place, known, "the remote has a version that is held back", stamp)
-                return False
+                return None
             unsent = "; ".join(reasons)
             if known and digest(up) == known.seen and known.unsent == unsent:
                 known.stamp = stamp
-                return True
-            scope = known.scope if known else self._key_of(place.path)[0]
+                return known
+            scope = self._scope_of(place, ours, known)
+            if known and known.scope != scope:  # its memory was given another one
+                self._send_deletion(known)
+                known = self.known.get((scope, place.path))
+                continue
             new = Known(scope, place.path, expected or "", digest(up), known.held if known else "", unsent)
             try:
                 if known is None or digest(up) != known.seen:
@@ -346,7 +361,7 @@ class _Run:
                     self.done.sent += 1
             except Conflict:
                 if not self._fetch(place, scope):
-                    return False
+                    return None
                 known = self.known.get((scope, place.path))
                 stamp = travel.stamp_of(place.file)
                 continue
@@ -360,7 +375,7 @@ class _Run:
                     return theirs if now == ours else now
 
                 local.settle(self.bank, place, decide)
-            return False
+            return None
         raise Conflict(
             f"{gate.shown(place.path)} is changed by others all the time.", hint=f"`memlane sync {self.name}` goes on."
         )

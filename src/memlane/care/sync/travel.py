@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from memlane.core.errors import InvalidInput
+from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.disk import anchors, derived, files, names, replaced, tombstones
 from memlane.disk.walking import is_settled
 from memlane.exchange import sharing
@@ -153,6 +154,16 @@ def here(bank: Bank, lanes: Collection[str], knows: Callable[[str], bool]) -> It
             else:
                 yield Place(path, file, name, ""), found
     yield from last
+
+
+def scope_in(data: bytes) -> str:
+    """The scope that the memory in a file of its own names; "" where it names none."""
+    text = data.decode(errors="replace")
+    front = find_front(text)
+    with suppress(FrontMatterError):
+        values = load_front(text[front.start : front.end]) if front else {}
+        return str(values.get("scope") or "")
+    return ""
 
 
 def stamp_of(file: str) -> str:
