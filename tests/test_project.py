@@ -175,6 +175,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "care/forget.py": "exports in the project and the user's own state: only their names",
     "care/sync/state.py": "the user's own state",
     "config/trust.py": "the user's own state, and a configuration before it is trusted",
+    "config/tokens.py": "the user's own file of tokens",
     "exchange/adopt.py": "names of stores in the project",
     "exchange/importers/folder.py": "folders that are imported",
     "exchange/importers/json_lines.py": "files that are imported",

@@ -427,12 +427,21 @@ def _said(path: Path, data: bytes, is_users: bool) -> _Source:
                 hint = f"It has: {', '.join(sorted({*_TABLES, _ALLOW}))}."
                 raise ConfigError(f"{path}: there is no table [{name}].", hint=hint)
             continue
-        for key, value in table.items():
+        for key, value in _pairs(name, table):
             if f"{name}.{key}" in _BY_KEY:
                 values[f"{name}.{key}"] = value
             elif path.name == PROJECT_FILE or is_users:
                 raise ConfigError(f"{path}: there is no key {key!r} in [{name}].", hint=_suggestion(f"{name}.{key}"))
     return _Source(str(path), values, _allowed(accepted, path))
+
+
+def _pairs(name: str, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The keys of a table and their values; those of a table in it, such as [mcp.auth], with its name before them."""
+    for key, value in table.items():
+        if isinstance(value, dict) and any(known.startswith(f"{name}.{key}.") for known in _BY_KEY):
+            yield from ((f"{key}.{inner}", said) for inner, said in value.items())
+        else:
+            yield key, value
 
 
 def _allowed(entries: Any, path: Path) -> list[str]:

@@ -59,7 +59,7 @@ GROUPS = {  # what `memlane --help` lists, without importing it
 MORE = (  # rarer, or for programs: named in one line below the others
     "log", "judge", "changes", "redo", "recover", "share", "backup", "restore-backup", "move", "rename", "put",
     "update", "append", "links", "merge", "capture", "distil", "stats", "gate", "encoder", "check-config", "mcp",
-    "hook", "completion", "merge-driver", "help",
+    "token", "hook", "completion", "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from memlane import config
 from memlane.config.places import mcp_token
 from memlane.config.settings import TOOLSETS
 from memlane.core.errors import ConfigError
@@ -90,6 +91,7 @@ def mcp(
     web.serve(
         server,
         bank,
+        config.load(folder, flags),
         host,
         port,
         _token(token_file),

@@ -2,7 +2,7 @@
 
     server           the SDK's server with all of this registered on it
     stdio, http      the two transports
-    auth             who may use the server over HTTP, and what for
+    auth, jwts       who may use the server over HTTP, and what for; tokens that a company's login has signed
     shared_bank      the one bank that all calls share, opened on first use
     tools            what a tool is: a function, its schemas and the check of its arguments
     toolsets         which tools a server has: the default ones, and opt-in sets for the other lanes

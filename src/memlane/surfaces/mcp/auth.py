@@ -13,24 +13,41 @@ revoked ends an open session, too.
 from __future__ import annotations
 
 import json
+import math
+import sys
+import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.provider import AccessToken, TokenVerifier, principal_components
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from starlette.types import ASGIApp, Receive, Scope, Send
+from pydantic import BaseModel
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memlane import gate
+from memlane.config import tokens
 from memlane.core.access import EVERYTHING, RIGHTS, Access, highest
+from memlane.core.errors import ConfigError
 from memlane.core.invisible import visible
+from memlane.surfaces.mcp.jwts import Unavailable
 
 PREFIX, INSIDE = "memory:", "memory:in:"
 SCOPES = [PREFIX + right for right in RIGHTS]
 USER = ""  # whose tokens have no name: the user of this machine
 FORBIDDEN = -32003  # JSON-RPC: the token may not do that
+WITHOUT_SESSIONS = "2026-07-28"  # the revision of the protocol that has none
+NOTED = ("tools/call", "resources/read", "prompts/get")  # what the audit log has
+BURST = 15.0  # seconds' worth of requests that may come at once
+MANY_TOKENS = 1000
+_IDS = frozenset({"id", "ids", "memory_id", "filename", "target_file"})
+unknown: ContextVar[bool] = ContextVar("unknown", default=False)  # whether nothing can be said of a request's token
 
+Principal = tuple[str, str | None, str | None]
+Note = Callable[[str, str, str, Sequence[str]], None]  # who, what, outcome and ids, for the audit log
 Context = ServerRequestContext[Any, Any]
 RightOf = Callable[[str, str], str]  # of a method, and of the tool that it calls
 
@@ -57,6 +74,34 @@ class OfUser:
     """A verifier whose tokens are the user's own: nobody else is nameless."""
 
 
+class Named:
+    """The tokens that `memlane token add` has made for a bank."""
+
+    def __init__(self, bank: Path, url: str) -> None:
+        self._bank, self._url = bank, url
+        self._said = ""
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        try:
+            found = tokens.known(self._bank, token) if token.startswith(tokens.PREFIX) else None
+        except ConfigError as error:
+            if str(error) != self._said:  # once, and not with every request
+                self._said = str(error)
+                print(f"memlane: {error} {error.hint}", file=sys.stderr, flush=True)
+            return None
+        if found is None:
+            return None
+        access = found.access
+        return AccessToken(
+            token="",
+            client_id=access.name,
+            subject=access.name,
+            scopes=scopes_of(access.right, access.scopes),
+            expires_at=int(found.expires.timestamp()),
+            resource=self._url,
+        )
+
+
 class AnyOf:
     """The verifiers as one. A token for more may do less as well, which the SDK does not know."""
 
@@ -64,56 +109,168 @@ class AnyOf:
         self._verifiers = tuple(verifiers)
 
     async def verify_token(self, token: str) -> AccessToken | None:
+        unknown.set(False)
         for verifier in self._verifiers:
-            if found := await verifier.verify_token(token):
-                if not access_of(found).name and not isinstance(verifier, OfUser):
-                    return None
-                right = access_of(found).right
-                implied = [] if not right else SCOPES[: RIGHTS.index(right) + 1]
-                return found.model_copy(update={"scopes": list(dict.fromkeys((*implied, *found.scopes)))})
+            try:
+                found = await verifier.verify_token(token)
+            except Unavailable:
+                unknown.set(True)
+                continue
+            if found is None:
+                continue
+            access = access_of(found)
+            if not access.name and not isinstance(verifier, OfUser):
+                return None
+            implied = SCOPES[: RIGHTS.index(access.right) + 1] if access.right else []
+            return found.model_copy(update={"scopes": list(dict.fromkeys((*implied, *found.scopes)))})
         return None
 
 
-def only_with_rights(right_of: RightOf) -> ServerMiddleware[Any]:
+# -- what a request may do
+
+
+def only_with_rights(right_of: RightOf, note: Note) -> ServerMiddleware[Any]:
     """For `Server.middleware`: refuse what the token of a request may not do, and a request that has none."""
 
     async def checked(ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.request is None or not isinstance(ctx.request.scope.get("user"), AuthenticatedUser):
             raise MCPError(FORBIDDEN, "The request carries no token.")
-        access, right = caller(ctx), right_of(ctx.method, str((ctx.params or {}).get("name", "")))
-        if not access.may(right):
+        access, name = caller(ctx), str((ctx.params or {}).get("name", ""))
+        what = name if ctx.method == "tools/call" else ctx.method
+        if not access.may(right := right_of(ctx.method, name)):
+            note(access.name, what, "refused", ())
             raise MCPError(FORBIDDEN, f"{refusal(access, right)} Ask who runs the server for one that may.")
-        return await call_next(ctx)
+        try:
+            result = await call_next(ctx)
+        except MCPError:
+            if ctx.method in NOTED:
+                note(access.name, what, "failed", ())
+            raise
+        if ctx.method in NOTED:
+            said = result.model_dump(by_alias=True) if isinstance(result, BaseModel) else result or {}
+            note(access.name, what, "failed" if said.get("isError") else "ok", ids_in(said.get("structuredContent")))
+        return result
 
     return checked
 
 
+def ids_in(data: Any) -> list[str]:
+    """The ids of memories in an answer."""
+    found: dict[str, None] = {}
+
+    def look(value: Any, key: str = "") -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                look(inner, name)
+        elif isinstance(value, list):
+            for inner in value:
+                look(inner, key)
+        elif isinstance(value, str) and key in _IDS:
+            found[value[:200]] = None
+
+    look(data)
+    return list(found)
+
+
 def refusal(access: Access, right: str) -> str:
-    return f"The token of {access.name} may {access.right or 'do nothing'}, but not {right}."
+    whose = f"The token of {access.name}" if access.name else "The token"
+    return f"{whose} may {access.right or 'do nothing'}, but not {right}."
+
+
+class Limits:
+    """How many requests a minute, and how many sessions, one token may have; 0 requests is any number."""
+
+    def __init__(self, rate: int, sessions: int, idle: float) -> None:
+        self._rate, self._most, self._idle = rate / 60, sessions, idle
+        self._burst = max(self._rate * BURST, 1.0)
+        self._left: dict[Principal, tuple[float, float]] = {}  # requests that are left, and when that was so
+        self._sessions: dict[str, tuple[Principal, float]] = {}  # whose it is, and when it was last used
+
+    def wait(self, who: Principal) -> float:
+        """Count a request; the seconds to wait before another one where there were too many."""
+        if not self._rate:
+            return 0.0
+        now = time.monotonic()
+        left, then = self._left.get(who, (self._burst, now))
+        left = min(self._burst, left + (now - then) * self._rate)
+        if left < 1:
+            return (1 - left) / self._rate
+        if len(self._left) > MANY_TOKENS:  # those that were quiet have all that they may again
+            self._left = {one: state for one, state in self._left.items() if now - state[1] < BURST}
+        self._left[who] = (left - 1, now)
+        return 0.0
+
+    def full(self, who: Principal) -> bool:
+        """Whether somebody has all the sessions that he may."""
+        now = time.monotonic()
+        self._sessions = {id: one for id, one in self._sessions.items() if now - one[1] < self._idle}
+        return sum(owner == who for owner, _ in self._sessions.values()) >= self._most
+
+    def used(self, id: str, who: Principal) -> None:
+        self._sessions[id] = (who, time.monotonic())
+
+    def ended(self, id: str) -> None:
+        self._sessions.pop(id, None)
 
 
 class Guard:
     """In front of the protocol, after the SDK has looked at the token: what is refused before a message is read."""
 
-    def __init__(self, app: ASGIApp, path: str, metadata: str, right_of: RightOf) -> None:
-        self._app, self._path, self._metadata, self._right_of = app, path, metadata, right_of
+    def __init__(self, app: ASGIApp, path: str, metadata: str, right_of: RightOf, limits: Limits, note: Note) -> None:
+        self._app, self._path, self._metadata = app, path, metadata
+        self._right_of, self._limits, self._note = right_of, limits, note
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != self._path:
             await self._app(scope, receive, send)
             return
-        headers = [(name, value) for name, value in scope["headers"] if name == b"authorization"]
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
         user = scope.get("user")
-        if len(headers) != 1 or not isinstance(user, AuthenticatedUser):
-            await self._refuse(send, 401, "invalid_token", "A bearer token is required.", SCOPES[0])
+        if len(given) != 1 or not isinstance(user, AuthenticatedUser):
+            if unknown.get():
+                why = "Who made the token cannot be asked at the moment: try again later."
+                await _answer(send, 503, why, {"retry-after": "30"})
+            else:
+                await self._refuse(send, 401, "invalid_token", "A bearer token is required.", SCOPES[0])
             return
-        access = access_of(user.access_token)
-        named = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
-        right = self._right_of(named.get("mcp-method", ""), named.get("mcp-name", ""))
+        access, who = access_of(user.access_token), principal_components(user.access_token)
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        method, name = headers.get("mcp-method", ""), headers.get("mcp-name", "")
+        right = self._right_of(method, name)
         if not access.may(right):
+            self._note(access.name, name if method == "tools/call" else method or "request", "refused", ())
             await self._refuse(send, 403, "insufficient_scope", refusal(access, right), PREFIX + right)
+        elif access.name and (seconds := self._limits.wait(who)):
+            self._note(access.name, "request", "too many", ())
+            why = "Too many requests with this token: wait a moment."
+            await _answer(send, 429, why, {"retry-after": str(math.ceil(seconds))})
+        else:
+            await self._counted(scope, receive, send, headers, who if access.name else None)
+
+    async def _counted(
+        self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str], who: Principal | None
+    ) -> None:
+        """Pass a request on, and count the sessions of whom it is."""
+        id = headers.get("mcp-session-id", "")
+        opens = not id and headers.get("mcp-protocol-version", "") < WITHOUT_SESSIONS
+        if who is None:
+            await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        if opens and self._limits.full(who):
+            why = "Too many sessions with this token: end one, or wait until it is forgotten."
+            await _answer(send, 429, why, {"retry-after": "60"})
+            return
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                made = next((value for name, value in message["headers"] if name.lower() == b"mcp-session-id"), b"")
+                if message["status"] >= 400 or scope["method"] == "DELETE":
+                    self._limits.ended(id)
+                elif made:
+                    self._limits.used(made.decode("latin-1"), who)
+            await send(message)
+
+        await self._app(scope, receive, watched)
 
     async def _refuse(self, send: Send, status: int, error: str, why: str, wanted: str) -> None:
         # what comes from a token's name must not end the quotes
@@ -127,9 +284,6 @@ async def _answer(send: Send, status: int, why: str, headers: dict[str, str]) ->
     """Refuse a request as the protocol does, so that its client shows the sentence."""
     data = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": FORBIDDEN, "message": why}}).encode()
     fields = {"content-type": "application/json", "content-length": str(len(data)), **headers}
-    await send({"type": "http.response.start", "status": status, "headers": _encoded(fields)})
+    start = [(name.encode(), value.encode("latin-1", "replace")) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": status, "headers": start})
     await send({"type": "http.response.body", "body": data})
-
-
-def _encoded(fields: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode(), value.encode("latin-1", "replace")) for name, value in fields.items()]

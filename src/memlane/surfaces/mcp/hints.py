@@ -35,7 +35,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 TERMINAL = frozenset(
     {
         "backup", "doctor", "edit", "encoder", "export", "forget", "gate", "history", "init", "log", "recover", "redo",
-        "restore-backup", "review", "share", "sync", "topics", "trust", "undo",
+        "restore-backup", "review", "share", "sync", "token", "topics", "trust", "undo",
     }
 )  # fmt: skip
 _COMMAND = re.compile(r"`memlane ([^`]+)`")

@@ -16,7 +16,9 @@ import logging
 import socket
 import sys
 from collections.abc import Iterable, Sequence
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,10 +37,12 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memlane.config import Config, tokens, user_state
 from memlane.config.settings import TOOLSETS
-from memlane.core.errors import InvalidInput
+from memlane.core.errors import ConfigError, InvalidInput
+from memlane.disk import audit_log
 from memlane.surfaces import connections
-from memlane.surfaces.mcp import auth, toolsets
+from memlane.surfaces.mcp import auth, jwts, toolsets
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from memlane.surfaces.mcp.tools import Tool
 
@@ -55,6 +59,7 @@ _INVALID = "The message is not valid JSON-RPC."
 def serve(
     server: Server[Any],
     bank: SharedBank,
+    settings: Config,
     host: str,
     port: int,
     token: str | None,
@@ -66,6 +71,7 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. `names` are further host names that clients may use; port 0 is any free one.
 
+    Whoever has a token of the bank may use it, in its limits. Without any, and on loopback, everybody may.
     `public_url` is how clients reach it, where that is through a proxy. Raises InvalidInput for a host other than
     loopback without a token, OSError when the port is taken.
     """
@@ -79,10 +85,11 @@ def serve(
             "People cannot be let in without an address that they reach.",
             hint="Say it with --public-url https://mem.example.com; a proxy with a certificate serves it there.",
         )
-    listener = listen(host, port, token, others=with_oauth)
+    issuer = settings["mcp.auth.issuer"]
+    guarded = bool(token or issuer or with_oauth or tokens.listed(settings.root))
+    listener = listen(host, port, token, guarded=guarded)
     local = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
     url = resource(public_url or local)
-    verifiers = [OneToken(token, url)] if token else []
     provider = oauth.opened(url.removesuffix(PATH), url) if with_oauth else None
     metrics = Metrics(_tools(), (PATH, ALIVE, READY, METRICS, *oauth.PATHS))
     health = Health(server, bank, metrics, direct=not (public_url or [*names]), everybody=open_metrics)
@@ -91,27 +98,46 @@ def serve(
         server,
         {host, *names, *_host_of(public_url)},
         url=url,
-        verifiers=verifiers,
+        verifiers=verifiers(settings, url, token) if guarded else (),
         auth_server_provider=provider,
+        issuer=issuer,
         routes=[*health.routes(), *(provider.routes() if provider else ())],
+        limits=auth.Limits(settings["mcp.rate"], settings["mcp.sessions"], SESSION_IDLE),
+        note=partial(_note, settings.root),
     )
     if provider:
         app = oauth.guarded(app, provider.issuer)
-    with_token = " with a token" if token or provider else ""
+    with_token = " with a token" if guarded else ""
     print(f"memlane: serving {local}{PATH}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
     connections.serve(metrics.counted(app), listener, _SHUTDOWN)
 
 
-def listen(host: str, port: int, token: str | None, *, others: bool = False) -> socket.socket:
+def verifiers(settings: Config, url: str, token: str | None) -> list[TokenVerifier]:
+    """Who knows the tokens of a server: the one that it was started with, those of the bank, those of an issuer."""
+    known: list[TokenVerifier] = [OneToken(token, url)] if token else []
+    known.append(auth.Named(settings.root, url))
+    if settings["mcp.auth.issuer"]:
+        issuer, audience, keys = (settings[f"mcp.auth.{name}"] for name in ("issuer", "audience", "jwks_uri"))
+        known.append(jwts.Jwts(issuer, audience, keys, url))
+    return known
+
+
+def _note(bank: Path, who: str, what: str, outcome: str, ids: Sequence[str]) -> None:
+    with suppress(ConfigError):  # there is no home folder
+        audit_log.note(user_state(), bank, who=who or "the user's token", what=what, outcome=outcome, ids=ids)
+
+
+def listen(host: str, port: int, token: str | None, *, guarded: bool = False) -> socket.socket:
     """Open the socket. Raises InvalidInput for a host other than loopback without a token, and for a short token.
 
-    `others`: there are tokens of another kind.
+    `guarded`: there are tokens of another kind.
     """
-    if token is None and not others and not is_loopback(host):
+    if token is None and not guarded and not is_loopback(host):
         raise InvalidInput(
             "Other hosts than loopback need a token.",
-            hint="Set MEMLANE_MCP_TOKEN, name a file that holds it with --token-file, or let people in with --oauth.",
+            hint="`memlane token add NAME` makes one for somebody; one for everything is in MEMLANE_MCP_TOKEN, or in "
+            "a file that --token-file names; --oauth lets people in with a code.",
         )
     if token is not None and len(token) < MIN_TOKEN:
         raise InvalidInput(
@@ -130,12 +156,14 @@ def application(
     issuer: str = "",
     auth_server_provider: OAuthAuthorizationServerProvider[Any, Any, Any] | None = None,
     routes: Sequence[Route] = (),
+    limits: auth.Limits | None = None,
+    note: auth.Note = lambda *_: None,
 ) -> ASGIApp:
     """The SDK's web application, behind the checks of host, origin and token.
 
     With verifiers or a provider, every request to PATH needs a token that one of them knows; `routes` need none, and
     check nothing. `url` is how clients name the server, PATH included, and what their tokens must be for; `issuer`
-    makes these tokens, where it is not the provider in the server itself.
+    makes these tokens, where it is not the provider in the server itself. `note` is told what is done by whom.
     """
     names = [*LOOPBACK, *map(_in_url, hosts)]
     security = TransportSecuritySettings(
@@ -166,7 +194,7 @@ def application(
             "token_verifier": auth.AnyOf(known),
             "auth_server_provider": auth_server_provider,
         }
-        server.middleware.append(auth.only_with_rights(right_of))
+        server.middleware.append(auth.only_with_rights(right_of, note))
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=security,
@@ -178,7 +206,8 @@ def application(
     )
     if known:  # the last of them is the next to the routes: after the SDK has looked at the token
         metadata = str(build_resource_metadata_url(AnyHttpUrl(url)))
-        app.user_middleware.append(Middleware(auth.Guard, PATH, metadata, right_of))
+        limits = limits or auth.Limits(0, MAX_SESSIONS, SESSION_IDLE)
+        app.user_middleware.append(Middleware(auth.Guard, PATH, metadata, right_of, limits, note))
     return _without_echo(app)
 
 
