@@ -25,7 +25,8 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from pydantic import AnyUrl
 
 from memlane import Bank, InvalidInput
-from memlane.surfaces.mcp import consent, grants, http, oauth
+from memlane.config import grants
+from memlane.surfaces.mcp import consent, http, oauth
 from memlane.surfaces.mcp.server import build_server
 
 MEMLANE = str(Path(sys.executable).with_name("memlane"))
@@ -138,7 +139,7 @@ class Site:
 
     def __init__(self, folder: Path) -> None:
         self.clock, self.printed = Clock(), list[str]()
-        self.grants = grants.Grants(folder / "state", self.clock)
+        self.grants = grants.Grants(folder / "state", folder, self.clock)
         code = consent.Code(self.printed.append, self.clock)
         url = ISSUER + http.PATH
         self.provider = oauth.Provider(self.grants, ISSUER, url, code, self.clock)
@@ -248,6 +249,16 @@ def test_nothing_on_the_disk_is_a_token(site: Site, tmp_path: Path) -> None:
     data = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert [tokens[name].encode() in data for name in ("access_token", "refresh_token")] == [False, False]
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_connection_is_to_one_bank(site: Site, tmp_path: Path) -> None:
+    """Another bank may be served at the same address later."""
+    client = site.client()
+    tokens = site.exchanged(client, site.allowed(client)).json()
+    other = grants.Grants(tmp_path / "state", tmp_path / "other", site.clock)
+    assert (other.by_access(tokens["access_token"]), other.by_refresh(tokens["refresh_token"], client)) == (None, None)
+    assert (other.renewed(tokens["refresh_token"], "read"), other.list(), other.remove("Demo")) == (None, [], False)
+    assert site.is_let_in(tokens["access_token"])
 
 
 def test_a_code_is_good_once_and_its_replay_ends_the_connection(site: Site) -> None:

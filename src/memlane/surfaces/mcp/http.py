@@ -37,7 +37,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memlane.config import Config, tokens, user_state
+from memlane.config import Config, grants, tokens, user_state
 from memlane.config.settings import TOOLSETS
 from memlane.core.errors import ConfigError, InvalidInput
 from memlane.disk import audit_log
@@ -90,7 +90,7 @@ def serve(
     listener = listen(host, port, token, guarded=guarded)
     local = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
     url = resource(public_url or local)
-    provider = oauth.opened(url.removesuffix(PATH), url) if with_oauth else None
+    provider = oauth.Provider(grants.opened(settings.root), url.removesuffix(PATH), url) if with_oauth else None
     metrics = Metrics(_tools(), (PATH, ALIVE, READY, METRICS, *oauth.PATHS))
     health = Health(server, bank, metrics, direct=not (public_url or [*names]), everybody=open_metrics)
     server.middleware.append(metrics.timed)

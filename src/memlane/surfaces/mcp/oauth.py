@@ -4,7 +4,7 @@
 
 Anybody may register a program and open the page, so neither leaves anything behind: what a program registered is its
 own id, sealed with a key of ours, and so is the request that the page is about. Only what somebody has allowed is kept
-(`memlane.surfaces.mcp.grants`). PKCE with S256 is a must, tokens are for this server alone, and a program is sent back
+(`memlane.config.grants`). PKCE with S256 is a must, tokens are for this server alone, and a program is sent back
 to nowhere but an https address, or a port of the computer it runs on, which it registered; on a mistake, it is not.
 """
 
@@ -43,13 +43,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memlane.config.places import user_state
+from memlane.config.grants import HOUR, Grant, Grants, Tokens
 from memlane.core.access import RIGHTS, highest
 from memlane.core.errors import InvalidInput
 from memlane.core.invisible import escaped
 from memlane.surfaces.mcp import consent
 from memlane.surfaces.mcp.auth import PREFIX, SCOPES, scopes_of
-from memlane.surfaces.mcp.grants import HOUR, Grant, Grants, Tokens
 
 CONSENT = "/oauth/consent"
 PATHS = (AUTHORIZATION_PATH, REGISTRATION_PATH, TOKEN_PATH, REVOCATION_PATH, CONSENT)
@@ -299,11 +298,6 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     def _mark(self, kind: str, body: str) -> str:
         return _text(hmac.digest(self.grants.key, f"{kind}:{body}".encode(), hashlib.sha256)[:24])
-
-
-def opened(issuer: str, resource: str) -> Provider:
-    """The authorization server of this user's. Raises ConfigError without a home folder."""
-    return Provider(Grants(user_state()), issuer, resource)
 
 
 def guarded(app: ASGIApp, issuer: str) -> ASGIApp:

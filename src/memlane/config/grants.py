@@ -1,13 +1,14 @@
 """Which programs somebody has let in on the consent page: under what name, for what, and until when.
 
-Kept in a database of the user's own, beside the named tokens, so that a restart of the server ends no session. It holds
-hashes of tokens, never a token. A renewal spends the token that it was asked for with; whoever comes with a spent one
-has it from somewhere it should not be, and then nobody keeps the connection.
+Kept in a database in the user's configuration folder, so that a restart of the server ends no session. It holds hashes
+of tokens, never a token, and each is for one bank. A renewal spends the token that it was asked for with; whoever comes
+with a spent one has it from somewhere it should not be, and then nobody keeps the connection.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import sqlite3
 import time
@@ -17,6 +18,8 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from memlane.config.places import user_file
+from memlane.core.errors import ConfigError
 from memlane.disk import state
 
 FILE = "oauth.db"
@@ -25,8 +28,8 @@ HOUR = 3600  # seconds that an access token is good for
 _TABLES = """
 CREATE TABLE IF NOT EXISTS sealing (key BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS granted (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, client TEXT NOT NULL, allowed TEXT NOT NULL,
-    scopes TEXT NOT NULL, resource TEXT NOT NULL, made INTEGER NOT NULL, ends INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY, bank TEXT NOT NULL, name TEXT NOT NULL, client TEXT NOT NULL, allowed TEXT NOT NULL,
+    scopes TEXT NOT NULL, resource TEXT NOT NULL, made INTEGER NOT NULL, ends INTEGER NOT NULL, UNIQUE (bank, name));
 CREATE TABLE IF NOT EXISTS token (
     hash BLOB PRIMARY KEY, granted INTEGER NOT NULL REFERENCES granted ON DELETE CASCADE,
     kind TEXT NOT NULL, allowed TEXT NOT NULL, ends INTEGER NOT NULL) WITHOUT ROWID;
@@ -53,11 +56,19 @@ class Tokens(NamedTuple):
     refresh: str
 
 
-class Grants:
-    """The connections of a server. Raises sqlite3.Error when the file cannot be read or written."""
+def opened(bank: Path) -> Grants:
+    """The connections to a bank of this user's. Raises ConfigError without a home folder, OSError, sqlite3.Error."""
+    place = user_file()
+    if place is None:
+        raise ConfigError("There is no home folder to keep connections in.", hint="Set HOME or XDG_CONFIG_HOME.")
+    return Grants(place.parent, bank)
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
+
+class Grants:
+    """The connections to a bank. Raises sqlite3.Error when the file cannot be read or written."""
+
+    def __init__(self, folder: Path, bank: Path, clock: Callable[[], float] = time.time) -> None:
+        self._bank, self._clock = os.path.realpath(bank), clock
         self._lock = Lock()
         state.claim(folder, FILE)  # so that only the user can read it
         self._db = sqlite3.connect(folder / FILE, timeout=5, isolation_level=None, check_same_thread=False)
@@ -73,11 +84,12 @@ class Grants:
         now = int(self._clock())
         ends = now + DAYS * 86400
         with self._writing() as db:
-            taken = {each for (each,) in db.execute("SELECT name FROM granted")}
+            taken = {each for (each,) in db.execute("SELECT name FROM granted WHERE bank = ?", (self._bank,))}
             free = next(each for each in _numbered(name) if each not in taken)
             added = db.execute(
-                "INSERT INTO granted (name, client, allowed, scopes, resource, made, ends) VALUES (?,?,?,?,?,?,?)",
-                (free, client, right, " ".join(scopes), resource, now, ends),
+                "INSERT INTO granted (bank, name, client, allowed, scopes, resource, made, ends)"
+                " VALUES (?,?,?,?,?,?,?,?)",
+                (self._bank, free, client, right, " ".join(scopes), resource, now, ends),
             )
             return free, self._handed(db, int(added.lastrowid or 0), right, ends, right)
 
@@ -86,8 +98,8 @@ class Grants:
         with self._writing() as db:
             found = db.execute(
                 "SELECT granted.id, granted.allowed, granted.ends FROM token JOIN granted ON granted.id = token.granted"
-                " WHERE hash = ? AND kind = 'refresh' AND token.ends > ?",
-                (_hash(refresh), self._clock()),
+                " WHERE hash = ? AND kind = 'refresh' AND token.ends > ? AND bank = ?",
+                (_hash(refresh), self._clock(), self._bank),
             ).fetchone()
             if not found:
                 return None
@@ -109,14 +121,15 @@ class Grants:
     def remove(self, name: str) -> bool:
         """End a connection: none of its tokens is good any more. Whether there was one of that name."""
         with self._writing() as db:
-            return db.execute("DELETE FROM granted WHERE name = ?", (name,)).rowcount > 0
+            return db.execute("DELETE FROM granted WHERE bank = ? AND name = ?", (self._bank, name)).rowcount > 0
 
     def list(self) -> list[Grant]:
         """The connections, the oldest first."""
         with self._lock:
             rows = self._db.execute(
-                "SELECT name, client, allowed, scopes, resource, made, ends FROM granted WHERE ends > ? ORDER BY id",
-                (self._clock(),),
+                "SELECT name, client, allowed, scopes, resource, made, ends FROM granted WHERE ends > ? AND bank = ?"
+                " ORDER BY id",
+                (self._clock(), self._bank),
             ).fetchall()
         return [_grant(row) for row in rows]
 
@@ -139,8 +152,8 @@ class Grants:
         with self._lock:
             row = self._db.execute(
                 f"SELECT {_GRANT}, token.ends FROM token JOIN granted ON granted.id = token.granted"  # noqa: S608
-                " WHERE hash = ? AND kind = ? AND token.ends > ?",
-                (_hash(token), kind, self._clock()),
+                " WHERE hash = ? AND kind = ? AND token.ends > ? AND bank = ?",
+                (_hash(token), kind, self._clock(), self._bank),
             ).fetchone()
         return _grant((*row[:6], row[7])) if row else None
 
