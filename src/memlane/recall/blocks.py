@@ -46,6 +46,7 @@ from memlane.index.chunks import chunks
 from memlane.index.words import query_terms, terms
 from memlane.lanes.vault.record import one_line
 from memlane.recall.address import shortened
+from memlane.recall.sameness import Alike, says_the_same
 
 BUDGET = 1000  # tokens
 CANDIDATES = 40  # hits that a context chooses from
@@ -68,7 +69,6 @@ _LONGEST_TAG = 64  # characters
 BRIEF, BRIEFER = 120, 80  # characters of a memory that a prompt is given unasked: of the first, and of the others
 _SENTENCE = lazily(r"(?:[^.!?;。！？]|[.!?;](?![\s\"'`)]|$))+(?:[.!?;。！？][\"'`)]*)?\s*|.")
 SHARE = 0.5  # of the best hit's score: a hit with less is not shown beside it
-_ALIKE = 0.8  # least sequence ratio of two memories that say the same
 _OTHERS = "From others, not reviewed"
 _USERS = "The user's own, in every project"
 WHOLE = ("Canon", "Active Registers", "Pinned notes")  # headings of what a snapshot does not cut
@@ -190,7 +190,7 @@ class Composer:
         memories: list[Memory] = []
         left_out: list[LeftOut] = []
         for hit in order:
-            if any(_says_the_same(hit.memory, other) for other in memories):
+            if any(says_the_same(hit.memory, other) for other in memories):
                 left_out.append(LeftOut(hit.memory.id, "says the same as another one"))
                 continue
             line = (hit.memory.id in self.rules, self._line(hit, query, BRIEFER if lines else BRIEF))
@@ -250,18 +250,20 @@ class Composer:
     ) -> Block:
         """The block of the items that fit, taken in order. Of memories that say the same, the newest is kept."""
         chosen: list[_Item] = []
+        alike = Alike()
         left_out: list[LeftOut] = []
         for item in items:
-            same = next((other for other in chosen if _says_the_same(item.memory, other.memory)), None)
+            places = alike.places(item.memory)
+            place = next((at for at in places if says_the_same(item.memory, chosen[at].memory)), len(chosen))
+            same = chosen[place] if place < len(chosen) else None
             if same and not self._outdoes(item, same):
                 left_out.append(LeftOut(item.memory.id, f"says the same as {same.memory.id}"))
                 continue
             if most is not None and len(chosen) - bool(same) >= most:
                 left_out.append(LeftOut(item.memory.id, f"there are {most} better ones"))
                 continue
-            place = chosen.index(same) if same else len(chosen)
             forms = [self._written(form) for form in item.forms()]
-            fitting = self._fitting(kind, [*chosen[:place], *chosen[place + 1 :]], forms, budget)
+            fitting = self._fitting(kind, chosen, place, forms, budget)
             if fitting is None:
                 left_out.append(LeftOut(item.memory.id, f"its {forms[0].tokens} tokens do not fit"))
                 continue
@@ -269,6 +271,7 @@ class Composer:
                 because = "is newer" if _newer(item.memory, same.memory) else "is the user's own word"
                 left_out.append(LeftOut(same.memory.id, f"{item.memory.id} says the same and {because}"))
             chosen[place : place + 1] = [fitting]
+            alike.put(place, fitting.memory)
         if items and not chosen and most != 0 and budget is not None:
             chosen = self._beginning(kind, items[0], budget)
             left_out = [item for item in left_out if not chosen or item.id != items[0].memory.id]
@@ -277,10 +280,15 @@ class Composer:
         why = {item.memory.id: item.why for item in chosen}
         return Block.of(text, memories, (*left_out, *others), self.count(text), why)
 
-    def _fitting(self, kind: str, chosen: Sequence[_Item], forms: Sequence[_Item], budget: int | None) -> _Item | None:
-        """The first of an item's forms that fits beside the chosen items; None when none does."""
+    def _fitting(
+        self, kind: str, chosen: Sequence[_Item], place: int, forms: Sequence[_Item], budget: int | None
+    ) -> _Item | None:
+        """The first of an item's forms that fits beside the chosen items, but for the one in its place; None when none
+        does.
+        """
         if budget is None:
             return forms[0]
+        chosen = [*chosen[:place], *chosen[place + 1 :]]
         # a quick estimate first; two tokens per entry to spare, since a tokenizer may join some across entries
         left = budget - sum(item.tokens for item in chosen) + 2 * len(chosen)
         for form in forms:
@@ -539,37 +547,6 @@ def escaped(text: str) -> str:
         return "&lt;" if _TAGS.match(following) else bracket[0]
 
     return _BRACKETS.sub(checked, text)
-
-
-def _says_the_same(a: Memory, b: Memory) -> bool:
-    """Whether showing one of two memories is enough: they are nearly equal, and one has no word that the other lacks.
-
-    In a long text, one word in thirty may differ. Where each has a word of its own, both are shown: that word may be
-    what matters ("Tuesday", "30 seconds").
-    """
-    text_a, text_b = _plain(a.text), _plain(b.text)
-    if text_a == text_b:
-        return True
-    size_a, size_b = len(text_a), len(text_b)
-    if max(size_a, size_b) >= 4000 or 2 * min(size_a, size_b) < _ALIKE * (size_a + size_b):
-        return False
-    from memlane.gate import likeness
-
-    words_a, words_b = _words(text_a), _words(text_b)
-    own_words = min(len(words_a - words_b), len(words_b - words_a))
-    return own_words <= min(len(words_a), len(words_b)) // 30 and likeness.ratio(text_a, text_b) >= _ALIKE
-
-
-@lru_cache(1_000)  # a memory is compared with many
-def _plain(text: str) -> str:
-    return " ".join(text.split()).lower()
-
-
-@lru_cache(1_000)
-def _words(text: str) -> frozenset[str]:
-    from memlane.gate import likeness
-
-    return likeness.tokens(text)
 
 
 def _newer(a: Memory, b: Memory) -> bool:
