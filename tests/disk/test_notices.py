@@ -15,12 +15,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tell
 
 
 @pytest.mark.parametrize("change", ["make", "write", "append", "rename", "delete", "touch"])
-def test_every_change_is_told_until_one_begins_anew(tmp_path: Path, change: str) -> None:
+def test_every_change_is_told_once_with_the_file(tmp_path: Path, change: str) -> None:
     file = tmp_path / "a.md"
     file.write_text("one")
     heard = notices.listen([os.fspath(tmp_path)])
     assert heard
-    assert heard.quiet()
+    assert heard.told() == set()
     match change:
         case "make":
             (tmp_path / "b.md").write_text("")
@@ -35,9 +35,16 @@ def test_every_change_is_told_until_one_begins_anew(tmp_path: Path, change: str)
             file.unlink()
         case "touch":
             os.utime(file, (1, 1))
-    told = heard.quiet(), heard.quiet()
-    heard.begin()
-    assert (*told, heard.quiet()) == (False, False, True)
+    names = {"make": ["b.md"], "rename": ["a.md", "c.md"]}.get(change, ["a.md"])
+    assert (heard.told(), heard.told()) == ({os.fspath(tmp_path / name) for name in names}, set())
+
+
+def test_nobody_can_say_what_changed_once_a_folder_came(tmp_path: Path) -> None:
+    heard = notices.listen([os.fspath(tmp_path)])
+    assert heard
+    (tmp_path / "new").mkdir()
+    (tmp_path / "a.md").write_text("one")
+    assert (heard.told(), heard.told(), heard.lost) == (None, None, True)
 
 
 def test_reading_is_no_change(tmp_path: Path) -> None:
@@ -45,7 +52,7 @@ def test_reading_is_no_change(tmp_path: Path) -> None:
     heard = notices.listen([os.fspath(tmp_path)])
     (tmp_path / "a.md").read_text()
     assert heard
-    assert heard.quiet()
+    assert heard.told() == set()
 
 
 def test_a_folder_that_is_not_there_cannot_be_heard(tmp_path: Path) -> None:
@@ -58,8 +65,8 @@ def test_a_fork_leaves_what_is_told_to_its_parent(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one")
     child = os.fork()
     if not child:
-        os._exit(heard.quiet())
-    assert (os.waitpid(child, 0)[1], heard.quiet()) == (0, False)
+        os._exit(heard.told() is not None)
+    assert (os.waitpid(child, 0)[1], heard.told()) == (0, {os.fspath(tmp_path / "a.md")})
 
 
 def test_a_warm_bank_sees_every_edit_by_hand_at_once(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from memlane import Bank
 from memlane.disk.walking import is_settled
-from memlane.index.peek import Seen, folders_of
+from memlane.index.peek import News, Seen, compared_since, folders_of
 
 
 @pytest.fixture
@@ -126,6 +126,33 @@ def test_an_open_index_finds_what_one_finds_that_compares_everything(
         assert found == texts(bank)
 
 
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_an_index_that_listens_finds_the_same(folder: Path, change: Callable[[Path], None]) -> None:
+    with Bank.open(folder.parent) as bank:
+        for _ in range(3):  # the second look begins to listen
+            before = texts(bank)
+        change(folder)
+        found = texts(bank)
+        assert found == texts(bank, force=True)
+        assert found != before
+
+
+def test_a_file_that_was_told_of_is_looked_at_alone(folder: Path) -> None:
+    with Bank.open(folder.parent) as bank:
+        lanes = bank.present()
+        wait_until_settled(folder, *folder.rglob("*"))
+        texts(bank, force=True)
+        seen = Seen(tuple(str(lane.root) for lane in lanes), folders_of(lanes), {})
+        new_files_in_two_folders(folder)
+        told = {str(folder / "sub/new.md"), str(folder / "sub/.temporary"), str(folder / "elsewhere/x.md")}
+        news = seen.news_of(told)
+        assert news == News([str(folder / "sub")], [], told)
+        found = compared_since(seen, news, bank.index._db, lanes)
+        assert found
+        assert [path for _, path, _ in found.changed] == [str(folder / "sub/new.md")]
+        assert (found.gone, [*found.stamps]) == (set(), [str(folder / "sub/new.md")])
+
+
 def wait_until_settled(*folders: Path) -> None:
     """What is changed after this gets another time."""
     while not all(is_settled(place.stat().st_ctime_ns, time.time_ns()) for place in folders):
@@ -137,9 +164,9 @@ def test_only_folders_with_changes_are_news(folder: Path) -> None:
         lanes = bank.present()
         wait_until_settled(folder, *(place for place in folder.rglob("*") if place.is_dir()))
         seen = Seen(tuple(str(lane.root) for lane in lanes), folders_of(lanes), {})
-        assert seen.news(lanes) == ([], [])
+        assert seen.news(lanes) == News([], [])
         new_file(folder)
-        assert seen.news(lanes) == ([str(folder / "sub")], [])
+        assert seen.news(lanes) == News([str(folder / "sub")], [])
 
 
 def put_back(place: Path, change: Callable[[Path], None]) -> None:

@@ -1,4 +1,4 @@
-"""Whether anything was written in some folders since we began to listen, as the kernel tells: it costs one call.
+"""What was written in some folders since we began to listen, as the kernel tells: it costs one call.
 
 Linux alone tells (inotify). Elsewhere, and where the user has no room for more watches, nothing is heard, and whoever
 asks has to look at the files. Nor is everything told: not what another machine writes on a shared disk, nor what is
@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 MOST = 1_000  # folders that are listened to
 _OPTIONS = 0x800 | 0x80000  # IN_NONBLOCK | IN_CLOEXEC
 # IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF
 _CHANGES = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
-# IN_ISDIR, IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED
-_OF_FOLDERS = 0x40000000 | 0x400 | 0x800 | 0x2000 | 0x8000
+# IN_ISDIR, IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED; and IN_Q_OVERFLOW: there was too much to tell
+_OF_FOLDERS = 0x40000000 | 0x400 | 0x800 | 0x2000 | 0x8000 | 0x4000
 _EVENT = struct.Struct("iIII")  # which folder, what, which other event belongs to it, bytes of the name that follows
 _PLAIN = 0x1000000 | 0x2000000  # IN_ONLYDIR | IN_DONT_FOLLOW
 
@@ -30,38 +30,38 @@ class Notices:
     folder came, went or was moved, it is `lost`, and somebody has to begin anew.
     """
 
-    def __init__(self, fd: int, folders: Collection[str]) -> None:
-        self._fd, self._process, self._told = fd, os.getpid(), False
-        self.folders = frozenset(folders)
+    def __init__(self, fd: int, folders: Mapping[int, str]) -> None:
+        self._fd, self._process, self._of = (
+            fd,
+            os.getpid(),
+            folders,
+        )  # by the number that stands for each in what is told
+        self.folders = frozenset(folders.values())
         self.lost = False
 
-    def quiet(self) -> bool:
-        """Whether nothing has changed since the beginning, or since `begin`."""
-        self._told = self._told or not self.ours or self._told_more()
-        return not self._told
-
-    def begin(self) -> None:
-        """Let what was told so far count no more."""
-        while self._told_more():
-            pass
-        self._told = False
+    def told(self) -> set[str] | None:
+        """The files that have changed since the last call; None where nobody can say which."""
+        files: set[str] = set()
+        while not self.lost and self.ours and (told := self._read()):
+            at = 0
+            while at < len(told):
+                folder, what, _, length = _EVENT.unpack_from(told, at)
+                at += _EVENT.size + length
+                self.lost = self.lost or bool(what & _OF_FOLDERS) or not length
+                name = told[at - length : at].rstrip(b"\0")
+                files.add(f"{self._of.get(folder)}/{os.fsdecode(name)}")
+        return files if self.ours and not self.lost else None
 
     @property
     def ours(self) -> bool:
         """Whether we began to listen: a fork shares what is told with its parent, and must not take it away."""
         return self._process == os.getpid()
 
-    def _told_more(self) -> bool:
+    def _read(self) -> bytes:
         try:
-            told = os.read(self._fd, 65536)
+            return os.read(self._fd, 65536)
         except BlockingIOError:
-            return False
-        at = 0
-        while at < len(told) and not self.lost:
-            _, what, _, length = _EVENT.unpack_from(told, at)
-            self.lost = bool(what & _OF_FOLDERS)
-            at += _EVENT.size + length
-        return bool(told)
+            return b""
 
     def __del__(self) -> None:
         os.close(self._fd)
@@ -69,10 +69,8 @@ class Notices:
 
 def anew(known: Notices | None, folders: Collection[str]) -> Notices | None:
     """Begin to listen to these folders, or go on without what was told so far; None where that cannot be."""
-    if known is not None and known.ours and known.folders == frozenset(folders):
-        known.begin()
-        if not known.lost:
-            return known
+    if known is not None and known.folders == frozenset(folders) and known.told() is not None:
+        return known
     return listen(folders)
 
 
@@ -85,9 +83,9 @@ def listen(folders: Collection[str]) -> Notices | None:
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init1") or (fd := libc.inotify_init1(_OPTIONS)) < 0:
         return None
-    notices = Notices(fd, folders)
-    heard = all(libc.inotify_add_watch(fd, os.fsencode(folder), _CHANGES | _PLAIN) >= 0 for folder in folders)
-    return notices if heard else None
+    numbers = {libc.inotify_add_watch(fd, os.fsencode(folder), _CHANGES | _PLAIN): folder for folder in folders}
+    notices = Notices(fd, numbers)
+    return notices if min(numbers, default=0) >= 0 else None
 
 
 def last_written(root: str) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -97,9 +98,19 @@ def walk(
 
 
 def walk_one(
-    folder: str, root: str | Path, suffix: str = ".md", skip: Sequence[str] = (), passed: Collection[str] = ()
+    folder: str,
+    root: str | Path,
+    suffix: str = ".md",
+    skip: Sequence[str] = (),
+    passed: Collection[str] = (),
+    names: Collection[str] | None = None,
 ) -> tuple[list[str | Problem], list[str]]:
-    """What `walk` finds in one folder, without what is `passed`, and the folders in it that it goes on with."""
+    """What `walk` finds in one folder, without what is `passed`, and the folders in it that it goes on with.
+
+    With `names`, the files of these names may be all that is looked at.
+    """
+    if names is not None and (named := _plain(folder, names, suffix)) is not None:
+        return named, []
     found: list[str | Problem] = []
     folders: list[str] = []
     plain: list[str] = []  # nearly all, so nothing else is asked about them
@@ -130,6 +141,22 @@ def walk_one(
     except (OSError, StorageError) as error:
         found.append(files.unreadable(folder, error))
     return found, folders
+
+
+def _plain(folder: str, names: Collection[str], suffix: str) -> list[str | Problem] | None:
+    """What `walk` finds in a folder by these names; None where one is a link or no file: then it has to be listed."""
+    found: list[str | Problem] = []
+    try:
+        with rooted.folder(folder) as at:
+            for name in sorted(names):
+                if name.endswith(suffix) and name[0] != ".":
+                    with suppress(FileNotFoundError):
+                        if not stat.S_ISREG(os.lstat(name, dir_fd=at).st_mode):
+                            return None
+                        found.append(_in_utf8(f"{folder}/{name}"))
+    except (OSError, StorageError):
+        return None
+    return found
 
 
 def _looked_at(entry: os.DirEntry[str], path: str, suffix: str, root: str | Path) -> Iterator[str | Problem]:

@@ -139,10 +139,11 @@ def _beside(known: dict[str, Stamp], found: Iterable[tuple[Lane, str]]) -> Compa
 
 
 class News(NamedTuple):
-    """Folders and files that are not as they were."""
+    """Folders and files that are not as they were; where nothing but what was `told` of was looked at, these files."""
 
     folders: list[str]
     files: list[str]
+    told: Collection[str] | None = None
 
 
 class Seen(NamedTuple):
@@ -162,11 +163,12 @@ class Seen(NamedTuple):
 
     def news(self, lanes: Iterable[Lane]) -> News | None:
         """What has changed since; None where that is so much that everything is better compared."""
+        return self._news() if self.are_roots(lanes) else None
+
+    def _news(self) -> News | None:
         stat, most = os.stat, _FEW
         folders, altered = [], []
         try:
-            if self.roots != _roots(lanes):
-                return None
             for path, state in self.folders.items():
                 info = stat(path)
                 if (info.st_ino, info.st_ctime_ns) != state:
@@ -185,6 +187,15 @@ class Seen(NamedTuple):
             return None
         return News(folders, altered) if len(folders) + len(altered) <= most else None
 
+    def news_of(self, told: Collection[str]) -> News | None:
+        """The same of some files alone, and of their folders."""
+        if len(told) > _FEW:
+            return None
+        folders = {path: self.folders[path] for path in map(os.path.dirname, told) if path in self.folders}
+        some = Seen(self.roots, folders, {path: self.files[path] for path in told if path in self.files})
+        news = some._news()
+        return news and news._replace(told=told)
+
 
 def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequence[Lane]) -> Compared | None:
     """As `compared`, by what has changed since a look; None where everything must be compared.
@@ -192,6 +203,8 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
     Only the folders with changes are listed. That tells of all of them, but for folders that have come or gone, and for
     a lane that cannot tell its files by looking into one folder. `seen` becomes what the disk is like now. What others
     have indexed or taken out since, and what we have noted ourselves, only the index knows.
+
+    Where files were told of, these alone are looked at, and their folder stays one with changes until the next look.
     """
     found: dict[str, Lane] = {}
     before: set[str] = set()
@@ -206,18 +219,26 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
             state = folder_state(folder)
         except OSError:
             return None
-        rows = db.execute(_IN_FOLDER, (f"{folder}/", f"{folder}0", len(folder) + 2)).fetchall()  # before it is listed
-        listings = ((lane, lane.answers.files_in(folder)) for lane in lanes)
+        query, values = _IN_FOLDER, [f"{folder}/", f"{folder}0", len(folder) + 2]
+        some, names = None, None
+        if news.told is not None:
+            some = {path for path in news.told if os.path.dirname(path) == folder and path not in seen.roots}
+            names = {*map(os.path.basename, some)}
+            query, values = f"SELECT path, lane FROM files WHERE path IN ({marks(some)})", [*some]  # noqa: S608 - marks
+        rows = db.execute(query, values).fetchall()  # before it is listed
+        listings = ((lane, lane.answers.files_in(folder, names)) for lane in lanes)
         owner, listed = next((one for one in listings if one[1] is not None), (None, None))
         if owner is None or listed is None:
             return None
-        inner = {path for path in seen.folders if os.path.dirname(path) == folder and path not in seen.roots}
-        if {*listed[1]} != {path for path in inner if not path.endswith(".md")}:
-            return None
+        if some is None:
+            inner = {path for path in seen.folders if os.path.dirname(path) == folder and path not in seen.roots}
+            if {*listed[1]} != {path for path in inner if not path.endswith(".md")}:
+                return None
+            some = {path for path in seen.files if os.path.dirname(path) == folder and path not in seen.roots}
+            seen.folders[folder] = state
         found |= dict.fromkeys(listed[0], owner)
-        before |= {path for path in seen.files if os.path.dirname(path) == folder and path not in seen.roots}
+        before |= some & seen.files.keys()
         indexed |= {path for path, lane in rows if lane == owner.name}
-        seen.folders[folder] = state
     sure = (before & indexed).difference(news.files)
     unsure = [path for path in found if path not in sure]
     missing = (before | indexed) - found.keys()

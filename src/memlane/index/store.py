@@ -39,7 +39,6 @@ from memlane.index.columns import (
 )
 from memlane.index.database import BLOCK, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
-from memlane.index.links import placeless
 from memlane.index.peek import (
     Changed,
     Compared,
@@ -70,7 +69,6 @@ _SHAPES = (
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
 _WITHOUT_FILE = "SELECT DISTINCT file FROM memories WHERE file NOT IN (SELECT path FROM files)"
-_LINKS = "SELECT memory, target, edge_type, context FROM links"
 T = TypeVar("T")
 
 
@@ -256,27 +254,35 @@ class Index:
         What is done is kept, and the next call goes on from there; `complete` tells whether anything is missing.
 
         Called before every search. Where every file and folder is as it was at the last look, there is nothing to
-        compare; else only the folders with changes are. Even that look takes most of the time of a search: so it is
-        skipped for some seconds where the kernel tells of no change. In a bank of tens of thousands it is skipped a
-        moment after the last one whatever was told, so that it never takes more than a twentieth of the time. Comparing
-        everything takes three times as long as a look, and counts as one. `force` does it in any case.
+        compare; else only the folders with changes are. Even that look takes most of the time of a search: so where the
+        kernel tells of changes, it is made every few seconds, and in between only at the files that were told of. In a
+        bank of tens of thousands it is made more rarely, whatever was told, so that it never takes more than a
+        twentieth of the time. Comparing everything takes three times as long as a look, and counts as one. `force` does
+        it in any case.
         """
         with self._alone():
             self._follow_file()
-            now, (last, cost) = time.monotonic(), self._looked
-            if not force and self._seen:
-                quiet = self._notices is not None and self._notices.quiet() and self._seen.are_roots(self._lanes())
-                if now - last < max(20 * cost if cost > LONG_LOOK else 0.0, QUIET if quiet else 0.0):
-                    return
-                # before the look, so that nothing is missed; a bank that is asked once does not listen
-                self._notices = notices.anew(self._notices, {*self._seen.folders, os.path.dirname(self._folder)})
-            began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
-            news = None if force or self._seen is None else self._seen.news(self._lanes())
-            self._looked = (now, time.thread_time() - began)
-            if news is None or any(news):
-                self._apply_difference(news, now, wait, on_progress or partial(tell, "indexing files"))
+            news = None if force else self._look()
+            if news is None or news.folders or news.files:
+                self._apply_difference(news, wait, on_progress or partial(tell, "indexing files"))
 
-    def _compared(self, news: News | None, now: float) -> tuple[Seen, Compared]:
+    def _look(self) -> News | None:
+        """What has changed since the last look; None where everything has to be compared."""
+        if not self._seen:
+            return None
+        now, (last, cost) = time.monotonic(), self._looked
+        listening = self._notices is not None and self._seen.are_roots(self._lanes())
+        told = self._notices.told() if self._notices and listening else None
+        if now - last < max(20 * cost if cost > LONG_LOOK else 0.0, 0.0 if told is None else QUIET):
+            return self._seen.news_of(told or ())
+        # before the look, so that nothing is missed; a bank that is asked once does not listen
+        self._notices = notices.anew(self._notices, {*self._seen.folders, os.path.dirname(self._folder)})
+        began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
+        news = self._seen.news(self._lanes())
+        self._looked = (now, time.thread_time() - began)
+        return news
+
+    def _compared(self, news: News | None) -> tuple[Seen, Compared]:
         """What the disk is like, and how the index differs from it."""
         lanes, seen, self._seen = list(self._lanes()), self._seen, None
         known, self._forgotten = self._forgotten, get_meta(self._db, "forgotten", 0)
@@ -284,14 +290,15 @@ class Index:
         if seen and news and known == self._forgotten and (since := compared_since(seen, news, self._db, lanes)):
             return seen, since
         self._notices = None  # of folders that may not be all of them any more
-        began = time.thread_time()
+        now, began = time.monotonic(), time.thread_time()
         folders = folders_of(lanes)
         found = compared(self._db, lanes, NAMES)
         self._looked = (now, (time.thread_time() - began) / 3)
         return Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, found.stamps), found
 
-    def _apply_difference(self, news: News | None, now: float, wait: float | None, on_progress: OnProgress) -> None:
-        seen, (changed, gone, settled, _) = self._compared(news, now)
+    def _apply_difference(self, news: News | None, wait: float | None, on_progress: OnProgress) -> None:
+        began = time.monotonic()
+        seen, (changed, gone, settled, _) = self._compared(news)
         if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
         if not self._swept:
@@ -308,7 +315,7 @@ class Index:
         with closing(self._index_files(changed, None if wait is None else BATCH)) as indexing:
             while done < len(changed):
                 on_progress(done, len(changed))
-                if wait is not None and time.monotonic() - now > wait:
+                if wait is not None and time.monotonic() - began > wait:
                     self.complete = False
                     return
                 unit, prepared = next(indexing)
@@ -505,13 +512,3 @@ class Index:
     def ids(self) -> list[str]:
         """The ids of all memories."""
         return [id for (id,) in self._db.execute("SELECT id FROM memories")]
-
-    def link_targets(self) -> list[str]:
-        """Every target that a memory links to, once."""
-        return [target for (target,) in self._db.execute("SELECT DISTINCT target FROM links ORDER BY target")]
-
-    def links_to(self, target: str) -> list[tuple[int, str, str, str]]:
-        """The links to one target, or to a place in it: `ghost:src/a.py`, `ghost:src/a.py#heading`."""
-        query = f"{_LINKS} WHERE target >= ? AND target < ? ORDER BY memory, rowid"
-        rows = self._db.execute(query, (target, f"{target};")).fetchall()  # ";" follows all that a place begins with
-        return [row for row in rows if row[1] == target or placeless(row[1]) == target]

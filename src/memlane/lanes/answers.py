@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -152,10 +152,11 @@ class Answers:
         """Files of the lane that lie outside its root."""
         return []
 
-    def files_in(self, folder: str) -> tuple[list[str], list[str]] | None:
+    def files_in(self, folder: str, names: Collection[str] | None = None) -> tuple[list[str], list[str]] | None:
         """The files of the lane that lie in a folder of its own, and the folders there that may have more.
 
-        None where it has none of its own, or cannot tell by looking into one folder alone.
+        With `names`, these files may be all that is looked at, and folders left out. None where it has none of its own,
+        or cannot tell by looking into one folder alone.
         """
         return None
 

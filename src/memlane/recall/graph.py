@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memlane.core.model import Link, Memory
 from memlane.core.patterns import lazily
 from memlane.index.chunks import chunks
-from memlane.index.links import Targets, ghost, links_of, namesakes
+from memlane.index.links import Targets, ghost, links_of, namesakes, placeless
 from memlane.index.store import Index
 from memlane.index.words import QUERY_CHARACTERS, query_terms, terms
 from memlane.recall.address import link_targets
@@ -42,8 +42,8 @@ def _links(bank: Bank, names: Sequence[str], query: str, limit: int) -> list[Lin
     targets = Targets(namesakes(index.ids(), names))
     wanted = next(filter(None, map(targets.find, names)), None)
     plain = set(map(ghost, names))
-    rows = [row for name in names for row in index.links_to(name)]
-    rows += [row for name in index.link_targets() if targets.may_mean(name, wanted) for row in index.links_to(name)]
+    rows = [row for name in names for row in _links_to(index, name)]
+    rows += [row for name in _link_targets(index) if targets.may_mean(name, wanted) for row in _links_to(index, name)]
     contexts: dict[int, list[tuple[str, str, str]]] = {}
     for number, *link in dict.fromkeys(rows):
         contexts.setdefault(number, []).append((link[0], link[1], link[2]))
@@ -91,8 +91,22 @@ def about_files(index: Index, query: str) -> set[str]:
     """The memories that link to a file that a query names, in the middle of a sentence or not."""
     words = dict.fromkeys(word.rstrip(".:?!") for word in _WORD.findall(query[:QUERY_CHARACTERS]))
     files = (ghost(f"ghost:{word}") for word in words if "." in word or "/" in word)
-    numbers = {number for file in files for number, *_ in index.links_to(file)}
+    numbers = {number for file in files for number, *_ in _links_to(index, file)}
     return {memory.id for memory in index.memories(numbers).values()}
+
+
+def _link_targets(index: Index) -> list[str]:
+    """Every target that a memory links to, once."""
+    return [target for (target,) in index.rows("SELECT DISTINCT target FROM links ORDER BY target")]
+
+
+def _links_to(index: Index, target: str) -> list[tuple[int, str, str, str]]:
+    """The links to one target, or to a place in it: `ghost:src/a.py`, `ghost:src/a.py#heading`."""
+    query = (
+        "SELECT memory, target, edge_type, context FROM links WHERE target >= ? AND target < ? ORDER BY memory, rowid"
+    )
+    rows = index.rows(query, target, f"{target};")  # ";" follows all that a place begins with
+    return [row for row in rows if row[1] == target or placeless(row[1]) == target]
 
 
 def _link_order(link: Link) -> tuple[float, float, str]:

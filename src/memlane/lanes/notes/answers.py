@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from memlane.core.dates import moment
@@ -46,8 +46,8 @@ class NoteAnswers(Answers):
         if isinstance(tags, dict) or (isinstance(tags, list) and any(isinstance(tag, list | dict) for tag in tags)):
             yield "has tags that are not a list of words: write them like [auth, plan]"
 
-    def files_in(self, folder: str) -> tuple[list[str], list[str]] | None:
-        return self.lane.files_in(folder)  # type: ignore[no-any-return]
+    def files_in(self, folder: str, names: Collection[str] | None = None) -> tuple[list[str], list[str]] | None:
+        return self.lane.files_in(folder, names)  # type: ignore[no-any-return]
 
     def files_without(self, known: Known) -> Iterator[str | Problem]:
         return self.lane.files(known)  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from functools import wraps
@@ -194,10 +194,10 @@ class NoteLane:
     def files(self, known: Known | None = None) -> Iterator[str | Problem]:
         return walking.walk(self.root, skip=self._skip, known=known)
 
-    def files_in(self, folder: str) -> tuple[list[str], list[str]] | None:
+    def files_in(self, folder: str, names: Collection[str] | None = None) -> tuple[list[str], list[str]] | None:
         if not f"{folder}/".startswith(f"{self.root}/") or self._is_skipped(f"{folder}/"):
             return None
-        found, folders = walking.walk_one(folder, self.root, skip=self._skip)
+        found, folders = walking.walk_one(folder, self.root, skip=self._skip, names=names)
         return [path for path in found if isinstance(path, str)], folders
 
     def parse(self, path: str) -> Iterator[Memory | Problem]:
