@@ -76,7 +76,7 @@ def test_a_reader_answers_a_mistake_with_the_sentence_of_the_server(folder: Path
             return await answer(readers, missing), await client.call_tool(missing.tool, dict(missing.arguments))
 
     given, expected = anyio.run(run)
-    assert given == Answer(expected.content[0].text, None, failed=True)
+    assert given == Answer(expected.content[0].text, None, failed=True, code="not_found")
 
 
 def test_a_reader_sees_what_was_written_before_it_is_asked(folder: Path) -> None:

@@ -25,7 +25,7 @@ from memlane.core.errors import InvalidInput, MemlaneError, StorageError
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
 from memlane.core.values import asdict, dataclass
-from memlane.disk import anchors, files, replaced, tombstones
+from memlane.disk import anchors, files, journal, replaced, tombstones
 from memlane.disk.names import PRIVATE, is_private
 from memlane.exchange import moving
 from memlane.exchange.adopt import decoded
@@ -135,7 +135,8 @@ def _keep_records_out(settings: config.Config) -> None:
     """Write the rule that keeps records out of git where there is no git yet, and no rule of ours."""
     home, rules = _record_rules(settings)
     if not _block(home / ".gitignore"):
-        _set_block(home / ".gitignore", [".memlane-*.tmp", *rules])
+        with journal.paused():  # making a bank is no change to it that could be undone
+            _set_block(home / ".gitignore", [".memlane-*.tmp", *rules])
 
 
 def merges(settings: config.Config) -> bool:
