@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from memlane import config, gate
 from memlane.care import forget_journal
 from memlane.care.distilled import INSTEAD_OF
-from memlane.core.errors import MemlaneError, StorageError
+from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.disk import anchors, derived, files, journal, log, names, scratch, trash
 from memlane.disk.forgotten import Gone
 from memlane.disk.tombstones import plain
@@ -119,11 +119,37 @@ def forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
         return _forget(bank, ids)
 
 
+def forget_again(bank: Bank, ids: Iterable[str]) -> tuple[Piece, ...]:
+    """Remove here what others have forgotten, as far as there is anything of it; what was removed. Raises StorageError.
+
+    That it was forgotten is known already: see `memlane.disk.forgotten_shared`.
+    """
+    config.require_trust(bank.config)
+    with journal.paused():
+        targets: list[_Target] = []
+        for id in ids:
+            with suppress(NotFound, InvalidInput):
+                targets += _targets(bank, [id])
+        bank.tombstones.drop([target.gone for target in targets])
+        _remove(bank, targets)
+        pieces = tuple(Piece(target.id, trace.what, trace.path) for target in targets for trace in target.traces)
+        _tidy(bank, targets, pieces)
+        return pieces
+
+
 def _forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
     targets = _targets(bank, ids)
     done = _planned(bank, targets)
     own = {target.id for target in targets}
     bank.tombstones.forget([target.gone for target in targets], (one for one in bank.memories() if one.id not in own))
+    _remove(bank, targets)
+    _tidy(bank, targets, done.removed)
+    still = [path for target in targets for path in _exported(bank, target, TELLING)]
+    why = "has it outside of our block; take it out in an editor"
+    return replace(done, left=(*(Left(os.fspath(path), why) for path in still), *done.left))
+
+
+def _remove(bank: Bank, targets: Sequence[_Target]) -> None:
     bank.close()  # an open index would be written again
     _remove_index(bank)
     for path in _temporary(bank):
@@ -141,12 +167,16 @@ def _forget(bank: Bank, ids: Sequence[str]) -> Forgotten:
             trace.remove()
         _forget_id(bank, target.id)
     _remove_index(bank)  # a search may have made it again meanwhile
-    for piece in done.removed:
+
+
+def _tidy(bank: Bank, targets: Sequence[_Target], removed: Sequence[Piece]) -> None:
+    """Nothing that was removed leaves its name, nor its text in what is known of remotes."""
+    from memlane.care.sync.forgetting import clean_bases
+
+    for piece in removed:
         _remove_empty(bank, piece.path)
     _clear_trash(bank)
-    still = [path for target in targets for path in _exported(bank, target, TELLING)]
-    why = "has it outside of our block; take it out in an editor"
-    return replace(done, left=(*(Left(os.fspath(path), why) for path in still), *done.left))
+    clean_bases(bank, {*(target.path for target in targets), *(piece.path for piece in removed)})
 
 
 def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
@@ -164,6 +194,7 @@ def _planned(bank: Bank, targets: Sequence[_Target]) -> Forgotten:
         left += _in_git(bank, target)
         left += _elsewhere(bank, target, targets)
         left += _in_files(bank, target)
+    left += _shared_with(bank)
     left += _outside()
     return Forgotten(tuple(target.id for target in targets), tuple(dict.fromkeys(pieces)), tuple(dict.fromkeys(left)))
 
@@ -396,12 +427,21 @@ def _in_files(bank: Bank, target: _Target) -> Iterator[Left]:
     kept = os.path.join(bank.root, names.PRIVATE, names.CONVERSATIONS)
     for path in (*_walk(state), *_walk(kept)) if needles else ():
         folder = os.path.relpath(path, state).split(os.sep)[0]
-        if folder in (scratch.NAME, "journal", "moments", sessions.FOLDER, *_LOGS):
+        if folder in (scratch.NAME, "journal", "moments", "sync", sessions.FOLDER, *_LOGS):
             continue  # removed as a whole, or piece by piece
         with suppress(OSError):
             data = Path(path).read_bytes()
             if any(needle in data for needle in needles):
                 yield Left(path, f"has words of {target.id}", f"rm {shlex.quote(path)}")
+
+
+def _shared_with(bank: Bank) -> Iterator[Left]:
+    from memlane.care.sync import status
+
+    for each in status(bank, waiting=False):
+        name = each.settings.name
+        why = "may have it until the next sync, and other members until theirs"
+        yield Left(f"the remote {name}", why, f"memlane sync {name}")
 
 
 def _outside() -> Iterator[Left]:

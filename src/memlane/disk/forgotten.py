@@ -4,8 +4,9 @@
     {"name":"c4…","day":"2025-01-10","id":"1a…","alone":false,"wholes":["5c…"],"lines":["7e…"],
      "passages":[[8,"0a13ff…"]],"shingles":[],"spared":[]}                     one forgotten memory, on one line
     {"kept":"1a…","of":["c4…"]}                                  the memory of this id is wanted all the same
-    {"text":"5c…"}                                               this very text is wanted, under any id
+    {"text":"5c…","n":"0d…"}                                     this very text is wanted, under any id
 
+What others forgot, with whom the bank is shared, lies beside it under their keys: see `memlane.disk.forgotten_shared`.
 One file for each bank, named after its real path; folder and file are readable by the user alone. A bank that was moved
 is known by its folder's number on the disk, once there is nothing in its old place. The order of the lines counts:
 nothing merges them. They hold keyed hashes of ids, of whole texts, and of telling lines. A long text also has
@@ -46,6 +47,7 @@ MOST = 256  # lines, and shingles, that are kept of one text: the smallest hashe
 SHARE = 8  # one of so many shingles, and at least four, are enough
 COMMON = 3  # other memories with the same passage make it a turn of phrase
 _BUCKETS = 1024
+_KEY_BYTES = 32
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space between words
 _WORD = lazily(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _ASCII = lazily(r"[a-z0-9]+")
@@ -97,6 +99,8 @@ class ForgottenTexts:
         self.bank = bank
         self.clock = clock
         self._seen: tuple[int, ...] = ()
+        self._seen_others: tuple[int, ...] = ()
+        self._others: list[ForgottenTexts] = []  # one for each key of other members of a team
         self._clear()
 
     def _clear(self) -> None:
@@ -111,25 +115,46 @@ class ForgottenTexts:
     # -- asking
 
     def any(self) -> bool:
-        """Whether anything was ever forgotten here."""
+        """Whether anything was ever forgotten here, or by others with whom the bank is shared."""
         self._read()
-        return bool(self._records)
+        return bool(self._records or self._others)
 
     def day(self, text: str, id: str = "", title: str = "") -> str | None:
         """The day on which something was forgotten that this text would bring back; None nearly always."""
-        return max((record.day for record in self._like(text, id, title)), default=None)
+        found = [record.day for each in self._each() for record in each._like(text, id, title)]
+        return max(found, default=None)
+
+    def is_gone(self, text: str, id: str, title: str) -> bool:
+        """Whether this very memory was forgotten: one of this id that was much like it, or one that said just this."""
+        return any(
+            record.id == hashed or whole in record.wholes
+            for each in self._each()
+            for hashed, whole in [(each._hashed_id(id), each._whole(text))]
+            for record in each._like(text, id, title)
+        )
 
     def knows(self, id: str) -> bool:
         """Whether a memory of this id was forgotten and is not wanted since."""
-        hashed = self._hashed_id(id) if self.any() else ""
-        return any(record.id == hashed and hashed not in record.spared for record in self._records)
+        return any(
+            record.id == hashed and hashed not in record.spared
+            for each in self._each()
+            for hashed in [each._hashed_id(id)]
+            for record in each._records
+        )
 
     def was(self, id: str, text: str) -> bool:
         """Whether a memory of this id had this text when it was forgotten."""
-        if not self.any():
-            return False
-        hashed, whole = self._hashed_id(id), self._whole(text)
-        return any(record.id == hashed and whole in record.wholes for record in self._records)
+        return any(
+            record.id == hashed and whole in record.wholes
+            for each in self._each()
+            for hashed, whole in [(each._hashed_id(id), each._whole(text))]
+            for record in each._records
+        )
+
+    def _each(self) -> list[ForgottenTexts]:
+        """What was forgotten here, and what by others, each under a key of its own."""
+        self._read()
+        return [self, *self._others] if self._records else self._others
 
     def problems(self) -> Iterator[Problem]:
         """Why the file cannot be read, or its first line that says nothing."""
@@ -151,7 +176,7 @@ class ForgottenTexts:
         """
         if self.path is None:
             return
-        with self._writing():
+        with self.writing():
             day = self.clock().date().isoformat()
             records = [
                 record for record in (self._record(day, memory) for memory in gone) if not self._is_known(record)
@@ -161,16 +186,17 @@ class ForgottenTexts:
 
     def keep(self, text: str, id: str = "", title: str = "") -> str | None:
         """Record that a text is wanted again, and the memory of this id; return the day when it was forgotten."""
-        records = self._like(text, id, title)
-        if not records:
-            return None
-        wanted = {"text": self._whole(text)}
-        with self._writing():
+        found = {each: records for each in self._each() if (records := each._like(text, id, title))}
+        for each, records in found.items():
+            lines: list[dict[str, Any]] = [{"text": each._whole(text), "n": os.urandom(4).hex()}]  # no line twice
             if id:
-                self._append({"kept": self._hashed_id(id), "of": [record.name for record in records]}, wanted)
-            else:
-                self._append(wanted)
-        return max(record.day for record in records)
+                lines.insert(0, {"kept": each._hashed_id(id), "of": [record.name for record in records]})
+            with self.writing():
+                if each is self:
+                    self._append(*lines)
+                else:
+                    self._append({"key": each._key.hex()}, *lines, to=self.others_path)
+        return max((record.day for records in found.values() for record in records), default=None)
 
     def _is_known(self, new: _Record) -> bool:
         """Whether a memory was forgotten before with all that it says now, and nobody wanted it since."""
@@ -308,29 +334,32 @@ class ForgottenTexts:
 
     # -- the file
 
+    @property
+    def others_path(self) -> str:
+        """The file of what others forgot: as this one, with a line for the key wherever another one counts."""
+        return f"{self.path}.others"
+
     def _read(self) -> None:
-        """Read the file if it has changed. Raises StorageError."""
+        """Read the files if they have changed. Raises StorageError."""
         if self.path is None:
             return
-        try:
-            info = os.stat(self.path, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
-            self._seen = ()
+        seen = self._state(self.path)
+        if seen != self._seen:
+            data = self._data(self.path) if seen else b""
             self._clear()
-            return
-        except OSError as error:
-            raise self._unreadable(error) from error
-        seen = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
-        if seen == self._seen:
-            return
-        try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with open(fd, "rb") as file:
-                data = file.read()
-        except OSError as error:
-            raise self._unreadable(error) from error
-        self._clear()
-        for number, line in enumerate(data.splitlines(), 1):
+            self.load(data.splitlines())
+            self._seen = seen
+        seen = self._state(self.others_path)
+        if seen != self._seen_others:
+            self._others = [
+                each for key, lines in sections(self._data(self.others_path) if seen else b"").items()
+                if (each := _of(key, lines))._records
+            ]  # fmt: skip
+            self._seen_others = seen
+
+    def load(self, lines: Iterable[bytes]) -> None:
+        """Take in the lines of a file."""
+        for number, line in enumerate(lines, 1):
             try:
                 self._take(json.loads(line))
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
@@ -338,7 +367,23 @@ class ForgottenTexts:
         if not self._key:
             self._records.clear()
         self._index = _Index(self._records)
-        self._seen = seen
+
+    def _state(self, path: str) -> tuple[int, ...]:
+        try:
+            info = os.stat(path, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+    def _data(self, path: str) -> bytes:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(fd, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def _unreadable(self, error: OSError) -> StorageError:
         name = os.path.basename(self.path or "")
@@ -367,7 +412,7 @@ class ForgottenTexts:
             self._wanted -= wholes  # forgotten once more
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """Hold the lock of the folder, with a file that has a key. Raises StorageError."""
         path = self.path or ""
         folder = os.path.dirname(path)
@@ -380,14 +425,36 @@ class ForgottenTexts:
                     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._read()
             if not self._key:
-                self._append({"bank": self.bank, "folder": _number(self.bank), "key": os.urandom(32).hex()})
+                self._append({"bank": self.bank, "folder": _number(self.bank), "key": os.urandom(_KEY_BYTES).hex()})
             yield
 
-    def _append(self, *lines: dict[str, Any]) -> None:
+    def _append(self, *lines: dict[str, Any], to: str = "") -> None:
         data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         if data:
-            files.append_lines(self.path or "", data.encode())
+            files.append_lines(to or self.path or "", data.encode())
         self._read()
+
+
+def sections(data: bytes) -> dict[str, list[bytes]]:
+    """The lines under each key, in their order; what is no line of such a file is left out."""
+    found: dict[str, list[bytes]] = {}
+    lines: list[bytes] | None = None
+    for line in data.splitlines():
+        with suppress(ValueError, TypeError, RecursionError):
+            value = json.loads(line)
+            if "key" not in value:
+                if lines is not None:
+                    lines.append(line)
+            elif isinstance(value["key"], str) and len(bytes.fromhex(value["key"])) == _KEY_BYTES:
+                lines = found.setdefault(value["key"], [])
+    return found
+
+
+def _of(key: str, lines: Iterable[bytes]) -> ForgottenTexts:
+    """What was forgotten under another key."""
+    made = ForgottenTexts()
+    made.load([json.dumps({"key": key}).encode(), *lines])
+    return made
 
 
 def of_moved(folder: Path, bank: str) -> str | None:

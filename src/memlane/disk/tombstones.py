@@ -196,9 +196,13 @@ class Tombstones:
     def forget(self, gone: Sequence[Gone], others: Iterable[Memory]) -> None:
         """Remember, in the user's state folder alone, what is removed for good: see ForgottenTexts.remember.
 
-        Earlier lines about these texts and ids go: who has the file could test guesses with them. Raises StorageError.
+        Raises StorageError.
         """
         self.private.remember(gone, others)
+        self.drop(gone)
+
+    def drop(self, gone: Sequence[Gone]) -> None:
+        """Take out the lines about what was forgotten: who has the file could test guesses with them."""
         self._read()
         hashes = {hash for memory in gone for text in memory.texts for hash in self._hashes_of_text(text)}
         ids = {hash for memory in gone for hash in self._hashes_of_id(memory.id)}

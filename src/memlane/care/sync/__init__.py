@@ -20,14 +20,15 @@ from memlane.care.sync.engine import Held, Synced, shown_path
 from memlane.care.sync.state import Settings
 from memlane.core.choosing import scope_given
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound
-from memlane.disk import files
+from memlane.disk import files, journal
 from memlane.exchange import remotes
 from memlane.lanes import NAMES
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-__all__ = ["Held", "Settings", "Status", "Synced", "add", "remove", "status", "sync"]
+PATIENCE = 30.0  # seconds that a write waits for a sync that is under way
+__all__ = ["Held", "Settings", "Status", "Synced", "add", "on_write", "remove", "status", "sync"]
 
 
 def add(
@@ -99,6 +100,41 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
                     state.note(each.name, failed=str(error))
                     raise
         return done
+
+
+def on_write(bank: Bank, change: journal.Group) -> None:
+    """Send what was just changed, where the bank has remotes: a server does so before it acknowledges a write.
+
+    Raises MemlaneError, which says that it is stored here and not yet at the remote.
+    """
+    for each in filter(None, (bank, bank.under)):
+        kept = each.journal
+        number = change.number(kept) if kept else 0
+        if kept and number:
+            home = os.path.realpath(each.root)
+            names = {name for entry in kept.entries(number) for name in (entry.name, entry.other) if name}
+            _send(each, {os.path.normpath(os.path.join(home, name)) for name in names})
+        elif kept is None or not kept.wanted:
+            _send(each, None)
+
+
+def _send(bank: Bank, paths: set[str] | None) -> None:
+    home, root = os.path.realpath(bank.root), os.fspath(bank.root)
+    only = paths and {root + path[len(home) :] if path.startswith(home + os.sep) else path for path in paths}
+    try:
+        with states.opened(bank.root) as state:
+            settings = state.remotes() if state else []
+            if state is not None and settings:
+                with files.locked(os.fspath(state.path), PATIENCE):
+                    for each in settings:
+                        with closing(remotes.opened(each.url)) as remote:
+                            engine.run(bank, state, each, remote, only=only)
+    except MemlaneError as error:
+        raise MemlaneError(
+            f"Stored here, not yet at the remote: {error}",
+            hint=f"Do not store it again: `memlane sync` sends it. {error.hint}".strip(),
+            code="not_shared",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

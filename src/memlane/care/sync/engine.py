@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
-from memlane.care.sync import local, travel
+from memlane.care.sync import forgetting, local, travel
 from memlane.care.sync.sieve import Sieve
 from memlane.care.sync.state import Known, Settings, State, digest
 from memlane.care.sync.travel import Place
@@ -27,6 +27,7 @@ from memlane.core.invisible import visible
 from memlane.disk import journal, names, written
 from memlane.disk.written import SYNC
 from memlane.exchange.remotes import Entry, Remote, TooLarge
+from memlane.history.journaled import own_name
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
 
@@ -38,6 +39,7 @@ _AGAIN = "could not be written"
 MOST_FILES, MOST_BYTES = 100_000, 2 << 30  # that one sync takes from a remote
 MOST_ENTRIES = 2_000_000  # that a remote lists
 MANY, SHARE = 20, 2  # files that may vanish here without a question: so many, or less than one in two
+_ROUNDS = 5
 _ATTEMPTS = 50  # at one file, while others change it at the same time
 _EVERY = 100  # files between two words on how far it is
 
@@ -77,9 +79,18 @@ class Synced:
         return {**{name: getattr(self, name) for name in counts}, **lists}
 
 
-def run(bank: Bank, state: State, settings: Settings, remote: Remote, *, deletions: bool = False) -> Synced:
+def run(
+    bank: Bank,
+    state: State,
+    settings: Settings,
+    remote: Remote,
+    *,
+    deletions: bool = False,
+    only: Collection[str] | None = None,
+) -> Synced:
     """Bring a bank and a remote into step. `deletions` says that many files were deleted here on purpose.
 
+    With `only`, send these files and nothing else; what others changed in them is merged, too.
     Raises Unreachable, StorageError, InvalidInput; what was done until then is done, and the next sync goes on.
     """
     config.require_trust(bank.config)
@@ -88,10 +99,15 @@ def run(bank: Bank, state: State, settings: Settings, remote: Remote, *, deletio
     with journal.unattended(), journal.change(SYNC):
         try:
             this.go_on()
-            this.pull()
-            this.push()
-            if this.done.sent:
-                this.pull()  # what others did meanwhile, and how far we are now
+            if only is not None:
+                this.push(only)
+                return this.result()
+            this.forget()
+            this.look_again()
+            for _ in range(_ROUNDS):
+                this.pull()
+                if not this.push():
+                    break  # else there is more: what others did meanwhile, and how far we are now
         finally:
             this.sieve.close()
     state.note(settings.name, at=iso(utc_now()) or "", failed="")
@@ -120,12 +136,26 @@ class _Run:
         return self.done
 
     def go_on(self) -> None:
-        """Finish what was being written when the last sync was interrupted; look again where the gate has changed."""
+        """Finish what was being written when the last sync was interrupted."""
         for known, base, after in self.state.intents(self.name):
             place = travel.place_of(self.bank, known.path)
             if isinstance(place, Place) and digest(local.read(place)) == after:
                 self._save(known, base)
         self.state.settle(self.name)
+
+    def forget(self) -> None:
+        """Tell each other what was forgotten, and clear this bank of it: before anything else comes or goes."""
+        scope, author = self.settings.scopes[0], self.settings.author
+        removed, news = forgetting.exchange(
+            self.bank, self.state, self.remote, scope=scope, author=author, many=self.deletions
+        )
+        self.done.forgotten = removed
+        if news:
+            self.known = {(known.scope, known.path): known for known in self.state.files(self.name)}
+            self._fetch_again([each for each in self.known.values() if each.held])
+
+    def look_again(self) -> None:
+        """Look again at what was held back, where the gate has changed."""
         if self.state.noted(self.name).gate != self.sieve.rules:
             self._fetch_again([each for each in self.known.values() if each.held])
             for known in [each for each in self.known.values() if each.unsent]:
@@ -143,7 +173,13 @@ class _Run:
     # -- from the remote
 
     def pull(self) -> None:
-        listed = 0
+        """Take what has changed at the remote.
+
+        What lies in a lane beside its main files comes after them: an entry that somebody has archived must not be in
+        both, should this be interrupted, or it would be archived twice.
+        """
+        listed, last = 0, ""
+        later: list[Entry] = []
         cursor = self.state.noted(self.name).cursor
         for entries, after in self.remote.changes(cursor):
             for entry in entries:
@@ -154,14 +190,24 @@ class _Run:
                     continue
                 known = self.known.get((entry.scope, entry.path))
                 if known is None or known.version != entry.version:
-                    self._take(entry)
+                    place = travel.place_of(self.bank, entry.path)
+                    if isinstance(place, Place) and place.comes_later:
+                        later.append(entry)
+                    else:
+                        self._take(entry)
                 if listed % _EVERY == 0:
                     progress.tell("fetching", listed, None)
-            self.state.note(self.name, cursor=after)
+            last = after
+            if not later:
+                self.state.note(self.name, cursor=after)
+        for entry in sorted(later, key=lambda entry: entry.path.endswith("index.md")):
+            self._take(entry)
+        if later:
+            self.state.note(self.name, cursor=last)
         if listed >= _EVERY:
             progress.tell("fetching", listed, listed)
-        for lane in self.outdated:
-            self.bank.lane(lane).answers.rebuild()
+        while self.outdated:
+            self.bank.lane(self.outdated.pop()).answers.rebuild()
 
     def _place(self, path: str) -> Place | str:
         """Where a file of the remote goes, or why it is not taken."""
@@ -215,6 +261,10 @@ class _Run:
             theirs, reasons = None, (f"has a name that is taken here in the scope {other}",)
         before = self.known.get((entry.scope, entry.path))
         base = self._base(before) if before else None
+        if mine := self.state.sent(self.name, entry.scope, entry.path):
+            seen, then = mine
+            if seen == digest(data) or local.is_in(base, then, theirs):
+                base = then  # it arrived, though we were not told
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons))
         known.unsent = before.unsent if before else ""
 
@@ -244,7 +294,7 @@ class _Run:
         if after != ours:
             self._wrote(place, ours, after, entry.author)
             self.done.merged += after != theirs
-        if after == theirs and not place.is_log:
+        if after == theirs and full == data and not place.is_log:
             known.stamp = travel.stamp_of(place.file)
         self._save(known, theirs)
         return True
@@ -279,16 +329,22 @@ class _Run:
             self.done.received += 1
             _note_origin(place, before, after, written.HERE if self.settings.mine else _origin(author))
         if place.lane:
-            made = self.bank.lane(place.lane).answers.derived()
-            if made and made != place.file:
+            if self.bank.lane(place.lane).answers.derived():
                 self.outdated.add(place.lane)
             self.bank.wrote(place.lane, place.file)
 
     # -- to the remote
 
-    def push(self) -> None:
-        here = {place.path: (place, why) for place, why in self._here()}
-        self._refuse_mass_deletion(here)
+    def push(self, only: Collection[str] | None = None) -> bool:
+        """Send what was changed here, or these files only; whether anything was."""
+        before = self.done.sent
+        here = {place.path: (place, why) for place, why in self._here(only)}
+        gone: Collection[Known] = self.known.values()
+        if only is None:
+            self._refuse_mass_deletion(here)
+        else:
+            gone = [known for path in here if (known := self._known_of(path))]
+            here = {path: each for path, each in here.items() if not travel.is_gone(each[0].file)}
         stamped: list[Known] = []
         for number, (place, why) in enumerate(here.values()):
             known = self._known_of(place.path)
@@ -304,12 +360,15 @@ class _Run:
         if here:
             progress.tell("sending", len(here), len(here))
         self.state.stamp(self.name, stamped)
-        for known in [each for each in self.known.values() if each.path not in here]:
+        for known in [each for each in gone if each.path not in here]:
             self._send_deletion(known)
+        return self.done.sent != before
 
-    def _here(self) -> Iterator[tuple[Place, str]]:
+    def _here(self, only: Collection[str] | None) -> Iterator[tuple[Place, str]]:
         paths = {path for (_, path), known in self.known.items() if known.version}
-        return travel.here(self.bank, self.lanes, paths.__contains__)
+        if only is None:
+            return travel.here(self.bank, self.lanes, paths.__contains__)
+        return travel.among(self.bank, only, self.lanes, paths.__contains__)
 
     def _key_of(self, path: str) -> tuple[str, str]:
         """The scope and name that a file here has at the remote."""
@@ -355,8 +414,10 @@ class _Run:
                 known = self.known.get((scope, place.path))
                 continue
             new = Known(scope, place.path, expected or "", digest(up), known.held if known else "", unsent)
+            theirs = self.sieve.admitted(place, up)[0] if new.held else up
             try:
                 if known is None or digest(up) != known.seen:
+                    self.state.send(self.name, new, theirs)
                     new.version = self.remote.put(place.path, up, expected, scope=scope, author=self.settings.author)
                     self.done.sent += 1
             except Conflict:
@@ -365,7 +426,6 @@ class _Run:
                 known = self.known.get((scope, place.path))
                 stamp = travel.stamp_of(place.file)
                 continue
-            theirs = self.sieve.admitted(place, up)[0] if new.held else up
             if theirs == clean:
                 new.stamp = stamp
             self._save(new, theirs)
@@ -406,8 +466,8 @@ class _Run:
                 known.unsent = ""
                 self._save(known, self._base(known))
             return
-        if place.lane and place.lane not in self.lanes:
-            return
+        if (place.lane and place.lane not in self.lanes) or not travel.is_gone(place.file):
+            return  # what cannot be read now is not deleted
         for _ in range(_ATTEMPTS):
             up, expected = self._going_up(place, known, None)
             try:
@@ -436,13 +496,29 @@ class _Run:
     def _refuse_mass_deletion(self, here: Collection[str]) -> None:
         there = [known for known in self.known.values() if self._is_there(known)]
         gone = [known for known in there if known.path not in here and self._is_ours(known.path)]
-        if not self.deletions and len(gone) > MANY and len(gone) * SHARE > len(there):
+        if gone and not self.bank.root.is_dir():
+            raise StorageError(
+                "The bank's folder is gone.", hint="Bring it back: `memlane recover` shows what it held."
+            )
+        if self.deletions or len(gone) <= MANY or len(gone) * SHARE <= len(there):
+            return
+        gone = [known for known in gone if not self._is_meant(known)]
+        if len(gone) > MANY and len(gone) * SHARE > len(there):
             raise InvalidInput(
                 f"{len(gone):,} of {len(there):,} files that {self.name} has are gone here: nothing was sent.",
                 hint=f"If that is meant, `memlane sync {self.name} --deletions` deletes them there; "
                 f"else bring them back (`memlane recover`).",
                 code="many_deletions",
             )
+
+    def _is_meant(self, known: Known) -> bool:
+        """Whether memlane itself took a file away here: by forgetting it, or as its journal says."""
+        if self._base(known) == b"":
+            return True
+        place = travel.place_of(self.bank, known.path)
+        name = own_name(self.bank, place.file) if isinstance(place, Place) else known.path
+        last = self.bank.journal.rows_of([name], here=True) if self.bank.journal else []
+        return bool(last) and last[-1].after is None and last[-1].kind in (journal.WRITE, journal.OUT)
 
     def _is_ours(self, path: str) -> bool:
         place = travel.place_of(self.bank, path)

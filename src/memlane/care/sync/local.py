@@ -126,6 +126,14 @@ def _left(place: Place, base: bytes | None, ours: bytes | None, theirs: bytes | 
     return b"".join(line + b"\n" for line in dict.fromkeys((*yours, *mine))) or None
 
 
+def is_in(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bool:
+    """Whether what became of a base is in a content that others may have changed further: every line that was added,
+    and none that was taken out.
+    """
+    before, after, there = (set(lines_of(data or b"")) for data in (base, ours, theirs))
+    return before != after and after - before <= there and not (before - after) & there
+
+
 def lines_of(data: bytes) -> list[bytes]:
     return [line for line in log.split_lines(data) if line.strip()]
 

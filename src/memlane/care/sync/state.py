@@ -8,6 +8,8 @@ files      of each file: the remote's version and a hash of its content there (`
            in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
            what the file looked like (`stamp`) when there was nothing more to send
 intents    merges that are being written, so that after a kill nothing is merged twice
+sending    what is being sent, so that after a connection broke we know what we sent ourselves
+bank       up to what this bank was cleared of what others forgot
 
 It lies outside the project: a clone must not name a place that memory is sent to. Losing it loses no memory; files that
 differ on both sides are then merged without a common base.
@@ -41,6 +43,10 @@ CREATE TABLE remotes (
 CREATE TABLE files (
     remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
     held TEXT NOT NULL, unsent TEXT NOT NULL, stamp TEXT NOT NULL, base BLOB, UNIQUE (remote, scope, path));
+CREATE TABLE sending (
+    remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, seen BLOB NOT NULL, base BLOB,
+    UNIQUE (remote, scope, path));
+CREATE TABLE bank (forgotten BLOB NOT NULL);
 CREATE TABLE intents (
     remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
     held TEXT NOT NULL, after BLOB NOT NULL, base BLOB, UNIQUE (remote, scope, path));
@@ -215,6 +221,7 @@ class State:
                 raise no_remote(name)
             self.db.execute("DELETE FROM files WHERE remote = ?", (name,))
             self.db.execute("DELETE FROM intents WHERE remote = ?", (name,))
+            self.db.execute("DELETE FROM sending WHERE remote = ?", (name,))
 
     def noted(self, name: str) -> Noted:
         """How far we are with a remote."""
@@ -253,9 +260,9 @@ class State:
                     _packed(base),
                 ),
             )  # fmt: skip
-            self.db.execute(
-                "DELETE FROM intents WHERE remote = ? AND scope = ? AND path = ?", (remote, known.scope, known.path)
-            )
+            which = (remote, known.scope, known.path)
+            self.db.execute("DELETE FROM intents WHERE remote = ? AND scope = ? AND path = ?", which)
+            self.db.execute("DELETE FROM sending WHERE remote = ? AND scope = ? AND path = ?", which)
 
     def stamp(self, remote: str, stamps: Iterable[Known]) -> None:
         """Note what these files look like now, all else being as it was."""
@@ -273,6 +280,7 @@ class State:
     def rebase(self, path: str, clean: Callable[[bytes], bytes | None]) -> None:
         """Let `clean` take out of every base of a file what must not stay; what was being merged is merged again."""
         self.db.execute("DELETE FROM intents WHERE path = ?", (path,))
+        self.db.execute("DELETE FROM sending WHERE path = ?", (path,))
         rows = self.db.execute("SELECT rowid, base FROM files WHERE path = ? AND base IS NOT NULL", (path,)).fetchall()
         for rowid, packed in rows:
             base = zlib.decompress(packed)
@@ -280,6 +288,20 @@ class State:
             if left != base:
                 self.db.execute("UPDATE files SET base = ?, stamp = '' WHERE rowid = ?", (_packed(left), rowid))
         self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log has what it was
+
+    # -- what was forgotten
+
+    @property
+    def forgotten(self) -> bytes:
+        """What stands for all that was forgotten when this bank was last cleared of it."""
+        row = self.db.execute("SELECT forgotten FROM bank").fetchone()
+        return row[0] if row else b""
+
+    @forgotten.setter
+    def forgotten(self, value: bytes) -> None:
+        with self.transaction():
+            self.db.execute("DELETE FROM bank")
+            self.db.execute("INSERT INTO bank VALUES (?)", (value,))
 
     # -- merges that are being written
 
@@ -300,6 +322,18 @@ class State:
 
     def settle(self, remote: str) -> None:
         self.db.execute("DELETE FROM intents WHERE remote = ?", (remote,))
+
+    def send(self, remote: str, known: Known, base: bytes | None) -> None:
+        """Note, before a file is sent, what both sides have in common once it has arrived."""
+        values = (remote, known.scope, known.path, known.seen, _packed(base))
+        self.db.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?, ?)", values)
+
+    def sent(self, remote: str, scope: str, path: str) -> tuple[bytes, bytes | None] | None:
+        """What we sent last and were not told that it arrived: what stands for it, and what would be in common then."""
+        row = self.db.execute(
+            "SELECT seen, base FROM sending WHERE remote = ? AND scope = ? AND path = ?", (remote, scope, path)
+        ).fetchone()
+        return None if row is None else (row[0], None if row[1] is None else zlib.decompress(row[1]))
 
 
 def _packed(base: bytes | None) -> bytes | None:

@@ -46,6 +46,7 @@ class Place(NamedTuple):
     file: str
     lane: str
     driver: str
+    comes_later: bool = False  # it is no main file of its lane
 
     @property
     def is_log(self) -> bool:
@@ -73,7 +74,8 @@ def place_of(bank: Bank, path: str) -> Place | str:
     file = os.path.join(opened.root, below) if below else os.fspath(opened.root)
     if opened.answers.is_folder != bool(below) or not opened.answers.owns(file) or _is_elsewhere(bank, lane, file):
         return _NOT_OURS
-    return Place(path, file, lane, _driver(bank, lane, below))
+    driver = _driver(bank, lane, below)
+    return Place(path, file, lane, driver, driver != opened.answers.merges[0][0])
 
 
 def _odd(path: str) -> str:
@@ -132,28 +134,61 @@ def here(bank: Bank, lanes: Collection[str], knows: Callable[[str], bool]) -> It
     for name in SIDE:
         if os.path.isfile(file := os.path.join(bank.root, name)):
             yield Place(name, file, "", LINES), ""
-    shared = sharing.shared_records(bank)
+    travels = _travelling(bank, knows)
     for name in lanes:
         lane = bank.lane(name)
         made = lane.answers.derived()
         for file in (*lane.files(), *((made,) if made and os.path.isfile(made) else ())):
-            if not isinstance(file, str) or not lane.answers.owns(file):
-                continue
-            below = file[len(os.fspath(lane.root)) + 1 :]
-            path = f"{LANES[name].place}/{below}".strip("/")
-            if name == "notes" and below.startswith(f"{names.PRIVATE}/"):
-                continue
-            if name == "records" and not shared(file) and not knows(path):
-                continue
-            found = place_of(bank, path)
-            if isinstance(found, Place):
+            if isinstance(file, str) and (found := travels(name, file)):
                 if file == made:
-                    last.append((found, ""))
+                    last.append(found)
                 else:
-                    yield found, ""
-            else:
-                yield Place(path, file, name, ""), found
+                    yield found
     yield from last
+
+
+def among(
+    bank: Bank, paths: Collection[str], lanes: Collection[str], knows: Callable[[str], bool]
+) -> Iterator[tuple[Place, str]]:
+    """Those of these paths, there or not, that are files which travel; as `here`."""
+    travels = _travelling(bank, knows)
+    roots = sorted(((os.fspath(bank.lane(name).root), name) for name in NAMES), reverse=True)
+    for path in sorted(paths):
+        if os.path.dirname(path) == os.fspath(bank.root) and os.path.basename(path) in SIDE:
+            yield Place(os.path.basename(path), path, "", LINES), ""
+            continue
+        lane = next((name for root, name in roots if path == root or path.startswith(root + os.sep)), "")
+        if lane in lanes and (found := travels(lane, path)):
+            yield found
+
+
+def _travelling(bank: Bank, knows: Callable[[str], bool]) -> Callable[[str, str], tuple[Place, str] | None]:
+    """What `here` says of one file of a lane; None for one that stays."""
+    shared = sharing.shared_records(bank)
+
+    def travels(name: str, file: str) -> tuple[Place, str] | None:
+        lane = bank.lane(name)
+        below = file[len(os.fspath(lane.root)) + 1 :]
+        path = f"{LANES[name].place}/{below}".strip("/")
+        private = name == "notes" and below.startswith(f"{names.PRIVATE}/")
+        unshared = name == "records" and not shared(file) and not knows(path)
+        if private or unshared or not lane.answers.owns(file):
+            return None
+        found = place_of(bank, path)
+        return (found, "") if isinstance(found, Place) else (Place(path, file, name, ""), found)
+
+    return travels
+
+
+def is_gone(file: str) -> bool:
+    """Whether there is no such file, for sure: one that cannot be looked at may be there."""
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def scope_in(data: bytes) -> str:

@@ -1,0 +1,124 @@
+"""What one member forgets is gone everywhere: at the remote, and on every member's next sync.
+
+What was forgotten travels as keyed hashes (`memlane.disk.forgotten_shared`), never as text, and before anything else:
+so a member that was away cannot bring it back. Each member removes the memory with every trace that it has of it, as
+`forget` does, and what is merely like it is held back until a person decides.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from memlane.care import forget
+from memlane.care.sync import state as states
+from memlane.care.sync import travel
+from memlane.care.sync.sieve import Sieve
+from memlane.care.sync.state import State, digest
+from memlane.care.sync.travel import Place
+from memlane.core.errors import Conflict, InvalidInput
+from memlane.core.model import Memory
+from memlane.disk.forgotten_shared import MOST_BYTES, unite
+from memlane.exchange.remotes import Remote
+from memlane.history.journaled import reading
+from memlane.lanes import scan
+
+if TYPE_CHECKING:
+    from memlane.bank import Bank
+
+PATH = ".memlane/forgotten"
+MANY, SHARE = 20, 2  # memories that may go without a question: so many, or less than one in two
+_ATTEMPTS = 50
+
+
+def exchange(bank: Bank, state: State, remote: Remote, *, scope: str, author: str, many: bool) -> tuple[int, bool]:
+    """(how many memories were removed here, whether anything was forgotten since the last time).
+
+    `many` says that it may be much. Raises InvalidInput, StorageError, Conflict.
+    """
+    for _ in range(_ATTEMPTS):
+        found = remote.get(PATH, scope, MOST_BYTES)
+        theirs = found[1] if found else b""
+        united = unite(bank.tombstones.private, theirs)
+        news = bool(united) and state.forgotten != digest(united)
+        removed = _cleared(bank, many=many) if news else 0
+        if news:
+            state.forgotten = digest(united)
+        if united == theirs:
+            return removed, news
+        try:
+            remote.put(PATH, united, found[0].version if found else None, scope=scope, author=author)
+            return removed, news
+        except Conflict:
+            continue
+    raise Conflict("Others are forgetting something all the time.", hint="`memlane sync` goes on.")
+
+
+def _cleared(bank: Bank, *, many: bool) -> int:
+    gone = bank.tombstones.private.is_gone
+    total = 0
+    live: dict[str, None] = {}
+    for lane in bank.present():
+        for item in scan(lane):
+            if isinstance(item, Memory):
+                total += 1
+                if gone(item.text, item.id, item.title):
+                    live[item.id] = None
+    if len(live) > MANY and len(live) * SHARE > total and not many:
+        raise InvalidInput(
+            f"Others have forgotten {len(live):,} of the {total:,} memories here: they are held back, not removed.",
+            hint="If that is meant, `memlane sync --deletions` removes them for good.",
+            code="many_deletions",
+        )
+    ids = dict.fromkeys((*live, *_deleted(bank), *_in_journal(bank)))
+    if ids:
+        forget.forget_again(bank, ids)
+    return len(live)
+
+
+def _deleted(bank: Bank) -> Iterator[str]:
+    """Deleted memories that were forgotten."""
+    gone = bank.tombstones.private.is_gone
+    for removed in bank.removed():
+        lane, _, native = removed.id.partition(":")
+        answers = bank.lane(lane).answers
+        texts = [trace_text for trace in answers.traces(native) for trace_text in trace.texts]
+        if any(gone(text, removed.id, title) for text in texts for title in answers.titles_of(removed)[:1] or [""]):
+            yield removed.id
+
+
+def _in_journal(bank: Bank) -> Iterator[str]:
+    """Memories that were forgotten, and of which the journal has a version."""
+    gone = bank.tombstones.private.is_gone
+    if bank.journal is None or not bank.journal.path:
+        return
+    with reading(bank) as reader:
+        for name, data in list(bank.journal.texts()):
+            for id, memory in reader.memories(name, data).items():
+                if gone(memory.text, id, memory.title):
+                    yield id
+
+
+def clean_bases(bank: Bank, paths: Collection[str]) -> None:
+    """Take what was forgotten out of what is known of remotes, as far as it was in one of these files."""
+    with states.opened(bank.root) as state:
+        if state is None:
+            return
+        sieve = Sieve(bank)
+        try:
+            names = {known.path for each in state.remotes() for known in state.files(each.name) if known.common}
+            for path in sorted(names):
+                place = travel.place_of(bank, path)
+                if isinstance(place, Place) and _is_one_of(place.file, paths):
+
+                    def clean(data: bytes, place: Place = place) -> bytes | None:
+                        return sieve.remembered(place, data)
+
+                    state.rebase(path, clean)
+        finally:
+            sieve.close()
+
+
+def _is_one_of(file: str, paths: Collection[str]) -> bool:
+    return file in paths or os.path.realpath(file) in paths

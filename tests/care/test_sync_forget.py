@@ -1,0 +1,167 @@
+"""What one member forgets is gone at the remote and at every member, and nobody who was away brings it back."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memlane import Bank, InvalidInput
+from memlane.care import sync
+from memlane.care.sync.forgetting import PATH
+from memlane.exchange import remotes
+from synced import at_remote, contents, member, sync_cut, synced
+
+SAID = "Nadia's landlord raised the rent of the flat in Lindenstrasse to twelve hundred."
+
+
+def _everything(top: Path) -> bytes:
+    """Every byte of the members, the remote and the state folder, packed bases and journals included."""
+    import zlib
+
+    found = []
+    for root in (top, Path(os.environ["HOME"])):
+        for path in root.rglob("*"):
+            if path.is_file():
+                data = path.read_bytes()
+                found.append(data)
+                for at in (at for at in range(len(data)) if data[at : at + 1] == b"x"):
+                    try:
+                        found.append(zlib.decompressobj().decompress(data[at:], 100_000))
+                    except zlib.error:
+                        continue
+    return b"\n".join(found)
+
+
+def _three(top: Path) -> tuple[Bank, Bank, Bank]:
+    ann, bob, cid = (member(top, name) for name in ("ann", "bob", "cid"))
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    ann.add(SAID, title="Rent")
+    ann.topics.store("home/flat", "The heating is old and loud.", title="Heating")
+    ann.topics.store("home/flat", SAID.replace("Nadia", "Vera").replace("flat", "house"), title="Rent of Vera")
+    synced(ann, bob, cid)
+    return ann, bob, cid
+
+
+def test_a_forgotten_note_is_gone_everywhere(tmp_path: Path) -> None:
+    ann, bob, cid = _three(tmp_path)
+    cid.append("notes:rent", "Cid was away and added a line.")
+    bob.delete("notes:rent")
+    bob.undo()
+    ann.forget("notes:rent")
+    synced(ann, bob, cid, ann, bob)
+    assert [bank.search("Nadia landlord Lindenstrasse", lane="notes") for bank in (ann, bob, cid)] == [[], [], []]
+    assert "rent.md" not in at_remote(tmp_path)
+    assert contents(ann) == contents(bob) == contents(cid)
+    for bank in (ann, bob, cid):
+        bank.close()
+    rest = _everything(tmp_path)
+    assert b"Nadia" not in rest
+    assert b"Vera" in rest
+
+
+def test_an_entry_of_a_shared_file_is_taken_out_alone(tmp_path: Path) -> None:
+    ann, bob, cid = _three(tmp_path)
+    vera = next(memory.id for memory in ann.memories("topics") if memory.title == "Rent of Vera")
+    cid.topics.store("home/flat", "Cid has the keys of the cellar.", title="Keys")
+    ann.forget(vera)
+    synced(ann, bob, cid, ann, bob)
+    assert [sorted(memory.title for memory in bank.memories("topics")) for bank in (ann, bob, cid)] == [
+        ["Heating", "Keys"]
+    ] * 3
+    assert b"Vera" not in b"".join(at_remote(tmp_path).values())
+    assert contents(ann) == contents(bob) == contents(cid)
+
+
+def test_a_record_of_the_vault_is_forgotten_in_all_versions(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    fact = ann.add("The safe of the office opens with the long key.", lane="vault", type="project")
+    ann.add("The build machine is in rack 4 of hall 2.", lane="vault", type="project")
+    synced(ann, bob)
+    bob.update(fact.id, "The safe of the office opens with the short key.")
+    ann.forget(fact.id)
+    synced(ann, bob, ann)
+    assert [len(list(bank.memories("vault"))) for bank in (ann, bob)] == [1, 1]
+    assert b"safe of the office" not in b"".join(at_remote(tmp_path).values())
+
+
+def test_whoever_was_away_does_not_bring_it_back(tmp_path: Path) -> None:
+    ann, bob, cid = _three(tmp_path)
+    ann.forget("notes:rent")
+    synced(ann, bob)
+    (cid.root / "rent.md").rename(cid.root / "other.md")  # under another name, too
+    synced(cid, ann, bob)
+    for bank in (ann, bob, cid):
+        assert b"Nadia" not in b"".join(contents(bank).values())
+    assert b"Nadia" not in b"".join(at_remote(tmp_path).values())
+
+
+def test_what_is_wanted_again_is_wanted_by_all(tmp_path: Path) -> None:
+    ann, bob, cid = _three(tmp_path)
+    ann.forget("notes:rent")
+    synced(ann, bob, cid)
+    bob.add(SAID, title="Rent")  # on purpose
+    synced(bob, ann, cid)
+    assert ann.get("notes:rent").text == cid.get("notes:rent").text == SAID
+    assert [hit.memory.id for hit in cid.search("Nadia landlord", 1, lane="notes")] == ["notes:rent"]
+
+
+def test_members_who_had_forgotten_things_before_they_met_know_of_both(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    for bank, text in ((ann, SAID), (bob, "The badge of the east gate has the colour green and a fish.")):
+        bank.forget(bank.add(text, title="Gone").id)
+    synced(ann, bob, ann)
+    (ann.root / "back.md").write_text("The badge of the east gate has the colour green and a fish.\n")
+    (bob.root / "back.md").write_text(f"{SAID}\n")
+    assert [bank.search("badge fish landlord") for bank in (ann, bob)] == [[], []]
+    synced(ann, bob)
+    assert [path for path in at_remote(tmp_path) if path != PATH] == []
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_a_sync_that_breaks_while_it_forgets_goes_on(tmp_path: Path, at: int) -> None:
+    ann, bob, _ = _three(tmp_path)
+    ann.forget("notes:rent")
+    for bank in (ann, bob):
+        sync_cut(bank, at, after=bool(at % 2))
+    synced(ann, bob, ann)
+    assert b"Nadia" not in b"".join((*contents(ann).values(), *contents(bob).values(), *at_remote(tmp_path).values()))
+
+
+def test_nobody_makes_others_forget_most_of_what_they_have(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ids = [ann.add(f"Fact {number} says that box {number * 7} is on shelf {number}.").id for number in range(30)]
+    synced(ann, bob)
+    ann.forget(*ids)
+    with pytest.raises(InvalidInput, match="Others have forgotten 30 of the 30 memories here"):
+        synced(ann, bob)
+    assert len(contents(bob)) == 30
+    sync.sync(bob, deletions=True)
+    assert contents(bob) == {}
+
+
+def test_what_others_say_was_forgotten_may_be_nonsense(tmp_path: Path) -> None:
+    bob = member(tmp_path, "bob")
+    bob.add("Deploys go out on Tuesdays.", title="Deploy day")
+    lines = [
+        b"not json",
+        b"[]",
+        b'{"key":"zz"}',
+        b'{"key":1}',
+        b'{"key":"%s"}' % (b"ab" * 32),
+        b'{"name":1}',
+        b"{",
+        b"null",
+    ]
+    with closing(remotes.opened(str(tmp_path / "remote"))) as remote:
+        remote.put(PATH, b"\n".join(lines), None, scope="shared", author="mallory")
+    synced(bob)
+    assert bob.get("notes:deploy-day").text == "Deploys go out on Tuesdays."
+
+
+def test_forget_names_the_remotes_that_may_have_it(tmp_path: Path) -> None:
+    ann, *_ = _three(tmp_path)
+    left = ann.forget("notes:rent", dry_run=True).left
+    assert [each.command for each in left if "remote" in each.where] == ["memlane sync team"]
