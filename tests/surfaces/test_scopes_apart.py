@@ -21,6 +21,8 @@ TOOLS = {tool.name: tool for tool in toolsets.tools(TOOLSETS)}
 NAMES = (
     "hippogriff-plan", "Hippogriff plan", "hippogrif-plan", "gone", "broken", "scopeless", "deploy-day", "current",
     "notes:hippogriff-plan", "./hippogriff-plan.md", "topics:hippogriff/feeding",
+    ".memories/hippogriff-plan.md", "memory://memory/notes:hippogriff-plan", "HIPPOGRIFF-PLAN", "hippogriff…",
+    ".trash/gone.md", "../.memories/hippogriff-plan.md", "vault:current", "[[hippogriff-plan]]", "topics/hippogriff",
 )  # fmt: skip
 
 
@@ -121,6 +123,13 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in ("vault_get_stats", "layers_list", "topics_list", "records_list") if name in TOOLS),
     ("vault_search", {"query": "hippogriff"}),
     ("topics_search", {"query": "hippogriff"}),
+    ("create_entities", {"entities": [{"name": "Hippogriff plan", "entityType": "x", "observations": ["It flies."]}]}),
+    ("create_entities", {"entities": [{"name": "Cart", "entityType": "thing", "observations": ["It rolls."]}]}),
+    ("create_relations", {"relations": [{"from": "Cart", "to": "Hippogriff plan", "relationType": "pulls"}]}),
+    ("add_observations", {"observations": [{"entityName": "Hippogriff plan", "contents": ["It bites."]}]}),
+    ("delete_observations", {"deletions": [{"entityName": "Hippogriff plan", "observations": ["It bites."]}]}),
+    ("delete_entities", {"entityNames": ["Hippogriff plan", "Deploy day", "invoices"]}),
+    ("open_nodes", {"names": ["Hippogriff plan", "Invoices", "Deploy day"]}),
     ("read_graph", {}),
     ("search_nodes", {"query": "hippogriff"}),
 ]  # fmt: skip

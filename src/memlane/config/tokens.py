@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,10 @@ def add(bank: Path, access: Access, days: int = DAYS) -> str:
         )
     if access.right not in RIGHTS:
         raise InvalidInput("There is no such right.", hint=f"Use one of: {', '.join(RIGHTS)}.")
+    if access.scopes is not None and not all(map(str.strip, access.scopes or ("",))):
+        raise InvalidInput("A scope is empty.", hint="Name it, such as billing or team/*.")
     for scope in access.scopes or ():
-        if not scope_given(scope.removesuffix("*") or "all"):
-            raise InvalidInput("A scope is empty.", hint="Name it, such as billing or team/*.")
+        scope_given(scope)
     if not 1 <= days <= MOST_DAYS:
         raise InvalidInput(f"A token lasts from 1 to {MOST_DAYS} days.", hint=f"{DAYS} is the default.")
     token = PREFIX + secrets.token_urlsafe(32)
@@ -195,6 +196,8 @@ def _is_bank(entries: Any) -> bool:
 def _is_entry(entry: Any) -> bool:
     if not isinstance(entry, dict) or entry.get("right") not in RIGHTS:
         return False
-    scopes: Sequence[Any] | None = entry.get("scopes", ())
-    listed = scopes is None or (isinstance(scopes, list) and all(isinstance(scope, str) for scope in scopes))
-    return listed and all(isinstance(entry.get(name), str) for name in ("made", "expires", "hash"))
+    scopes = entry.get("scopes", "")
+    some = isinstance(scopes, list) and scopes and all(isinstance(scope, str) and scope for scope in scopes)
+    return bool(scopes is None or some) and all(
+        isinstance(entry.get(name), str) for name in ("made", "expires", "hash")
+    )

@@ -21,6 +21,7 @@ from memlane.disk import files, walking
 from memlane.disk.names import folded
 from memlane.exchange import entities, restoring
 from memlane.exchange.entities import FOLDER, Entity, Relation, entities_and_relations
+from memlane.lanes import limited
 from memlane.recall.leaving import shown
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def _read(bank: Bank) -> tuple[Graph, Notes]:
 
 def _changed(bank: Bank, change: Callable[[Graph], T]) -> T:
     """Read the graph, change it, and write what is another now; all by ourselves. What `change` raises is raised."""
+    if bank.access.scopes is not None:  # entities have one folder for all scopes
+        limited.refuse("Changing the knowledge graph")
     folder = os.fspath(bank.notes.root / FOLDER)
     files.make_folder(folder)
     with files.locked(folder):

@@ -42,6 +42,7 @@ def serve(app: ASGIApp, listener: socket.socket, shutdown: int) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # what a request says of where it came from is nobody's word
         timeout_graceful_shutdown=shutdown,
     )
     _Server(settings, asked).run(sockets=[listener])

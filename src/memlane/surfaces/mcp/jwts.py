@@ -108,7 +108,7 @@ class Jwts:
         """The key of this id; without an id, the only one."""
         now = time.monotonic()
         known = self._found(kid) is not None
-        if now - self._fetched > FRESH or not known:
+        if not known or (now - self._fetched > FRESH and not self._fetching.locked()):
             async with self._fetching:
                 waited = FRESH if known and self._tried == self._fetched else AGAIN
                 if time.monotonic() - self._tried > waited:

@@ -53,7 +53,7 @@ correct or delete what is wrong. An error says what to do next; in a call that i
 """
 _MODERN = "2026-07-28"  # the revision from which on a missing resource is INVALID_PARAMS
 _LEGACY_NOT_FOUND = -32002
-_HOUR, _NOW = CacheHint(ttl_ms=3_600_000, scope="public"), CacheHint(ttl_ms=0, scope="private")
+_HOUR, _NOW = (CacheHint(ttl_ms=ttl, scope="private") for ttl in (3_600_000, 0))  # tools are by what a token may do
 
 Context = ServerRequestContext[Any, Any]
 ListParams = types.PaginatedRequestParams | None
@@ -137,7 +137,8 @@ class _Handlers:
     # -- tools
 
     async def list_tools(self, ctx: Context, params: ListParams) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.definition for tool in self.tools.values()])
+        access = caller(ctx)
+        return types.ListToolsResult(tools=[tool.definition for tool in self.tools.values() if access.may(tool.right)])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self.tools.get(params.name)
