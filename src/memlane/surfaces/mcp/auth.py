@@ -53,11 +53,8 @@ RightOf = Callable[[str, str], str]  # of a method, and of the tool that it call
 
 
 def scopes_of(right: str, scopes: Sequence[str] | None) -> list[str]:
-    """The scopes of a token with this right, limited to these scopes of the bank; None is the whole of it."""
-    return [
-        *SCOPES[: RIGHTS.index(right) + 1],
-        *(INSIDE + name for name in (() if scopes is None else scopes or ("",))),
-    ]
+    """The scopes of a token with this right, limited to these scopes of the bank, if any are given."""
+    return [*SCOPES[: RIGHTS.index(right) + 1], *(INSIDE + name for name in scopes or ())]
 
 
 def access_of(token: AccessToken) -> Access:

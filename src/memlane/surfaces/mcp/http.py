@@ -181,7 +181,7 @@ def application(
         registration = {"enabled": ours, "valid_scopes": auth.SCOPES, "default_scopes": auth.SCOPES[:1]}
         settings = AuthSettings.model_validate(  # of texts: a URL would get a slash at its end, and be another
             {
-                "issuer_url": issuer or url.removesuffix(PATH),
+                "issuer_url": issuer if issuer and not ours else url.removesuffix(PATH),
                 "resource_server_url": url,
                 "required_scopes": auth.SCOPES[:1],
                 "validate_token_resource": True,
