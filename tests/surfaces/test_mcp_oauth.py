@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import json
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,10 @@ def served(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str],
             process.kill()
 
 
+def said(folder: Path, *words: str) -> str:
+    return subprocess.run([MEMLANE, "--bank", str(folder), *words], capture_output=True, text=True, check=True).stdout
+
+
 async def called(url: str, stored: Stored, person: Callable[[str], Awaitable[str]], tool: str, **given: Any) -> Any:
     """The answer to a call of the SDK's client; `person` is shown an address and says where the browser ended."""
     landed: dict[str, str] = {}
@@ -121,6 +126,18 @@ def test_the_sdks_client_finds_its_way_and_a_restart_keeps_it_connected(tmp_path
         assert again == url
         recalled = asyncio.run(called(url, stored, nobody, "recall", query="deploys"))
         assert recalled.structured_content["ids"] == ["notes:deploy-day"]
+        assert said(tmp_path, "token", "list").split("\t")[:3] == ["ann", "write", "all scopes"]
+        said(tmp_path, "token", "revoke", "ann")
+        asked: list[str] = []
+
+        async def asks_again(address: str) -> str:
+            asked.append(address)
+            raise ConnectionError
+
+        with suppress(ExceptionGroup, ConnectionError):
+            asyncio.run(called(url, stored, asks_again, "recall", query="deploys"))
+        assert len(asked) == 1
+    assert json.loads(said(tmp_path, "token", "list", "--json")) == []
 
 
 # -- an attacker's list

@@ -13,12 +13,15 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from memlane.config import tokens
 from memlane.config.places import user_file
+from memlane.core.access import Access
 from memlane.core.errors import ConfigError
 from memlane.disk import state
 
@@ -64,6 +67,36 @@ def opened(bank: Path) -> Grants:
     return Grants(place.parent, bank)
 
 
+def listed(bank: Path) -> list[tokens.Token]:
+    """The connections to a bank, as the named tokens are listed; none where no program was ever let in."""
+    if not _is_there():
+        return []
+    with closing(opened(bank)) as kept:
+        return [
+            tokens.Token(
+                Access(each.name, each.right, each.scopes or None), _moment(each.made), _moment(each.ends), "active"
+            )
+            for each in kept.list()
+        ]
+
+
+def end(bank: Path, name: str) -> bool:
+    """End a connection to a bank, now. Whether there was one of that name."""
+    if not _is_there():
+        return False
+    with closing(opened(bank)) as kept:
+        return kept.remove(name)
+
+
+def _is_there() -> bool:
+    place = user_file()
+    return place is not None and os.path.exists(place.parent / FILE)
+
+
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 class Grants:
     """The connections to a bank. Raises sqlite3.Error when the file cannot be read or written."""
 
@@ -85,6 +118,7 @@ class Grants:
         ends = now + DAYS * 86400
         with self._writing() as db:
             taken = {each for (each,) in db.execute("SELECT name FROM granted WHERE bank = ?", (self._bank,))}
+            taken |= {each.access.name for each in tokens.listed(Path(self._bank))}  # a name is whose words it are
             free = next(each for each in _numbered(name) if each not in taken)
             added = db.execute(
                 "INSERT INTO granted (bank, name, client, allowed, scopes, resource, made, ends)"

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from memlane import config
-from memlane.config import tokens
+from memlane.config import grants, tokens
 from memlane.core.access import RIGHTS, Access
+from memlane.core.errors import NotFound
 from memlane.disk import audit_log
 from memlane.surfaces.cli.options import as_json
 from memlane.surfaces.cli.output import print_json, print_rows, print_text, say
@@ -62,10 +63,16 @@ def add(ctx: click.Context, name: str, right: str, scopes: Sequence[str], days: 
 @click.pass_context
 @as_json
 def list_(ctx: click.Context, as_json: bool) -> None:
-    """List the tokens of this bank: names, rights, scopes and when they end. Nobody can see a token again."""
-    found = tokens.listed(_bank(ctx))
+    """List the tokens of this bank: names, rights, scopes and when they end. Nobody can see a token again.
+
+    Programs that were let in on the page of `memlane mcp --oauth` are listed, too.
+    """
+    bank = _bank(ctx)
+    named, connected = tokens.listed(bank), grants.listed(bank)
+    found = [*named, *connected]
     if as_json:
-        print_json([one.to_dict() for one in found])
+        kinds = ["token"] * len(named) + ["program"] * len(connected)
+        print_json([{**one.to_dict(), "kind": kind} for one, kind in zip(found, kinds, strict=True)])
         return
     if not found:
         say("there are no tokens; `memlane token add NAME` makes one")
@@ -84,8 +91,15 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 @click.argument("name")
 @click.pass_context
 def revoke(ctx: click.Context, name: str) -> None:
-    """End a token now, in sessions that are open as well."""
-    tokens.revoke(_bank(ctx), name)
+    """End a token, or the connection of a program, now: in sessions that are open as well."""
+    bank = _bank(ctx)
+    try:
+        tokens.revoke(bank, name)
+    except NotFound:
+        if not grants.end(bank, name):
+            raise
+    else:
+        grants.end(bank, name)
     say(f"the token of {name} does not count any more")
 
 

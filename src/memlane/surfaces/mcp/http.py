@@ -100,7 +100,7 @@ def serve(
         url=url,
         verifiers=verifiers(settings, url, token) if guarded else (),
         auth_server_provider=provider,
-        issuer=issuer,
+        issuer=provider.issuer if provider else issuer,
         routes=[*health.routes(), *(provider.routes() if provider else ())],
         limits=auth.Limits(settings["mcp.rate"], settings["mcp.sessions"], SESSION_IDLE),
         note=partial(_note, settings.root),
