@@ -15,6 +15,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.types import CallToolResult
 
 from memlane import Bank
+from memlane.care import sync
 from memlane.surfaces.mcp import auth, health, http, toolsets
 from memlane.surfaces.mcp.metrics import BUCKETS, CONTENT, Metrics
 from memlane.surfaces.mcp.server import build_server
@@ -196,3 +197,28 @@ def test_a_server_is_ready_as_long_as_its_bank_can_be_used(folder: Path, capsys:
 def test_a_folder_without_a_bank_is_not_ready_and_its_path_is_nobodys_business(tmp_path: Path) -> None:
     gone = Site(tmp_path / "none").get(health.READY, "192.0.2.1")
     assert (gone.status_code, gone.json()) == (503, {"ready": False, "why": "The bank cannot be used."})
+
+
+def test_a_remote_that_is_not_reached_is_told_and_takes_a_server_out_only_when_asked_to(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every server would be taken out at once, though each can answer from its own copy."""
+    place = tmp_path_factory.mktemp("hub")
+    (place / "hub").mkdir()
+    with Bank.open(folder) as bank:
+        bank.add("Deploys go out on Tuesdays.")
+        sync.add(bank, "team", str(place / "hub"))
+        bank.sync()
+    site = Site(folder)
+    assert site.get(health.READY).json() == {"ready": True, "sync": "reached"}
+    shutil.move(place / "hub", place / "away")
+    site.now += health.REMOTE_KEPT
+    assert site.get(health.READY).json() == {"ready": True, "sync": "not reached"}
+    strict = site.get(f"{health.READY}?sync")
+    assert (strict.status_code, strict.json()["why"]) == (503, "The remote cannot be reached.")
+    assert parsed(site.get(health.METRICS).text)["memlane_sync_reachable"] == {"memlane_sync_reachable": 0}
+    shutil.move(place / "away", place / "hub")
+    site.now += health.REMOTE_KEPT
+    assert site.get(f"{health.READY}?sync").json() == {"ready": True, "sync": "reached"}
+    said = capsys.readouterr().err.splitlines()
+    assert (len(said), said[1]) == (2, "memlane: the remote is reached again.")

@@ -2,6 +2,9 @@
 
 The first two say nothing that a stranger may not know, and take no token: what starts and stops servers has none. The
 numbers are for whoever has a token for the whole bank, for programs on this machine, or for everybody if asked for.
+
+A server whose remote cannot be reached still answers from its own copy, as every other one does: it is ready, and says
+so. Who wants it to be taken out then asks `/readyz?sync`.
 """
 
 from __future__ import annotations
@@ -9,9 +12,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
-from anyio import Lock, fail_after
+from anyio import Lock, fail_after, to_thread
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.requests import Request
@@ -19,13 +24,16 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from memlane.bank import Bank
+from memlane.care.sync import state as states
 from memlane.core.errors import MemlaneError
+from memlane.exchange import remotes
 from memlane.surfaces.mcp.auth import access_of
 from memlane.surfaces.mcp.metrics import CONTENT, Metrics
 from memlane.surfaces.mcp.shared_bank import SharedBank
 
 ALIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
 KEPT = 2.0  # seconds that an answer is kept: whoever asks often must not keep the bank busy
+REMOTE_KEPT = 15.0  # the same of remotes, which are asked over a network
 PATIENCE = 5.0  # seconds that the bank has to answer
 _LOCAL = ("127.0.0.1", "::1")
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -53,6 +61,9 @@ class Health:
         self._looked = -KEPT
         self._why = ""
         self._index: dict[str, float] = {}
+        self._root: Path | None = None
+        self._asked = -REMOTE_KEPT
+        self._reached: bool | None = None  # None where there is no remote
 
     def routes(self) -> list[Route]:
         return [Route(ALIVE, self.alive), Route(READY, self.ready), Route(METRICS, self.metrics)]
@@ -61,16 +72,22 @@ class Health:
         return JSONResponse({"alive": True}, headers=_NO_STORE)
 
     async def ready(self, request: Request) -> Response:
-        why = await self._look()
-        return JSONResponse({"ready": not why, **({"why": why} if why else {})}, 503 if why else 200, headers=_NO_STORE)
+        why, reached = await self._look()
+        if not why and reached is False and "sync" in request.query_params:
+            why = "The remote cannot be reached."
+        state = {"ready": not why, **({"why": why} if why else {})}
+        shared = {} if reached is None else {"sync": "reached" if reached else "not reached"}
+        return JSONResponse({**state, **shared}, 503 if why else 200, headers=_NO_STORE)
 
     async def metrics(self, request: Request) -> Response:
         if not self._may_see(request):
             hint = "Send a token for the whole bank, ask from this machine, or start the server with --metrics open."
             return JSONResponse({"error": "forbidden", "error_description": hint}, 403, headers=_NO_STORE)
-        why = await self._look()
+        why, reached = await self._look()
         sessions = len(self._server.session_manager._server_instances)  # the SDK has no other word for it
         now = {"sessions": sessions, "bank_ready": int(not why), **({} if why else self._index)}
+        if reached is not None:
+            now["sync_reachable"] = int(reached)
         return PlainTextResponse(self._metrics.text(now), media_type=CONTENT, headers=_NO_STORE)
 
     def _may_see(self, request: Request) -> bool:
@@ -81,33 +98,58 @@ class Health:
         local = request.client is not None and request.client.host in _LOCAL
         return self._direct and local and host in _LOCAL_NAMES and "x-forwarded-for" not in request.headers
 
-    async def _look(self) -> str:
-        """Why the server is not ready, in words that tell strangers nothing; "" when it is."""
+    async def _look(self) -> tuple[str, bool | None]:
+        """Why the bank cannot be used, in words that tell strangers nothing, and whether its remotes are reached."""
         async with self._looking:
-            if self._clock() < self._looked + KEPT:
-                return self._why
-            why, said = "", ""
-            try:
-                with fail_after(PATIENCE):
-                    self._index = await self._bank.run(_index)
-            except TimeoutError:
-                why = "The bank does not answer in time."
-            except MemlaneError as error:
-                why, said = "The bank cannot be used.", f" {error} {error.hint}".rstrip()
-            except Exception as error:
-                why, said = "The bank cannot be used.", f" {type(error).__name__}"
-            if why != self._why:  # who runs the server is told the rest
-                print(f"memlane: {f'not ready. {why}{said}' if why else 'ready again.'}", file=sys.stderr, flush=True)
-            self._why, self._looked = why, self._clock()
-            return why
+            if self._clock() >= self._looked + KEPT:
+                why, said = await self._bank_state()
+                if why != self._why:  # who runs the server is told the rest
+                    _say(f"not ready. {why}{said}" if why else "ready again.")
+                self._why, self._looked = why, self._clock()
+            if self._root is not None and self._clock() >= self._asked + REMOTE_KEPT:
+                reached, said = await to_thread.run_sync(_remotes, self._root)
+                if reached != self._reached and (said or self._reached is False):
+                    _say(said or "the remote is reached again.")
+                self._reached, self._asked = reached, self._clock()
+            return self._why, self._reached
+
+    async def _bank_state(self) -> tuple[str, str]:
+        try:
+            with fail_after(PATIENCE):
+                self._root, self._index = await self._bank.run(_index)
+        except TimeoutError:
+            return "The bank does not answer in time.", ""
+        except MemlaneError as error:
+            return "The bank cannot be used.", f" {error} {error.hint}".rstrip()
+        except Exception as error:
+            return "The bank cannot be used.", f" {type(error).__name__}"
+        return "", ""
 
 
 _NO_STORE = {"cache-control": "no-store"}
+_NOTHING = ".memlane/nothing"  # a file that no remote has: asking for it is the least that can be asked
 
 
-def _index(bank: Bank) -> dict[str, float]:
-    """The size of the index, as it is: nothing is indexed for it."""
+def _index(bank: Bank) -> tuple[Path, dict[str, float]]:
+    """Where the bank is, and the size of its index, as it is: nothing is indexed for it."""
     index = bank.index
     asked = "SELECT (SELECT count(*) FROM memories), page_count * page_size FROM pragma_page_count, pragma_page_size"
     ((memories, size),) = index.ask(lambda: index.rows(asked), look=False)
-    return {"index_memories": memories, "index_bytes": size}
+    return bank.root, {"index_memories": memories, "index_bytes": size}
+
+
+def _remotes(root: Path) -> tuple[bool | None, str]:
+    """Whether every remote of a bank answers, None where it has none; and what is wrong, for who runs the server."""
+    try:
+        with states.opened(root) as state:
+            chosen = state.remotes() if state else []
+        for each in chosen:
+            with closing(remotes.opened(each.url)) as remote:
+                remote.get(_NOTHING, each.scopes[0], 1)
+    except MemlaneError as error:
+        return False, f"{error} {error.hint}".rstrip()
+    return (True if chosen else None), ""
+
+
+def _say(line: str) -> None:
+    print(f"memlane: {line}", file=sys.stderr, flush=True)

@@ -117,6 +117,7 @@ class Metrics:
 GAUGES = {
     "sessions": "Sessions that are open: clients of the older revisions of the protocol have one.",
     "bank_ready": "Whether the bank opens and its index answers.",
+    "sync_reachable": "Whether every remote of the bank answers.",
     "index_memories": "Memories in the index.",
     "index_bytes": "Size of the index.",
 }
