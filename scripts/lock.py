@@ -1,5 +1,5 @@
-"""Write requirements-dev.txt and requirements-adapters.txt: the exact version and the hashes of everything that
-`.[dev]` and `.[test-adapters]` need. Run by `make lock`.
+"""Write requirements-dev.txt, requirements-adapters.txt and requirements-server.txt: the exact version and the hashes
+of everything that `.[dev]`, `.[test-adapters]` and `.[server]` need. Run by `make lock`.
 
     python scripts/lock.py [--upgrade]
 
@@ -20,7 +20,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LOCKS = {"dev": ROOT / "requirements-dev.txt", "test-adapters": ROOT / "requirements-adapters.txt"}
+LOCKS = {
+    "dev": ROOT / "requirements-dev.txt",
+    "test-adapters": ROOT / "requirements-adapters.txt",
+    "server": ROOT / "requirements-server.txt",
+}
 HEAD = """\
 # Everything that `.[{extra}]` needs, with hashes. Made by `make lock` from pyproject.toml; do not edit.
 # It names no index: pip takes the files from wherever yours is, and refuses any that is not one of these.
@@ -33,8 +37,9 @@ def compiled(uv: str, extra: str, lock: Path, upgrade: bool) -> list[str]:
     """uv's answer, line by line. What is locked now is where it starts from, so that nothing else moves."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / lock.name
-        if lock.exists() and not upgrade:
-            shutil.copy(lock, output)
+        start = lock if lock.exists() else LOCKS["dev"]  # a new one begins with the versions that were tested
+        if not upgrade:
+            shutil.copy(start, output)
         command = [uv, "pip", "compile", "--quiet", *OPTIONS, "--extra", extra, "pyproject.toml", "-o", str(output)]
         if subprocess.run(command, cwd=ROOT).returncode:  # noqa: S603
             sys.exit(f"uv could not resolve the requirements; {lock.name} is as it was.")

@@ -93,17 +93,20 @@ def compose() -> dict[str, Any]:
     return loaded
 
 
-def test_the_compose_file_starts_the_server_with_as_little_as_it_needs(compose: dict[str, Any]) -> None:
-    server, database = compose["services"]["server"], compose["services"]["db"]
-    build = PLACE / server["build"]["context"]
-    assert (build / server["build"]["dockerfile"]).resolve() == PLACE / "Containerfile"
-    assert accepted(server["command"]).params["port"] == 8765
-    kept = (server["read_only"], server["cap_drop"], server["security_opt"], server["tmpfs"])
-    assert kept == (True, ["ALL"], ["no-new-privileges:true"], ["/tmp"])
-    assert server["ports"] == ["127.0.0.1:8765:8765"]
-    assert server["depends_on"] == {"db": {"condition": "service_healthy"}}
-    assert "healthcheck" in database
-    mounted = {volume.partition(":")[0] for one in (server, database) for volume in one["volumes"]}
+def test_the_compose_file_starts_what_the_command_line_knows_with_as_little_as_it_needs(
+    compose: dict[str, Any],
+) -> None:
+    services = compose["services"]
+    for name in ("server", "sync"):
+        one = services[name]
+        assert (PLACE / one["build"]["context"] / one["build"]["dockerfile"]).resolve() == PLACE / "Containerfile"
+        accepted(one["command"])
+        kept = (one["read_only"], one["cap_drop"], one["security_opt"], one["tmpfs"])
+        assert kept == (True, ["ALL"], ["no-new-privileges:true"], ["/tmp"])
+        assert one["depends_on"] == {"db": {"condition": "service_healthy"}}
+    assert services["server"]["ports"] == ["127.0.0.1:8765:8765"]
+    assert ("ports" in services["db"], "healthcheck" in services["db"]) == (False, True)
+    mounted = {volume.partition(":")[0] for one in services.values() for volume in one["volumes"]}
     assert mounted == set(compose["volumes"])
 
 
@@ -129,7 +132,9 @@ def test_the_unit_runs_what_the_command_line_knows() -> None:
         program, *words = shlex.split(service[name])
         assert program == "/opt/memlane/bin/memlane"
         accepted(words)
-    assert (service["DynamicUser"], service["ProtectSystem"]) == ("yes", "strict")
+    assert (service["User"], service["ProtectSystem"], service["NoNewPrivileges"]) == ("memlane", "strict", "yes")
+    (told,) = re.findall(r"sudo .* /opt/memlane/bin/memlane (.*)", (PLACE / "memlane.service").read_text())
+    accepted(shlex.split(told))
 
 
 def test_the_public_address_of_the_examples_is_one() -> None:
