@@ -3,8 +3,9 @@
     python bench/page.py [--notes N] [--bank FOLDER]     10,000 notes that are made up, unless a bank is named
 
 Prints how long it takes from the start of the command until the page shows something, from a keystroke until its hits
-are there, with what that costs the server in CPU, and until the graph is drawn. A bank that is named is copied first;
-nothing is written to it.
+are there, with what that costs the server in CPU, and until the graph is drawn; also for how long the page did not
+answer its user at the longest, and the memory of the server's processes. A bank that is named is copied first; nothing
+is written to it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ WATCH = """(query) => {
     if (!there) state.shown = 0;
   }).observe(document.getElementById("main"), { childList: true, subtree: true });
 }"""
+
+FREEZES = """window.frozen = 0;
+const longest = (list) => (window.frozen = Math.max(window.frozen, ...list.getEntries().map(({ duration }) => duration)));
+new PerformanceObserver(longest).observe({ entryTypes: ["longtask"] });"""
 
 
 def main() -> None:
@@ -84,7 +89,8 @@ def measure(project: Path) -> None:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 800}, bypass_csp=True)  # we look into it
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(300_000)
+        page.add_init_script(FREEZES)
         with Bank.open(project) as bank:
             print(f"{bank.stats()['count']:,} notes, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
         start = time.perf_counter()
@@ -129,17 +135,48 @@ def browse(page: Page, root: str, server: int) -> None:
     print(
         f"{'CPU of the server for each search':45}{1000 * spent / max(len(asked), 1):8.0f} ms   ({len(asked)} searches)"
     )
+    begun = time.perf_counter()
+    page.goto(f"{root}/search")
+    page.locator("main .filters button", has_text="#").first.click()
+    page.wait_for_function("location.search.includes('tag=') && !document.querySelector('main[aria-busy]')")
+    tell("filters there, and one chosen", time.perf_counter() - begun)
     for name in ("sessions", "inbox", "timeline", "truth", "health"):
         begun = time.perf_counter()
         page.goto(f"{root}/{name}", wait_until="commit")
         page.locator("main .view").wait_for()
-        tell(f"{name} shown", time.perf_counter() - begun)
+        tell(f"{name} shown", time.perf_counter() - begun, frozen(page))
+        while name == "timeline" and (more := page.get_by_role("button", name="Show more")).count():
+            begun, last = time.perf_counter(), page.locator("main .title").count()
+            more.click()
+            page.locator("main .title").nth(last).wait_for()
+            tell(f"  and more than {last:,}", time.perf_counter() - begun, frozen(page))
     for time_ in ("first", "second"):
         begun, before = time.perf_counter(), cpu(server)
         page.goto(f"{root}/graph", wait_until="commit")
         page.locator("canvas[data-drawn]").wait_for()
-        tell(f"graph drawn, the {time_} time", time.perf_counter() - begun)
+        tell(f"graph drawn, the {time_} time", time.perf_counter() - begun, frozen(page))
         tell("  CPU of the server meanwhile", cpu(server) - before)
+    begun = time.perf_counter()
+    page.goto(f"{root}/truth", wait_until="commit")
+    page.locator("main .doubt, main .empty").first.wait_for()
+    page.locator("main [role=status]", has_text="ooking").wait_for(state="hidden")
+    tell("truth, with all that is there twice", time.perf_counter() - begun, frozen(page))
+    print(f"{'memory of the server and of its process aside':45}{memory(server):8.0f} MB")
+
+
+def frozen(page: Page) -> float:
+    """For how many seconds the page did not answer its user at the longest."""
+    return float(page.evaluate("window.frozen")) / 1000
+
+
+def memory(process: int) -> float:
+    """Megabytes that a process and its children use (Linux; 0 elsewhere)."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        statuses = [Path(f"/proc/{each}/status").read_text() for each in (process, *children)]
+    except OSError:
+        return 0.0
+    return sum(int(status.partition("VmRSS:")[2].split()[0]) for status in statuses) / 1024
 
 
 def cpu(process: int) -> float:
@@ -151,8 +188,8 @@ def cpu(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def tell(what: str, seconds: float) -> None:
-    print(f"{what:45}{1000 * seconds:8.0f} ms", flush=True)
+def tell(what: str, seconds: float, frozen: float = 0.0) -> None:
+    print(f"{what:45}{1000 * seconds:8.0f} ms{f', frozen for {1000 * frozen:.0f}' * (frozen > 0)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,27 @@ def test_the_timeline_has_each_day_with_its_memories_and_ends_where_one_says(
     expect(page.locator("main .title")).to_have_text(["Tests"])
 
 
+def test_what_somebody_has_scrolled_to_stays_while_an_agent_writes(folder: Path, page: Page, served: Served) -> None:
+    for number in range(450):
+        day = f"2025-{1 + number % 12:02}-{1 + number % 28:02}"
+        text = f"---\ntitle: Note {number}\ncreated_at: {day}\n---\nSaid on {day}.\n"
+        (folder / ".memories" / f"note-{number}.md").write_text(text)
+    page.goto(f"{served.root}/timeline")
+    titles = page.locator("main .title")
+    for shown, more in ((100, 200), (200, 400), (400, 450)):
+        expect(titles).to_have_count(shown)
+        page.get_by_role("button", name="Show more").click()
+        expect(titles.nth(shown)).to_be_focused()
+        expect(titles).to_have_count(more)
+    titles.nth(300).focus()
+    kept = titles.nth(300).inner_text()
+    with Bank.open(folder) as bank:
+        bank.add("The newest of all.", title="Newest")
+    expect(titles.first).to_have_text("Newest")
+    expect(titles).to_have_count(451)
+    expect(page.locator("main .title:focus")).to_have_text(kept)
+
+
 def test_a_bank_in_git_is_shown_as_it_was(folder: Path, page: Page, served: Served) -> None:
     git(folder, "init", "-q")
     with Bank.open(folder) as bank:
@@ -76,4 +97,4 @@ def test_a_graph_of_nothing_and_of_one_is_placed() -> None:
 def test_a_day_that_is_none_is_refused_in_a_sentence(served: Served) -> None:
     own = cookie(served)
     assert question(served, own, "timeline?day=yesterday-ish")["code"] == "invalid_input"
-    assert question(served, own, "timeline?offset=-1")["code"] == "invalid_input"
+    assert question(served, own, "timeline?limit=-1")["code"] == "invalid_input"

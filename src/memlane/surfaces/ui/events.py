@@ -2,7 +2,8 @@
 
     data: {"memories": ["notes:deploy-day"], "sessions": false}
 
-Memories whose ids are not known, such as those that an editor has saved, are told as `"*"`.
+Memories whose ids are not known, such as those that an editor has saved, are told as `"*"`. A page says with `seen`
+what it knows already (`now`, before it has asked for anything else); without that, everything may have changed.
 """
 
 from __future__ import annotations
@@ -30,21 +31,35 @@ _HERE = b": still here\n\n"  # how we learn that the page is gone
 
 
 class _Seen(NamedTuple):
-    cursor: str | None  # in the journal
+    cursor: str  # in the journal
     sessions: tuple[str, int] | None  # the one that was written last, and when
     files: tuple[tuple[int, int], ...]  # of each lane: how many folders it has, and when the last of them was changed
 
 
 def routes(bank: SharedBank) -> list[Route]:
     async def changes(request: Request) -> StreamingResponse:
-        return StreamingResponse(_told(bank), media_type="text/event-stream")
+        seen = request.query_params.get("seen", "")
+        return StreamingResponse(_told(bank, seen), media_type="text/event-stream")
 
     return [Route("/api/events", changes)]
 
 
-async def _told(bank: SharedBank) -> AsyncIterator[bytes]:
+def now(bank: Bank) -> str:
+    """What can be seen of a bank at this moment."""
+    return json.dumps(_look(bank))
+
+
+def _known(seen: str) -> _Seen | None:
+    try:
+        cursor, written, files = json.loads(seen)
+        return _Seen(str(cursor), written and tuple(written), tuple(map(tuple, files)))
+    except (ValueError, TypeError, RecursionError):  # whoever asks has made it up
+        return None
+
+
+async def _told(bank: SharedBank, told: str) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
-    seen: _Seen | None = None
+    seen = _known(told)
     while True:
         try:
             now = await bank.run(_look)
@@ -77,6 +92,6 @@ def _look(bank: Bank) -> _Seen:
     )
 
 
-def _ids(bank: Bank, since: str | None) -> list[str]:
+def _ids(bank: Bank, since: str) -> list[str]:
     found = bank.changes(since, limit=200)
     return list(dict.fromkeys(change.id for change in found.changes)) if found.complete else ["*"]

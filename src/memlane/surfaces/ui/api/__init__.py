@@ -35,7 +35,7 @@ _READ = (sessions, inbox, search, memory, timeline, truth, health, graph)
 _CHANGED = (changes, sessions, inbox, memory, truth, health)
 READS: Mapping[str, Question] = {name: question for view in _READ for name, question in view.READS.items()}
 WRITES: Mapping[str, Question] = {name: question for view in _CHANGED for name, question in view.WRITES.items()}
-SLOW = frozenset("choices timeline as-of graph inbox candidate told".split())
+SLOW = frozenset("choices timeline as-of graph inbox candidate told to".split())
 ASIDE = frozenset("inbox-count truth truth-count health".split())
 _STATUS = {"not_trusted": 403, "not_found": 404, "already_exists": 409, "conflict": 409, "refused": 422}
 

@@ -9,6 +9,7 @@ from memlane.bank import Bank
 from memlane.core.dates import iso
 from memlane.core.model import Hit, Memory
 from memlane.recall.snippets import marked, snippet
+from memlane.surfaces.ui import events
 from memlane.surfaces.ui.asking import Asked, number, text, texts
 
 _WAIT = 0.5  # seconds of indexing before a search answers from what is there
@@ -72,8 +73,9 @@ def choices(bank: Bank, asked: Asked) -> dict[str, Any]:
 
 
 def frame(bank: Bank, asked: Asked) -> dict[str, Any]:
-    """Which bank this is, and whether the user's own is read as well."""
+    """Which bank this is, whether the user's own is read as well, and from what on the page is told of changes."""
     return {
+        "seen": events.now(bank),
         "root": os.fspath(bank.root),
         "project": os.fspath(bank.config.code or bank.root),
         "own": os.fspath(bank.under.root) if bank.under else None,

@@ -6,6 +6,7 @@ A step names what `settle` does: {"do", "id", "label"}, and `side`, the number o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from memlane.bank import Bank
@@ -59,12 +60,18 @@ def _alike(bank: Bank, duplicates: Sequence[Item]) -> list[Item]:
         return []
     known = {frozenset((item.id, *item.others)) for item in duplicates}
     found = []
-    for cluster in bank.suggest_merges(limit=_FEW, type=None):
-        first, second = cluster.memories[:2]
+    state = bank.index.ask(lambda: bank.index.rows("SELECT count(*), max(n) FROM memories"))
+    for first, second in _closest(bank, str(state)):
         if first.lane != "records" != second.lane and frozenset((first.id, second.id)) not in known:
             reason = f"means nearly the same as {second.id}"
             found.append(Item(first.id, "look at", reason, first.title, kind=ALIKE, others=(second.id,)))
     return found
+
+
+@lru_cache(1)
+def _closest(bank: Bank, state: str) -> list[Sequence[Memory]]:
+    """Two of each group, worked out once for a state of the index: a memory that is written anew has another number."""
+    return [cluster.memories[:2] for cluster in bank.suggest_merges(limit=_FEW, type=None)]
 
 
 def count(bank: Bank, asked: Asked) -> dict[str, Any]:

@@ -207,21 +207,31 @@ document.addEventListener("keydown", (event) => {
 const counting = calmly(count);
 // A browser asks again by itself when the server is gone, but not when one that was started anew has refused it: that
 // one knows this page again as soon as its address was opened in another tab.
-function listen() {
-  const events = new EventSource("/api/events");
-  events.addEventListener("message", (event) => {
-    const told = JSON.parse(event.data);
+function listen(seen) {
+  const events = new EventSource(`/api/events?seen=${encodeURIComponent(seen)}`);
+  const hear = (told) => {
     for (const tell of listeners) tell(told);
     if (told.memories.length) counting(told);
-  });
+  };
+  events.addEventListener("message", (event) => hear(JSON.parse(event.data)));
   events.addEventListener("error", () => {
     document.body.classList.add("alone");
-    if (events.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN);
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN, seen);
   });
-  events.addEventListener("open", () => document.body.classList.remove("alone"));
+  events.addEventListener("open", () => {
+    if (!document.body.classList.contains("alone")) return;
+    document.body.classList.remove("alone");
+    hear({ memories: ["*"], sessions: true }); // what was asked for meanwhile was not answered
+  });
 }
 
-get("frame")
-  .then(({ project }) => (document.querySelector(".brand").title = project))
-  .catch((error) => say(error.message));
-show().finally(listen); // what waits in the views is counted when the first one is there
+// What a view shows is never older than what was seen before it was asked for. The views count what waits in them when
+// the first one is there.
+async function start() {
+  const { project = "", seen = "" } = await get("frame").catch(() => ({})); // the first view says why
+  document.querySelector(".brand").title = project;
+  await show();
+  listen(seen);
+  if (seen) counting({ memories: [], sessions: false });
+}
+start();

@@ -15,6 +15,20 @@ export function el(name, attributes = {}, ...children) {
 
 export const fill = (node, ...children) => node.replaceChildren(...el("div", {}, ...children).childNodes);
 
+// How a node is filled with what the server tells, again and again: what is as it was is left alone, and what had the
+// focus has it afterwards.
+export function redrawn(node) {
+  let last = "";
+  return (found, draw) => {
+    const now = JSON.stringify(found);
+    if (now === last) return;
+    last = now;
+    const href = node.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    fill(node, draw(found));
+    if (href) node.querySelector(`[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
+  };
+}
+
 // Characters that nobody sees, or that turn the direction of what follows, are shown by their numbers.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
 

@@ -1,4 +1,5 @@
-// Drawing a graph whose nodes have places: with WebGL where there is any, else on a plain canvas.
+// Drawing a graph whose nodes have places: with WebGL where the machine has a part for it, else on a plain canvas, which
+// is sooner done than WebGL that is worked out by the processor. `plain` says which: "yes", "no", or either.
 //
 // A picture has `draw(view)`, where `view` says how places become pixels: x * scale + dx, y * scale + dy.
 
@@ -22,8 +23,8 @@ function program(gl, vertex, fragment) {
   return made;
 }
 
-function withWebGL(canvas, line) {
-  const gl = canvas.getContext("webgl", { antialias: true, alpha: true, premultipliedAlpha: true });
+function withWebGL(canvas, line, failIfMajorPerformanceCaveat) {
+  const gl = canvas.getContext("webgl", { antialias: true, alpha: true, premultipliedAlpha: true, failIfMajorPerformanceCaveat });
   if (!gl) return null;
   const points = program(gl, POINTS, DISC);
   const lines = program(gl, LINES, FLAT);
@@ -103,4 +104,4 @@ function onCanvas(canvas, line) {
   };
 }
 
-export const picture = (canvas, line, { plain = false } = {}) => (plain ? null : withWebGL(canvas, line)) ?? onCanvas(canvas, line);
+export const picture = (canvas, line, plain) => (plain === "yes" ? null : withWebGL(canvas, line, plain !== "no")) ?? onCanvas(canvas, line);

@@ -42,7 +42,7 @@ export async function show(page, { query, signal, live, go }) {
   );
   const drawn = chosen(found, hidden);
   fill(linked, listed(found, drawn));
-  const ready = () => (canvas.isConnected && canvas.clientWidth ? started(canvas, labels, found, drawn, { signal, go, plain: query.get("plain") === "yes" }) : signal.aborted || requestAnimationFrame(ready));
+  const ready = () => (canvas.isConnected && canvas.clientWidth ? started(canvas, labels, found, drawn, { signal, go, plain: query.get("plain") }) : signal.aborted || requestAnimationFrame(ready));
   requestAnimationFrame(ready);
 }
 
@@ -75,7 +75,7 @@ function started(canvas, labels, found, { nodes, edges, degree, most }, { signal
   const css = getComputedStyle(document.documentElement);
   const tone = (name) => css.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16) / 255);
   const colours = Object.fromEntries(Object.entries(TONES).map(([kind, name]) => [kind, tone(name)]));
-  const image = picture(canvas, [...tone("--muted"), 0.35], { plain });
+  const image = picture(canvas, [...tone("--muted"), 0.35], plain);
   const room = Math.max(0.45, Math.min(1, Math.sqrt(2000 / nodes.length)));
   const size = (at) => room * Math.min(5 + 1.6 * Math.sqrt(degree[at]), 20);
   image.load(
@@ -105,7 +105,12 @@ function started(canvas, labels, found, { nodes, edges, degree, most }, { signal
   // The names of the nodes that are linked most, as far as they have room, and of the one below the pointer.
   function name() {
     const taken = [];
-    const seen = most.filter((at) => inside(pixel(at))).slice(0, 4 * LABELS);
+    const seen = [];
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    for (const at of most) {
+      const [x, y] = pixel(at);
+      if (x >= 0 && y >= 0 && x <= width && y <= height && seen.push(at) === 4 * LABELS) break;
+    }
     const named = [...(over < 0 ? [] : [over]), ...seen].filter((at) => {
       const [x, y] = pixel(at);
       const free = at === over || (taken.length < LABELS && taken.every(([left, top]) => Math.abs(left - x) > 130 || Math.abs(top - y) > 18));
@@ -114,7 +119,6 @@ function started(canvas, labels, found, { nodes, edges, degree, most }, { signal
     });
     fill(labels, named.map((at) => el("span", { class: at === over ? "over" : "", style: { left: `${pixel(at)[0] + 8}px`, top: `${pixel(at)[1] - 10}px` } }, words(found.titles[at].slice(0, 40)))));
   }
-  const inside = ([x, y]) => x >= 0 && y >= 0 && x <= canvas.clientWidth && y <= canvas.clientHeight;
 
   function nearest(x, y) {
     let [best, far] = [-1, 14 ** 2];

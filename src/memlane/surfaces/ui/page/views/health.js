@@ -1,7 +1,7 @@
 // Whether all is well, and what to do where it is not.
 
 import { get, post } from "../api.js";
-import { address, chip, counted, el, fill, problem, say, when, words } from "../dom.js";
+import { address, chip, counted, el, fill, problem, redrawn, say, when, words } from "../dom.js";
 
 export const title = "Health";
 
@@ -12,14 +12,9 @@ const QUICK = 250; // ms in which nothing is said of waiting
 export async function show(page, { signal, live }) {
   const body = el("div");
   fill(page, el("h1", {}, "Health"), body);
-  let last = "";
-  const refresh = async () => {
-    const found = await get("health", {}, signal);
-    const now = JSON.stringify(found);
-    if (now === last) return;
-    last = now;
-    fill(body, findings(found, mend), refused(found), sizes(found), clients(found), places(found));
-  };
+  const draw = redrawn(body);
+  const refresh = async () =>
+    draw(await get("health", {}, signal), (found) => [findings(found, mend), refused(found), sizes(found), clients(found), places(found)]);
   const mend = async (event) => {
     event.target.disabled = true;
     try {

@@ -1,7 +1,7 @@
 // Searching as one types; without a query, the newest memories.
 
 import { get } from "../api.js";
-import { chip, counted, el, empty, fill, line, words } from "../dom.js";
+import { chip, counted, el, empty, fill, line, redrawn, words } from "../dom.js";
 
 export const title = "Search";
 const PAUSE = 30; // ms without a key before a search is made
@@ -17,9 +17,10 @@ export async function show(page, { query, signal, live, go }) {
   fill(page, el("h1", {}, asked.q ? "Found" : "The newest memories"), filters, result);
   if (asked.q) await new Promise((done) => setTimeout(done, PAUSE));
   if (signal.aborted) return;
+  const draw = redrawn(result);
   const refresh = async () => {
     const found = await get("search", asked, signal);
-    fill(result, hits(found, asked));
+    draw(found, () => hits(found, asked));
     if (!found.complete) setTimeout(() => signal.aborted || refresh().catch(() => {}), AGAIN);
   };
   await refresh();

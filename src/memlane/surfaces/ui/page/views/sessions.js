@@ -1,7 +1,7 @@
 // What the agents were told and when: the sessions, and of one of them everything that was handed over, and why.
 
 import { get, post } from "../api.js";
-import { address, chip, counted, el, empty, fill, problem, say, when, words } from "../dom.js";
+import { address, chip, counted, el, empty, fill, problem, redrawn, say, when, words } from "../dom.js";
 
 export const title = "Sessions";
 export const keys = { u: "useful", w: "wrong", n: "never again", b: "the text that the agent got" };
@@ -32,9 +32,10 @@ async function all(page, { signal, live }) {
   let [limit, summed] = [40, 0];
   const summary = el("div", { class: "summary" });
   const list = el("div", {});
+  const draw = redrawn(list);
   const refresh = async () => {
     const found = await get("sessions", { limit }, signal);
-    fill(list, found.sessions.length ? [el("ul", { class: "memories" }, found.sessions.map(entry)), found.more && limit < 200 && more] : nothing());
+    draw(found, () => (found.sessions.length ? [el("ul", { class: "memories" }, found.sessions.map(entry)), found.more && limit < 200 && more] : nothing()));
     if (!found.sessions.length || Date.now() - summed < PAUSE) return;
     summed = Date.now();
     get("told", {}, signal).then((told) => fill(summary, numbers(told)), () => {});

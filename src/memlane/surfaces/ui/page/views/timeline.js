@@ -1,7 +1,7 @@
 // What was remembered when: a calendar of the last year, the memories by day, and the bank as it was on a day.
 
 import { get } from "../api.js";
-import { counted, el, empty, fill, line } from "../dom.js";
+import { counted, el, empty, fill, line, redrawn, say } from "../dom.js";
 
 export const title = "Timeline";
 const DAY = 86400000;
@@ -12,13 +12,31 @@ const iso = (time) => new Date(time).toISOString().slice(0, 10);
 
 export async function show(page, { query, signal, live, go }) {
   const [day, asOf] = [query.get("day") ?? "", query.get("as-of") ?? ""];
+  const [head, list] = [el("div", {}), el("div", {})];
+  fill(page, el("h1", {}, "Timeline"), head, list);
+  const [drawHead, drawList] = [redrawn(head), redrawn(list)];
+  let limit; // of what is listed: more when somebody has asked for more
   const refresh = async () => {
-    const found = await get("timeline", { day }, signal);
-    if (!found.memories.length && !day) return fill(page, el("h1", {}, "Timeline"), empty("Nothing is remembered yet.", "What is remembered appears here by the day."));
-    const list = el("div", {});
-    fill(page, el("h1", {}, "Timeline"), calendar(found.days, day, go), found.past && slider(found.days, asOf, go), list);
-    if (asOf) fill(list, await past(asOf, signal));
-    else fill(list, day && el("p", {}, el("a", { href: "/timeline" }, "Up to today")), byDay(found, day, signal));
+    const found = await get("timeline", { day, limit }, signal);
+    if (!found.memories.length && !day) return drawList(found, () => empty("Nothing is remembered yet.", "What is remembered appears here by the day."));
+    drawHead([found.days, found.past], () => [calendar(found.days, day, go), found.past && slider(found.days, asOf, go)]);
+    if (asOf) return fill(list, await past(asOf, signal));
+    drawList([found.memories, found.more], () => [
+      day && el("p", {}, el("a", { href: "/timeline" }, "Up to today")),
+      byDay(found.memories),
+      found.more && el("p", {}, more(found.more)),
+      found.older && el("p", {}, el("a", { href: `/timeline?day=${found.older}` }, `Go on from ${LONG.format(new Date(found.older))}`)),
+    ]);
+  };
+  const more = (next) => {
+    const ask = async (event) => {
+      event.target.disabled = true;
+      const before = list.querySelectorAll(".title").length;
+      limit = next;
+      await refresh().catch((error) => ((event.target.disabled = false), say(error.message)));
+      list.querySelectorAll(".title")[before]?.focus({ preventScroll: true });
+    };
+    return el("button", { type: "button", onclick: ask }, "Show more");
   };
   await refresh();
   live(({ memories }) => memories.length && !asOf && refresh().catch(() => {}));
@@ -77,14 +95,7 @@ async function past(day, signal) {
   }
 }
 
-function byDay(found, day, signal) {
-  const groups = Object.groupBy(found.memories, ({ at }) => (at ? at.slice(0, 10) : ""));
-  const sections = Object.entries(groups).map(([date, memories]) => [el("h2", {}, date ? LONG.format(new Date(date)) : "Without a date"), el("ul", { class: "memories" }, memories.map((memory) => line(memory)))]);
-  const more = el("button", { type: "button" }, "Show more");
-  more.addEventListener("click", async () => {
-    more.disabled = true;
-    const next = await get("timeline", { day, offset: found.more }, signal);
-    more.replaceWith(...el("div", {}, byDay(next, day, signal)).childNodes);
-  });
-  return [...sections, found.more && el("p", {}, more)];
+function byDay(memories) {
+  const groups = Object.groupBy(memories, ({ at }) => (at ? at.slice(0, 10) : ""));
+  return Object.entries(groups).map(([date, own]) => [el("h2", {}, date ? LONG.format(new Date(date)) : "Without a date"), el("ul", { class: "memories" }, own.map((memory) => line(memory)))]);
 }
