@@ -46,7 +46,9 @@ WATCH = """(query) => {
 }"""
 
 FREEZES = """window.frozen = 0;
-const longest = (list) => (window.frozen = Math.max(window.frozen, ...list.getEntries().map(({ duration }) => duration)));
+const longest = (list) => {
+  for (const { duration } of list.getEntries()) window.frozen = Math.max(window.frozen, duration);
+};
 new PerformanceObserver(longest).observe({ entryTypes: ["longtask"] });"""
 
 

@@ -28,6 +28,7 @@ from memlane.core.dates import utc_now
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, Refused
 from memlane.core.front_matter import find_front, load_front
 from memlane.core.model import Draft, Memory
+from memlane.core.progress import tell
 from memlane.disk import journal
 from memlane.disk.names import PRIVATE
 from memlane.exchange import importers, restoring
@@ -120,21 +121,28 @@ def _source(kind: str, path: Path, label: str | None) -> str:
 
 
 def _outcomes(found: Iterable[Found], take: Take) -> Iterator[Outcome]:
-    for item in found:
-        if isinstance(item, Item):
-            try:
-                journal.step()
-                with journal.unattended():  # what is imported is somebody's text, and not the user's word
-                    outcome = take(item)
-                yield outcome
-            except MemlaneError as error:
-                status = "refused" if isinstance(error, Refused | InvalidInput) else "problem"
-                yield Outcome(status, gate.shown(item.key), why=str(error))
-        elif isinstance(item, Skipped):
-            yield Outcome("skipped", _shown(item.key), why=item.why)
-        else:
-            where = f"{item.path.name}:{item.line}" if item.line else item.path.name
-            yield Outcome("problem", _shown(where), why=item.why)
+    done = 0
+    try:
+        for done, item in enumerate(found, 1):
+            yield _outcome(item, take)
+            tell("importing", done, None)  # who reads a folder has told of how many
+    finally:
+        tell("importing", done, done)
+
+
+def _outcome(item: Found, take: Take) -> Outcome:
+    if isinstance(item, Item):
+        try:
+            journal.step()
+            with journal.unattended():  # what is imported is somebody's text, and not the user's word
+                return take(item)
+        except MemlaneError as error:
+            status = "refused" if isinstance(error, Refused | InvalidInput) else "problem"
+            return Outcome(status, gate.shown(item.key), why=str(error))
+    if isinstance(item, Skipped):
+        return Outcome("skipped", _shown(item.key), why=item.why)
+    where = f"{item.path.name}:{item.line}" if item.line else item.path.name
+    return Outcome("problem", _shown(where), why=item.why)
 
 
 def _shown(name: str) -> str:

@@ -15,6 +15,7 @@ from memlane import Bank
 from memlane.capture.distil import reading
 from memlane.capture.distil.candidates import distil
 from memlane.core.progress import tell
+from memlane.exchange.imports import import_from
 from memlane.surfaces.cli import progress as module
 from memlane.surfaces.cli.progress import added, each, listening, megabytes, progress
 
@@ -119,3 +120,13 @@ def test_reading_a_long_session_says_how_far_it_is(
         distil(tmp_path / "session.jsonl")
     label = "reading the session, in MB"
     assert terminal.shown() == drawn(f"{label}: 1 of 2 (50%)", f"{label}: 2 of 2 (100%)", "")
+
+
+def test_an_import_of_a_folder_says_how_far_it_is(terminal: Terminal, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(4):
+        (source / f"note-{number}.md").write_text(f"The {number}th thing to know.")
+    with Bank.init(tmp_path) as bank, redirect_stderr(terminal.stream), listening():
+        assert [outcome.status for outcome in import_from(bank, source, kind="markdown")] == ["new"] * 4
+    assert "importing: 2 of 4 (50%)" in terminal.shown()

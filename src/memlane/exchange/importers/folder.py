@@ -19,6 +19,7 @@ from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.invisible import visible
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Problem
+from memlane.core.progress import tell
 from memlane.disk import files
 from memlane.disk.names import is_reserved, safe_parts
 from memlane.exchange import marked_block
@@ -87,12 +88,15 @@ def notes(
 
     `below` is the folder of the bank that the notes go into; `draft` makes a draft of a file (default: `draft_of`).
     """
-    for path in (os.fspath(root),) if root.is_file() else walk(root, skip):
+    paths = (os.fspath(root),) if root.is_file() else tuple(walk(root, skip))
+    for done, path in enumerate(paths):
+        tell("importing", done, len(paths))
         if isinstance(path, str):
             relative = root.name if root.is_file() else os.path.relpath(path, root)
             yield from _note(path, relative, below, draft or draft_of)
         else:
             yield path
+    tell("importing", len(paths), len(paths))
 
 
 def _note(path: str, relative: str, below: str, draft: Callable[[Page], Draft]) -> Iterator[Found]:

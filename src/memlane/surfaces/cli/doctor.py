@@ -23,6 +23,7 @@ from memlane.surfaces.cli.output import (
     print_result,
     say,
     say_under,
+    so_many,
 )
 from memlane.surfaces.cli.progress import each, progress
 
@@ -123,7 +124,7 @@ def _reindex(bank: Bank, as_json: bool) -> None:
     derived.remove(bank.root)
     bank.index.refresh(force=True)
     count = len(bank.index.ids())
-    print_result({"indexed": count}, as_json, talk=f"indexed {count} memories")
+    print_result({"indexed": count}, as_json, talk=f"indexed {so_many(count)}")
 
 
 @with_bank

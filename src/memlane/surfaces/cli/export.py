@@ -14,7 +14,7 @@ from memlane.bank import Bank
 from memlane.core.model import Memory
 from memlane.recall.leaving import shown
 from memlane.surfaces.cli.options import filters, limit_option, with_bank
-from memlane.surfaces.cli.output import print_json, print_result, print_text, without_secrets
+from memlane.surfaces.cli.output import print_json, print_result, print_text, so_many, without_secrets
 
 _PATH = click.Path(path_type=Path)
 
@@ -69,7 +69,7 @@ def export(
         return
     out.write_file(bank, output, text)
     count = len(memories)
-    print_result({"path": str(output), "count": count}, as_json, talk=f"wrote {count} memories to {output}")
+    print_result({"path": str(output), "count": count}, as_json, talk=f"wrote {so_many(count)} to {output}")
 
 
 def _chosen(bank: Bank, filters: dict[str, Any]) -> list[Memory]:

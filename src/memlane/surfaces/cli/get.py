@@ -31,6 +31,7 @@ from memlane.surfaces.cli.output import (
     print_text,
     say,
     say_under,
+    so_many,
     titled,
     titled_row,
 )
@@ -146,7 +147,7 @@ def stats(bank: Bank, as_json: bool) -> None:
 
     apart = ("archived", "problems", "deleted")
     numbers = zip((counts["archived"], counts["problems"], counts["removed"]), apart, strict=True)
-    say(f"{counts['root']}: {counts['count']} memories, {', '.join(f'{number} {what}' for number, what in numbers)}")
+    say(f"{counts['root']}: {so_many(counts['count'])}, {', '.join(f'{number} {what}' for number, what in numbers)}")
     print_rows((name, f"{lane['count']}", human_size(lane["bytes"])) for name, lane in counts["lanes"].items())
     _print_told(counts["told"])
     say_under(bank)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -13,9 +12,6 @@ from memlane.bank import Bank
 from memlane.exchange.importers import KINDS
 from memlane.surfaces.cli.options import with_bank
 from memlane.surfaces.cli.output import print_result, say
-from memlane.surfaces.cli.progress import progress
-
-T = TypeVar("T")
 
 
 @click.command("import", epilog="Kinds: " + "; ".join(f"{kind} ({what})" for kind, what in KINDS.items()) + ".")
@@ -44,7 +40,7 @@ def import_(bank: Bank, path: Path, kind: str | None, dry_run: bool, as_json: bo
     say(f"reading {path.name or path} as {kind}: {KINDS[kind]}{' (dry run)' if dry_run else ''}")
     outcomes: list[imports.Outcome] = []
     try:
-        outcomes.extend(_with_progress(imports.import_from(bank, path, kind=kind, dry_run=dry_run, **options)))
+        outcomes.extend(imports.import_from(bank, path, kind=kind, dry_run=dry_run, **options))
     finally:  # what was taken in before an error is printed, too
         counts = Counter(outcome.status for outcome in outcomes)
         tally = {status: counts[status] for status in imports.STATUSES if counts[status]}
@@ -54,11 +50,3 @@ def import_(bank: Bank, path: Path, kind: str | None, dry_run: bool, as_json: bo
         print_result(value, as_json, rows, talk)
     if counts.keys() & {"refused", "problem"} and not counts.keys() & {"new", "updated", "same", "changed"}:
         click.get_current_context().exit(4 if counts["refused"] else 6)
-
-
-def _with_progress(outcomes: Iterator[T]) -> Iterator[T]:
-    """Yield the outcomes, with a running count on a terminal."""
-    with progress("importing") as report:
-        for number, outcome in enumerate(outcomes, 1):
-            report(number)
-            yield outcome

@@ -205,6 +205,11 @@ def _line(text: str) -> str:
     return text.replace("\n", "\\u000a")
 
 
+def so_many(count: int) -> str:
+    """So many memories, in words."""
+    return "1 memory" if count == 1 else f"{count:,} memories"
+
+
 def say_under(bank: Bank) -> None:
     """Say that the user's own bank is read as well, where a command speaks of one bank alone."""
     if below := bank.under:

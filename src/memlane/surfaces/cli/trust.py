@@ -18,7 +18,7 @@ from memlane.disk.written import agents_shell
 from memlane.exchange import adopt, sharing
 from memlane.history import origin
 from memlane.surfaces.cli.options import as_json
-from memlane.surfaces.cli.output import print_json, print_rows, say
+from memlane.surfaces.cli.output import print_json, print_rows, say, so_many
 
 UNPROVEN = "a rule, and not known to be yours"
 
@@ -76,7 +76,7 @@ def trust(
         if everyone is not None and not why and trusting.trusts_everyone(state, file) == everyone:
             say("whatever is committed here counts as reviewed" if everyone else "what others commit is marked again")
         if found:
-            say(f"{found} memories came with it; prompts say so until you have read them: `memlane trust --memories`")
+            say(f"{so_many(found)} came with it; prompts say so until you have read them: `memlane trust --memories`")
         if not why and not (show or revoke) and _cannot_merge(config.load(folder, flags)):
             say("git does not know yet how to merge memory in this clone: `memlane init` teaches it")
         if why and not (show or revoke):
