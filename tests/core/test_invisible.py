@@ -42,3 +42,15 @@ def test_a_line_separator_becomes_a_newline(separator: str) -> None:
 
 def test_every_text_of_a_value_is_made_visible() -> None:
     assert neutral({"a\u200b": ["b\u2028c", ("d\x1b[31m", 5, None, True)]}) == {"a": ["b\nc", ["d", 5, None, True]]}
+
+
+def test_an_answer_that_is_visible_stays_as_it_is() -> None:
+    answer = {"text": "caf\xe9 \u2014 \U0001f44d\n\tC:\\b\\u0007", "tags": ["a"], "score": 0.5}
+    assert neutral(answer) == answer
+    assert neutral({"plain": ["a \u2014 b"]}) == {"plain": ["a \u2014 b"]}
+
+
+@pytest.mark.parametrize("hidden", ["\x00", "\x07", "\x08", "\x1b", "\x7f", "\x9b", "\u200b", "\ufe0f", "\U000e0041"])
+def test_one_hidden_character_anywhere_in_an_answer_is_found(hidden: str) -> None:
+    shown = visible(f"a{hidden}b")
+    assert neutral({"n": [{f"a{hidden}b": f"a{hidden}b"}]}) == {"n": [{shown: shown}]}

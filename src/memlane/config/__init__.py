@@ -164,6 +164,9 @@ class _Source(NamedTuple):
     allow: Sequence[str] = ()
 
 
+_PLACES = ("lanes.", "memory_configuration.", "directory_structure.")  # settings that say where lanes are
+
+
 def load(folder: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> Config:
     """The configuration for a folder (default: MEMLANE_BANK, else the current folder).
 
@@ -186,8 +189,7 @@ def _loaded(file: Path | None, flags: Mapping[str, Any]) -> Config:
 def load_user() -> Config:
     """The configuration of the user's own bank. Raises ConfigError. Lanes that it puts elsewhere are every bank's."""
     own = [*_from_environment(), *_from_user()]
-    places = ("lanes.", "memory_configuration.", "directory_structure.")
-    kept = ({key: value for key, value in one.values.items() if not key.startswith(places)} for one in own)
+    kept = ({key: value for key, value in one.values.items() if not key.startswith(_PLACES)} for one in own)
     return _config(None, [one._replace(values=values) for one, values in zip(own, kept, strict=True)])
 
 
@@ -503,6 +505,8 @@ def _suggestion(key: str) -> str:
 
 def _refuse_overlaps(config: Config) -> None:
     """Raise ConfigError for lanes in one place, which would read each other's files; only notes may hold the others."""
+    if all(name == "default" or not key.startswith(_PLACES) for key, name in config.sources.items()):
+        return  # nobody has put a lane anywhere
     roots = {name: os.fspath(config.lane_root(name)) for name in NAMES}
     for name, root in roots.items():
         inside = os.path.join(root, "")

@@ -30,6 +30,7 @@ _STRIPPED = lazily(
 _NEEDLESS = lazily(f"{_JOINER}|([\u200c-\u200f])[\u200c-\u200f]+")
 # A character that one of these could change.
 _SUSPECT = lazily(f"[\x01-\x08\x0b\x0e-\x1f\x7f-\x9f\u200c-\u200f\ufe0e\ufe0f{HIDDEN}]")
+_CONTROLS = ("\\u00", "\\b")  # how JSON begins to write a control character that is no layout
 _PLAIN = bytes([9, 10, 13, *range(32, 127)])
 
 # Shown as escapes. A carriage return is layout at the end of a line alone: elsewhere it overwrites what stands there.
@@ -52,6 +53,8 @@ def unusual(text: str) -> set[str]:
 
 def visible(text: str) -> str:
     """The text without characters that a model reads and nobody sees; line separators become newlines."""
+    if text.isascii() and text.isprintable():  # most names and words
+        return text
     if not _SUSPECT.search("".join(unusual(text))):
         return text
     bom = "\ufeff" * text.startswith("\ufeff")  # harmless at the very start
@@ -64,13 +67,24 @@ def separators(text: str) -> int:
 
 
 def neutral(value: Any) -> Any:
-    """A value of JSON with every text in it `visible`, names included."""
+    """A value of JSON with every text in it `visible`, names included. Most are so already, which is quickly seen."""
+    import json
+
+    try:
+        whole = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):  # it has mappings that are no dictionaries, or other values
+        return _neutral(value)
+    is_visible = not any(sign in whole for sign in _CONTROLS) and visible(whole) is whole
+    return value if is_visible else _neutral(value)
+
+
+def _neutral(value: Any) -> Any:
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
-        return {neutral(key): neutral(item) for key, item in value.items()}
+        return {_neutral(key): _neutral(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [neutral(item) for item in value]
+        return [_neutral(item) for item in value]
     return value
 
 

@@ -114,7 +114,7 @@ def _gather(value: Any, found: list[str]) -> None:
     elif isinstance(value, _SEVERAL):
         for item in (*value, *getattr(value, "__dict__", {}).values()):
             _gather(item, found)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict | Mapping):  # the usual one first
         for name, item in value.items():
             if type(item) is float:  # most of what a hit says of itself
                 found.append(str(name))

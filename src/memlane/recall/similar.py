@@ -58,9 +58,12 @@ def look(bank: Bank, text: str, *, archived: bool = False) -> list[Like]:
     for memory in seen.candidates(bank, text, words):
         if memory.id not in found and (like := _compared(memory, text, words, said)):
             now = there(bank, memory.id)  # as it is on the disk
-            kept = now is not None and (archived or now.status != "archived")
-            if now is not None and kept and (like := _compared(now, text, words, said)):
-                found[now.id] = like
+            if now is None or (now.status == "archived" and not archived):
+                continue
+            if now.text == memory.text:
+                found[now.id] = like._replace(memory=now)
+            elif again := _compared(now, text, words, said):
+                found[now.id] = again
     return sorted(found.values(), key=lambda like: (not like.same, like.memory.lane == "records", -like.score))
 
 
