@@ -70,6 +70,8 @@ def neutral(value: Any) -> Any:
     """A value of JSON with every text in it `visible`, names included. Most are so already, which is quickly seen."""
     import json
 
+    if isinstance(value, str):
+        return visible(value)
     try:
         whole = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):  # it has mappings that are no dictionaries, or other values

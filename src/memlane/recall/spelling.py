@@ -36,13 +36,15 @@ def _nearest(index: Index, word: str, term: str) -> str:
     found = [
         (distance, -count, known)
         for known, count in index.terms(term[0], len(term) - most, len(term) + most)
-        if len(set(known) ^ set(term)) <= 2 * most and (distance := mistakes(term, known)) <= most
+        if len(set(known) ^ set(term)) <= 2 * most and (distance := mistakes(term, known, most)) <= most
     ]
     return min(found)[2] if found else ""
 
 
-def mistakes(one: str, other: str) -> int:
-    """How many letters were left out, added, changed, or swapped with the next."""
+def mistakes(one: str, other: str, most: int) -> int:
+    """How many letters were left out, added, changed, or swapped with the next; where these are more than `most`, any
+    number above it.
+    """
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
@@ -52,4 +54,6 @@ def mistakes(one: str, other: str) -> int:
             if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
                 least = min(least, previous[j - 2] + 1)
             row.append(least)
+        if min(row) > most <= min(before):  # the next rows are made of these two
+            return most + 1
     return row[-1]
