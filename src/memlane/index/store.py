@@ -58,7 +58,7 @@ from memlane.lanes import NAMES, Lane
 
 BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody waits, and in a large build
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
-QUIET = 5.0  # seconds without a look while the kernel tells of no change: it does not tell of everything
+QUIET = 5.0  # seconds without a look at all files while the kernel tells of changes: it does not tell of everything
 KEPT = 4_000  # memories that are kept as they were read
 JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
