@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -104,18 +105,28 @@ Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 @contextmanager
 def object_store(around: Callable[[Application], Application] = lambda inner: inner) -> Iterator[str]:
-    """The address of a store with the bucket `memory`. It answers one request at a time: moto's own comparison of
+    """The address of a store. It answers one request at a time, once all of it is there: moto's own comparison of
     versions is not safe when two come at once.
     """
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Quiet(WSGIRequestHandler):
+        protocol_version = "HTTP/1.1"  # whoever sends a content asks first, and waits a second for an answer
+
         def log(self, type: str, message: str, *args: Any) -> None:
             pass
 
-    inner = DomainDispatcherApplication(create_backend_app)
-    server = make_server("127.0.0.1", 0, around(inner), threaded=False, request_handler=Quiet)
+    inner = around(DomainDispatcherApplication(create_backend_app))
+    alone = threading.Lock()
+
+    def application(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        content = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        with alone:
+            return inner(environ | {"wsgi.input": BytesIO(content)}, start)
+
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
+    server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -171,13 +182,19 @@ class Line:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
+        while True:
+            try:
                 client, _ = self._listening.accept()
+            except OSError:
+                return
+            try:
                 server = socket.create_connection(("127.0.0.1", self.to))
-                self._open += (client, server)
-                for source, target, asks in ((client, server, True), (server, client, False)):
-                    threading.Thread(target=self._carry, args=(source, target, asks), daemon=True).start()
+            except OSError:  # nobody is there
+                client.close()
+                continue
+            self._open += (client, server)
+            for source, target, asks in ((client, server, True), (server, client, False)):
+                threading.Thread(target=self._carry, args=(source, target, asks), daemon=True).start()
 
     def _carry(self, source: socket.socket, target: socket.socket, asks: bool) -> None:
         with suppress(OSError):

@@ -141,8 +141,10 @@ class Answers:
     def native_of(self, path: str) -> str | None:
         """The id of a memory whose own file this is, or would be; None where a file is not one memory's."""
         relative = os.path.relpath(path, self.lane.root)
-        hidden = any(part.startswith(".") or part == "indices" for part in relative.split("/"))
-        return relative.removesuffix(".md") if relative.endswith(".md") and not hidden else None
+        *above, name = relative.split("/")
+        hidden = name.startswith(".") or any(part.startswith(".") or part.endswith(".md") for part in above)
+        passed_over = "indices" in (*above, name) or hidden  # a folder with a note's name is not looked into
+        return relative.removesuffix(".md") if name.endswith(".md") and not passed_over else None
 
     def owns(self, path: str) -> bool:
         """Whether a file at this path is, or would be, one of the lane's own, by its name alone."""
