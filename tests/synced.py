@@ -9,7 +9,7 @@ from typing import TypeVar
 from memlane import Bank
 from memlane.care import sync
 from memlane.care.sync import engine, state
-from memlane.care.sync.engine import Synced
+from memlane.care.sync.results import Synced
 from memlane.exchange import remotes
 from memlane.exchange.remotes import Entry, Remote, Unreachable
 

@@ -23,7 +23,8 @@ import pytest
 
 from commands import CANARY, Run
 from conftest import tree, trusted
-from memlane import Bank
+from memlane import Bank, MemlaneError
+from memlane.care import sync
 from memlane.care.checks import DEEP, checks
 from memlane.care.doctor import SEVERITIES, Finding, examine, treat
 from memlane.config import user_state
@@ -423,6 +424,19 @@ def git_merge(site: Site) -> Planted:
     path.write_text("Ours and theirs.")
     fix = f"Resolve it, then: git -C {site.folder} add -- .memories/deploys.md"
     return [(str(path), "is in a merge that is not finished", fix)]
+
+
+def sync_(site: Site) -> Planted:
+    shared = site.folder.parent / f"{site.folder.name}-shared"
+    shared.mkdir()
+    sync.add(site.bank, "team", str(shared))
+    sync.sync(site.bank)
+    away = shared.rename(f"{shared}-away")
+    with pytest.raises(MemlaneError) as error:
+        sync.sync(site.bank)
+    site.bank.close()
+    away.rename(shared)
+    return [("team", f"the last sync failed: {error.value}", "memlane sync team")]
 
 
 PLANTS = {

@@ -10,7 +10,7 @@ import pytest
 
 from memlane import Bank
 from memlane.care import sync
-from memlane.care.sync import engine
+from memlane.care.sync import receiving
 from memlane.disk import files
 from memlane.exchange import remotes
 from synced import TEAM, at_remote, contents, member, synced
@@ -118,7 +118,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_flood_is_cut_and_goes_on_when_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "MOST_FILES", 5)
+    monkeypatch.setattr(receiving, "MOST_FILES", 5)
     bob = member(tmp_path, "bob")
     _plant(tmp_path, {f"note-{number}.md": b"# Note\n" for number in range(12)})
     for expected in (5, 10):

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memlane.care import ages, git_checks, journal_checks
+from memlane.care import ages, git_checks, journal_checks, sync_checks
 from memlane.care.inventory import Inventory, is_left_over, may, roots
 from memlane.care.known import stamp_of
 from memlane.care.links import to_no_file, to_no_memory
@@ -531,6 +531,7 @@ _BANK = (
     ),
     Check("journal", "warning", "changes are not recorded, or a journal was damaged", journal_checks.unrecorded),
     Check("lost", "warning", "memories are gone or changed back, not by memlane", journal_checks.vanished),
+    Check("sync", "warning", "a sync failed, or something was held back or not sent", sync_checks.signs),
     Check("names", "warning", "two names differ only in case or Unicode form", names),
     Check("unread", "info", "a text file lies in the bank under a name that no lane reads", unread),
     Check("trash", "info", "the trash is large", trash),

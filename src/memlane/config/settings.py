@@ -43,6 +43,12 @@ SETTINGS = (
         "memory.worktrees", ("auto", "shared", "own"), "auto", what="a linked worktree's bank; auto: its own if in git"
     ),
     Setting("memory.user_bank", bool, True, what="whether your own bank is read together with the project's"),
+    Setting(
+        "memory.sync",
+        ("asked", "on-write"),
+        "asked",
+        what="on-write: a server answers a write when the remotes have it",
+    ),
     Setting("memory.recency_boost_days", int, 7, least=0, what="how long a memory counts as recent"),
     Setting("memory.recency_boost_factor", float, 1.2, least=1.0, what="what a recent memory's score is multiplied by"),
     Setting("memory_configuration.external_path", str, "", what="keep topics in this folder, and in it .memories"),

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memlane.care import prune
+from memlane.care import prune, sync_checks
 from memlane.care.known import FORM, SAID, look
 from memlane.care.review import single
 from memlane.care.review.reading import Item, Reading
@@ -73,6 +73,7 @@ _REMARKS: Mapping[str, Callable[[Reading], Iterator[str]]] = {
     "link": single.ghosts,
     "stale": single.unconfirmed,
     "empty": single.stubs,
+    "suspicious": lambda reading: sync_checks.remarks(reading.bank),
 }
 _APPLY: Mapping[str, Callable[[Bank, str], object]] = {
     "expired": lambda bank, which: _set_aside(bank, which),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memlane import config, gate
 from memlane.care.sync import engine
 from memlane.care.sync import state as states
-from memlane.care.sync.engine import Held, Synced, shown_path
+from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.state import Settings
 from memlane.core.choosing import scope_given
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memlane.care import sync as syncing
 from memlane.care.sync import state as states
-from memlane.care.sync.engine import Synced
+from memlane.care.sync.results import Synced
 from memlane.core.errors import MemlaneError
 from memlane.exchange import remotes
 from memlane.exchange.remotes import Unreachable

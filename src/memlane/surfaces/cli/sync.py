@@ -8,7 +8,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.care import sync as syncing
-from memlane.care.sync.engine import Held, Synced
+from memlane.care.sync.results import Held, Synced
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import with_bank
 from memlane.surfaces.cli.output import print_json, print_line, say

@@ -45,8 +45,12 @@ def answer(
     access: Access = EVERYTHING,
 ) -> Answer:
     """Call the tool for a client of this name, and in the name of whoever has access. Raises what the tool raises."""
-    with _as(bank, who, access), journal.change(tool.name):
+    with _as(bank, who, access), journal.change(tool.name) as change:
         result = cleaned(tool.run(bank, **arguments), bank.guard)
+    if not tool.reads and bank.config["memory.sync"] == "on-write":
+        from memlane.care.sync import on_write
+
+        on_write(bank, change)
     text, data = tool.answer(hints.in_remarks(result, tools))
     # a memory may keep characters that a model reads and nobody sees
     return Answer(visible(neutral(text)), neutral(data))

@@ -12,7 +12,7 @@ from typing import Any
 
 from memlane import __version__, config
 from memlane.bank import Bank
-from memlane.care import doctor
+from memlane.care import doctor, sync
 from memlane.core.dates import utc_now
 from memlane.core.errors import MemlaneError
 from memlane.disk import files, refusals
@@ -33,6 +33,7 @@ def health(bank: Bank, asked: Asked) -> dict[str, Any]:
         "findings": [finding.to_dict() for finding in report.findings[:_FINDINGS]],
         "fixable": sum(finding.fixable for finding in report.findings),
         "refused": _refused(bank),
+        "sync": [each.to_dict() for each in sync.status(bank, waiting=False)],
         "sizes": _sizes(bank),
         "index": _index(bank),
         "clients": _clients(bank),

@@ -14,7 +14,7 @@ export async function show(page, { signal, live }) {
   fill(page, el("h1", {}, "Health"), body);
   const draw = redrawn(body);
   const refresh = async () =>
-    draw(await get("health", {}, signal), (found) => [findings(found, mend), refused(found), sizes(found), clients(found), places(found)]);
+    draw(await get("health", {}, signal), (found) => [findings(found, mend), refused(found), shared(found), sizes(found), clients(found), places(found)]);
   const mend = async (event) => {
     event.target.disabled = true;
     try {
@@ -95,6 +95,18 @@ function refused({ refused: found }) {
       : el("p", { class: "muted" }, "Nothing yet. Secrets, personal data and what a place does not take are refused before they are written."),
     found.length > 0 && el("p", { class: "muted" }, "Only the kind is counted. What was refused is kept nowhere."),
   );
+}
+
+// -- whom it is shared with
+
+function shared({ sync: found }) {
+  const state = ({ at, failed, held, unsent }) => [
+    failed ? chip("the last sync failed", { class: "chip bad" }) : at ? ["in step ", when(at)] : "never in step yet",
+    held.length > 0 && `, ${held.length.toLocaleString()} held back`,
+    unsent.length > 0 && `, ${unsent.length.toLocaleString()} not sent`,
+  ];
+  const rows = found.map((each) => [words(each.name), words(each.url), each.files.toLocaleString(), state(each)]);
+  return rows.length > 0 && section("Whom it is shared with", table(["remote", "where", "files", "state"], rows));
 }
 
 // -- how much there is

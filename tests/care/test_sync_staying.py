@@ -1,0 +1,118 @@
+"""Staying in step: `--watch`, a server that acknowledges what the remote has, and who says when something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from conftest import trusted
+from memlane import Bank
+from memlane.care import doctor, sync
+from memlane.care.sync.results import Synced
+from memlane.care.sync.watching import watch
+from memlane.surfaces.mcp.server import build_server
+from memlane.surfaces.ui.api.health import health
+from synced import TEAM, at_remote, contents, member, synced
+
+Call = Callable[..., str]
+
+
+def test_watching_brings_what_was_changed_here_and_there(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    news = watch(bob, TEAM)
+    next(news)
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    synced(ann)
+    done = next(news)
+    assert isinstance(done, Synced)
+    assert (done.received, sorted(contents(bob))) == (1, ["deploy-day.md"])
+    bob.add("Tea at four.", title="Tea")
+    done = next(news)
+    assert isinstance(done, Synced)
+    assert (done.sent, sorted(at_remote(tmp_path))) == (1, ["deploy-day.md", "tea.md"])
+
+
+def test_watching_outlasts_a_remote_that_cannot_be_reached(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    synced(ann)
+    (tmp_path / "remote").rename(tmp_path / "away")
+    waits: list[float] = []
+    news = watch(ann, TEAM, sleep=waits.append)
+    for _ in range(3):
+        assert "Trying again" in str(next(news))
+    (tmp_path / "away").rename(tmp_path / "remote")
+    assert isinstance(next(news), Synced)
+    assert waits == [2.0, 4.0, 8.0]
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    """Call a tool of Ann's server, which acknowledges a write when the remote has it; gives what it says."""
+    ann = member(tmp_path, "ann")
+    assert ann.config.file
+    text = ann.config.file.read_text()
+    ann.config.file.write_text(text.replace("[memory]\n", '[memory]\nsync = "on-write"\n', 1))
+    trusted(ann.config.file)
+
+    def called(name: str, /, **arguments: Any) -> str:
+        async def run() -> str:
+            async with Client(build_server(tmp_path / "ann")) as client:
+                result = await client.call_tool(name, arguments)
+                return ("failed: " if result.is_error else "") + result.content[0].text  # type: ignore[union-attr]
+
+        return anyio.run(run)
+
+    return called
+
+
+def test_a_server_acknowledges_a_write_when_the_remote_has_it(tmp_path: Path, call: Call) -> None:
+    said = call("remember", text="Deploys go out on Tuesdays.", title="Deploy day")
+    assert not said.startswith("failed")
+    assert sorted(at_remote(tmp_path)) == ["deploy-day.md"]
+    call("delete_memory", filename="deploy-day.md")
+    assert sorted(at_remote(tmp_path)) == ["tombstones.jsonl"]
+
+
+def test_a_server_says_that_a_write_is_stored_here_and_not_yet_there(tmp_path: Path, call: Call) -> None:
+    call("remember", text="Deploys go out on Tuesdays.", title="Deploy day")
+    sync.sync(Bank.open(tmp_path / "ann"))
+    (tmp_path / "remote").rename(tmp_path / "away")
+    said = call("remember", text="Tea at four.", title="Tea")
+    assert said.startswith("failed: Stored here, not yet at the remote: ")
+    assert "Do not store it again" in said
+    assert (tmp_path / "ann/.memories/tea.md").exists()
+    (tmp_path / "away").rename(tmp_path / "remote")
+    assert [done.sent for done in sync.sync(Bank.open(tmp_path / "ann"))] == [1]
+
+
+def test_a_write_meets_what_others_wrote_meanwhile(tmp_path: Path, call: Call) -> None:
+    call("remember", text="Deploys go out on Tuesdays.", title="Deploy day")
+    bob = member(tmp_path, "bob")
+    synced(bob)
+    bob.append("notes:deploy-day", "Bob says: not in August.")
+    synced(bob)
+    call("append_memory", filename="deploy-day.md", content="Ann says: not in May.")
+    there = at_remote(tmp_path)["deploy-day.md"].decode()
+    assert ("Bob says" in there, "Ann says" in there) == (True, True)
+
+
+def test_doctor_review_and_the_page_say_what_was_held_back(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    (ann.root / "leak.md").write_text(f"# Leak\n\nThe token is {token}.\n")
+    ann.config.file.write_text(ann.config.file.read_text() + '\n[gate]\nsecrets = "off"\n')  # type: ignore[union-attr]
+    trusted(ann.config.file)  # type: ignore[arg-type]
+    synced(Bank.open(tmp_path / "ann"), bob)
+    report = doctor.examine(str(tmp_path / "bob"), only="sync")
+    assert [(finding.where, finding.severity) for finding in report.findings] == [("leak.md", "warning")]
+    assert "is held back at team: looks like it contains a secret" in report.findings[0].why
+    assert "1 file at team did not pass the gate" in " ".join(bob.review().remarks)
+    [shown] = health(bob, {})["sync"]
+    assert (shown["name"], len(shown["held"])) == ("team", 1)
+    assert token not in repr((report.findings, shown))
