@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import Run
 from memlane import Bank, InvalidInput, NotFound
 from memlane.care import sync
 from memlane.exchange import sharing
@@ -274,3 +275,43 @@ def test_a_remote_that_cannot_be_reached_changes_nothing(tmp_path: Path) -> None
         synced(ann)
     (tmp_path / "elsewhere").rename(tmp_path / "remote")
     assert synced(ann)[0].sent == 1
+
+
+def test_what_cannot_be_merged_stays_on_both_sides_until_somebody_decides(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    (ann.root / "odd.md").write_text("---\ntitle: [\n---\n\nOne.\n")
+    synced(ann, bob)
+    (ann.root / "odd.md").write_text("---\ntitle: [\n---\n\nAnn's.\n")
+    (bob.root / "odd.md").write_text("---\ntitle: [\n---\n\nBob's.\n")
+    for _ in range(2):
+        _, done = synced(ann, bob)
+        assert "Bob's." in (bob.root / "odd.md").read_text()
+        assert "Ann's." in at_remote(tmp_path)["odd.md"].decode()
+        assert [each.path for each in done.unsent] == ["odd.md"]
+        assert "cannot be merged" in done.unsent[0].why
+    (bob.root / "odd.md").unlink()
+    _, done = synced(ann, bob)
+    assert "Ann's." in (bob.root / "odd.md").read_text()
+    assert (contents(ann), done.unsent) == (contents(bob), [])
+
+
+def test_a_bank_that_is_moved_keeps_its_remotes(tmp_path: Path, run: Run) -> None:
+    ann = member(tmp_path, "ann")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    synced(ann)
+    ann.close()
+    (tmp_path / "elsewhere").mkdir()
+    assert run("--bank", str(tmp_path / "ann"), "move", str(tmp_path / "elsewhere")).code == 0
+    moved = Bank.open(tmp_path / "ann")
+    assert moved.root == tmp_path / "elsewhere/.memories"
+    assert [(done.sent, done.received) for done in synced(moved)] == [(0, 0)]
+
+
+def test_a_file_that_cannot_be_read_now_is_not_deleted_at_the_remote(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    synced(ann)
+    (ann.root / "deploy-day.md").rename(tmp_path / "kept")
+    (ann.root / "deploy-day.md").mkdir()
+    synced(ann)
+    assert sorted(at_remote(tmp_path)) == ["deploy-day.md"]

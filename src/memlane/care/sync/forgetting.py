@@ -94,7 +94,7 @@ def _in_journal(bank: Bank) -> Iterator[str]:
     if bank.journal is None or not bank.journal.path:
         return
     with reading(bank) as reader:
-        for name, data in list(bank.journal.texts()):
+        for name, data in bank.journal.texts():
             for id, memory in reader.memories(name, data).items():
                 if gone(memory.text, id, memory.title):
                     yield id

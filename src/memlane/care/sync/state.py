@@ -22,7 +22,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -104,6 +104,15 @@ def path_of(bank: Path) -> Path:
     """The file of a bank's remotes, there or not. Raises ConfigError without a home folder."""
     name = sha256(os.fsencode(os.path.realpath(bank))).hexdigest()[:32]
     return config.user_state() / FOLDER / f"{name}.db"
+
+
+def moved(before: Path, bank: Path) -> None:
+    """A bank that `before` was the file of is here now, and keeps its remotes. Raises StorageError."""
+    after = path_of(bank)
+    if os.path.lexists(before) and not os.path.lexists(after):
+        with closing(sqlite3.connect(before)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        files.move(os.fspath(before), os.fspath(after))
 
 
 @contextmanager

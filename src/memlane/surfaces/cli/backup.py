@@ -73,13 +73,17 @@ def restore_backup(ctx: click.Context, file: Path, folder: Path | None, overwrit
 def move(bank: Bank, folder: Path, as_json: bool) -> None:
     """Move the bank to FOLDER/.memories, on the same disk, and let memlane.toml say so.
 
-    What was forgotten and changed is known there, too. Lanes that lie elsewhere stay where they are. The project's own
-    folder brings the bank back to its usual place.
+    What was forgotten and changed is known there, too, and so are its remotes. Lanes that lie elsewhere stay where they
+    are. The project's own folder brings the bank back to its usual place.
 
     \b
     $ memlane move ../shared-memory
     """
+    from memlane.care.sync import state
+
+    remotes = state.path_of(bank.root)
     root = backups.move(bank, folder)
+    state.moved(remotes, root)
     if as_json:
         print_json({"root": str(root)})
     else:
