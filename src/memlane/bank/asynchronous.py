@@ -84,6 +84,7 @@ class AsyncBank:
     judge = _awaited(Bank.judge)
     lost = _awaited(Bank.lost)
     recover = _awaited(Bank.recover)
+    sync = _awaited(Bank.sync)
 
     review = _awaited(Bank.review)
     apply = _awaited(Bank.apply)
