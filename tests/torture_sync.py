@@ -4,9 +4,9 @@
 
 Each member is a process of its own, with a bank, a home folder and a clock of its own (see torturing_sync.py). Remotes
 are a folder, PostgreSQL and an object store; every member uses one or two of them, so that what one member writes
-reaches another over a third. Meanwhile this program kills members, stops them for a while, cuts their connections, restarts the
-database, takes the drive away, and is itself a member who means harm: it puts secrets, files that leave the bank,
-huge and broken ones straight into the remotes. One member never syncs until the end.
+reaches another over a third. Meanwhile this program kills members, stops them for a while, cuts their connections,
+restarts the database, takes the drive away, and is itself a member who means harm: it puts secrets, files that leave
+the bank, huge and broken ones straight into the remotes. One member never syncs until the end.
 
 Then all members sync until nothing moves any more. All banks must be the same, byte for byte; every acknowledged text
 must be there, unless somebody touched it; no forgotten text may be anywhere, nor any secret, nor a file outside. Prints
@@ -40,7 +40,17 @@ from torturing_sync import MARK, SHARED
 HERE = Path(__file__).parent
 CONFIG = "[vault]\nmax_active = 1000000\n"
 KINDS = ("folder", "postgres", "s3")
-USES = (("folder", "postgres"), ("postgres", "s3"), ("s3", "folder"), ("folder",), ("postgres",), ("s3",))
+# What each member uses: the second and the fourth bring what one remote has to the next.
+USES = (
+    ("folder",),
+    ("folder", "postgres"),
+    ("postgres",),
+    ("postgres", "s3"),
+    ("s3",),
+    ("postgres",),
+    ("folder",),
+    ("s3",),
+)
 ACTIONS = {"kill": 12, "stop": 15, "cut": 30, "restart": 2, "unmount": 4, "harm": 30}
 ROUNDS = 12  # syncs of everybody until nothing may move any more
 
@@ -237,15 +247,13 @@ sync.sync(bank)
         number = self.harmed
         secret, broken = secret_of(99, number).encode(), b"mark98z%dz \xff\xfe\x00" % number
         line = json.dumps({"id": f"h{number}", "text": f"harm98h {secret.decode()}"}).encode() + b"\n"
+        entry = b"## 2025-01-01: Harm\n**Context:** x\n**Problem:** harm98h " + secret + b"\n---\n"
         path, data = self.dice.choice(
             [
                 (f"harm{number}.md", b"# Harm\n\nharm98h " + secret + b"\n"),
                 (f"topics/area/harm{number}.md", b"harm98h " + secret),
                 ("vault.jsonl", line),
-                (
-                    "topics/area/part0.md",
-                    b"## 2025-01-01: Harm\n**Context:** x\n**Problem:** harm98h " + secret + b"\n---\n",
-                ),
+                ("topics/area/part0.md", entry),
                 (f"broken{number}.md", broken),
                 (f"huge{number}.md", b"harm98h " + b"x" * 11_000_000),
                 ("memlane.toml", b"harm98h = true\n"),
@@ -349,28 +357,39 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
     tried = read_journals(team)
     touched = Counter(mark for line in tried for mark in line["touched"])
     replaced = {mark for line in tried if not line["kept"] for mark in line["touched"]}
-    forgotten = {mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}
-    for line in tried:  # what was made of a forgotten memory goes with it
-        if forgotten.intersection(line["touched"]) and line["new"]:
-            forgotten.add(line["new"])
+    forgotten = kin({mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}, tried)
     for line in tried:
         if not line.get("done"):
             continue
-        new, verb = line["new"], line["verb"]
+        new, verb = line["new"], line["verb"].split()[0]
         if new and new not in replaced | forgotten:
             team.figures.checked += 1
-            if missing := [number for number, marks in enumerate(memories) if new not in marks]:
-                team.figures.lost.append(f"{new} ({verb}) is not with members {missing}")
+            # of a record of the vault that two have changed the later text counts, and the other stays in the file
+            seen = everywhere if line["verb"] == "update vault" else memories
+            if missing := [number for number, marks in enumerate(seen) if new not in marks]:
+                team.figures.lost.append(f"{new} ({line['verb']}) is not with members {missing}")
         for mark in line["touched"] if verb in ("forget", "delete", "update") else ():
             if verb == "forget" or touched[mark] == 1:
                 team.figures.checked += 1
                 seen = everywhere if verb == "forget" else memories
                 if there := [number for number, marks in enumerate(seen) if mark in marks]:
-                    team.figures.back.append(f"{mark} ({verb}) is with members {there}")
+                    team.figures.back.append(f"{mark} ({line['verb']}) is with members {there}")
+
+
+def kin(marks: set[str], tried: list[dict[str, Any]]) -> set[str]:
+    """Marks, and all that were ever in one memory with them: what others made of a memory is forgotten with it."""
+    found, before = set(marks), set[str]()
+    while found != before:
+        before = set(found)
+        for line in tried:
+            family = {*line["touched"], *filter(None, (line["new"],))}
+            if found & family:
+                found |= family
+    return found
 
 
 def read_journals(team: Team) -> list[dict[str, Any]]:
-    """What members tried, `done` where they said so. Who made a mark is tried before who touched it."""
+    """What members tried, `done` where they said so."""
     tried: list[dict[str, Any]] = []
     for number in range(team.members):
         mine: dict[int, dict[str, Any]] = {}
@@ -385,12 +404,7 @@ def read_journals(team: Team) -> list[dict[str, Any]]:
                 team.figures.refusals[f"{line['verb']} {line['no']}"] += 1
                 if line["no"] in ("error", "storage"):
                     team.figures.broken.append(f"member {number}: {line['verb']}: {line['why']}")
-    made = {line["new"]: line for line in tried if line["new"]}
-
-    def depth(line: dict[str, Any]) -> int:
-        return 1 + max((depth(made[mark]) for mark in line["touched"] if mark in made), default=0)
-
-    return sorted(tried, key=depth)
+    return tried
 
 
 def run(place: Path, seconds: float, members: int, kinds: tuple[str, ...], seed: int) -> Figures:
@@ -452,5 +466,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    threading.excepthook = lambda args: None  # lines that were cut say so
+    threading.excepthook = lambda _: None  # lines that were cut say so
     sys.exit(main())

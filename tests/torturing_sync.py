@@ -110,7 +110,8 @@ class Member:
     def update(self) -> None:
         if memory := self.any():
             text = self.text()
-            self.do("update", lambda: self.bank.update(memory.id, text=text), new=True, old=memory.text)
+            verb = f"update {memory.lane}"
+            self.do(verb, lambda: self.bank.update(memory.id, text=text), new=True, old=memory.text)
 
     def delete(self) -> None:
         if memory := self.any():
