@@ -79,11 +79,11 @@ class Cut:
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:
         return self._call(lambda: self.remote.get(path, scope, most))
 
-    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str) -> str:
-        return self._call(lambda: self.remote.put(path, data, expected, scope=scope, author=author))
+    def put(self, path: str, data: bytes, expected: str | None, **said: str) -> str:
+        return self._call(lambda: self.remote.put(path, data, expected, **said))
 
-    def delete(self, path: str, expected: str, *, scope: str, author: str) -> str:
-        return self._call(lambda: self.remote.delete(path, expected, scope=scope, author=author))
+    def delete(self, path: str, expected: str, **said: str) -> str:
+        return self._call(lambda: self.remote.delete(path, expected, **said))
 
     def watch(self, cursor: str, seconds: float) -> bool:
         return self._call(lambda: self.remote.watch(cursor, seconds))

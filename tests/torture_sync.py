@@ -355,7 +355,6 @@ def check(team: Team) -> None:
 def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]) -> None:
     """Compare the marks of the memories, and of all files, with the journals."""
     tried = read_journals(team)
-    touched = Counter(mark for line in tried for mark in line["touched"])
     replaced = {mark for line in tried if not line["kept"] for mark in line["touched"]}
     forgotten = kin({mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}, tried)
     for line in tried:
@@ -369,11 +368,15 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
             if missing := [number for number, marks in enumerate(seen) if new not in marks]:
                 team.figures.lost.append(f"{new} ({line['verb']}) is not with members {missing}")
         for mark in line["touched"] if verb in ("forget", "delete", "update") else ():
-            if verb == "forget" or touched[mark] == 1:
+            if verb == "forget" or touched_by(kin({mark}, tried), tried) == {line["by"]}:
                 team.figures.checked += 1
                 seen = everywhere if verb == "forget" else memories
                 if there := [number for number, marks in enumerate(seen) if mark in marks]:
                     team.figures.back.append(f"{mark} ({line['verb']}) is with members {there}")
+
+
+def touched_by(marks: set[str], tried: list[dict[str, Any]]) -> set[int]:
+    return {line["by"] for line in tried if marks.intersection(line["touched"])}
 
 
 def kin(marks: set[str], tried: list[dict[str, Any]]) -> set[str]:
@@ -395,8 +398,8 @@ def read_journals(team: Team) -> list[dict[str, Any]]:
         mine: dict[int, dict[str, Any]] = {}
         for line in map(json.loads, (team.place / f"{number}.jsonl").read_bytes().splitlines()):
             if line.get("said") == "try":
-                mine[line["n"]] = line
-                tried.append(line)
+                mine[line["n"]] = line | {"by": number}
+                tried.append(mine[line["n"]])
             elif line.get("said") == "done":
                 mine[line["n"]]["done"] = True
                 team.figures.operations[mine[line["n"]]["verb"]] += 1

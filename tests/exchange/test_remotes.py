@@ -62,6 +62,18 @@ def test_a_path_may_be_in_any_script_and_an_author_too(remote: Remote) -> None:
     }
 
 
+def test_what_is_said_of_a_content_is_kept_beside_it(remote: Remote) -> None:
+    lineage = " ".join(f"{number:06x}:{number}" for number in range(1, 80))
+    version = remote.put("a.md", b"text", None, scope=SHARED, author="ada", lineage=lineage)
+    found = remote.get("a.md", SHARED, MOST)
+    assert found
+    assert found[0].lineage == lineage
+    remote.delete("a.md", version, scope=SHARED, author="ada", lineage="0000ff:2")
+    found = remote.get("a.md", SHARED, MOST)
+    assert found
+    assert found[0].lineage == "0000ff:2"
+
+
 def test_nothing_is_there_before_it_was_put(remote: Remote) -> None:
     assert remote.get("notes/deploy.md", SHARED, MOST) is None
     assert everything(remote)[0] == {}

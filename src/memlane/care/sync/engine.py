@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane import config, gate
-from memlane.care.sync import local, travel
+from memlane.care.sync import lineage, local, travel
 from memlane.care.sync.receiving import EVERY, Receiving
 from memlane.care.sync.results import Synced
 from memlane.care.sync.state import Known, Settings, State, digest
@@ -159,7 +159,7 @@ class _Run(Receiving):
             try:
                 if known is None or digest(up) != known.seen:
                     self.state.send(self.name, new, theirs)
-                    new.version = self.remote.put(place.path, up, expected, scope=scope, author=self.settings.author)
+                    new.version = self.remote.put(place.path, up, expected, scope=scope, **self._said(place, ours))
                     self.done.sent += 1
             except Conflict:
                 if not self._fetch(place, scope):
@@ -180,6 +180,11 @@ class _Run(Receiving):
         raise Conflict(
             f"{gate.shown(place.path)} is changed by others all the time.", hint=f"`memlane sync {self.name}` goes on."
         )
+
+    def _said(self, place: Place, ours: bytes | None) -> dict[str, str]:
+        """What is said of a content that goes up."""
+        told = lineage.spelt(lineage.of(self.state, place.path, ours))
+        return {"author": self.settings.author, "lineage": told}
 
     def _going_up(self, place: Place, known: Known | None, clean: bytes | None) -> tuple[bytes | None, str | None]:
         """What the remote should have of a file, and the version that it replaces. Raises Unmergeable.
@@ -216,15 +221,14 @@ class _Run(Receiving):
             try:
                 if up is not None:
                     if digest(up) != known.seen:
-                        version = self.remote.put(
-                            place.path, up, expected, scope=known.scope, author=self.settings.author
-                        )
+                        said = self._said(place, None)
+                        version = self.remote.put(place.path, up, expected, scope=known.scope, **said)
                         self.done.sent += 1
                         self._save(Known(known.scope, known.path, version, digest(up), known.held), None)
                     return
                 version = expected or ""
                 if expected is not None:
-                    version = self.remote.delete(place.path, expected, scope=known.scope, author=self.settings.author)
+                    version = self.remote.delete(place.path, expected, scope=known.scope, **self._said(place, None))
                     self.done.sent += 1
                 self._save(Known(known.scope, known.path, version), None)
                 return

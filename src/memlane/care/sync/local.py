@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memlane.care.sync.travel import LINES, Place
 from memlane.core.errors import AlreadyExists, NotFound, StorageError
-from memlane.core.three_way import survivors
+from memlane.core.three_way import interleaved, survivors
 from memlane.disk import files, log, written
 from memlane.history.merge import merge as merge_files
 
@@ -123,7 +123,7 @@ def _left(place: Place, base: bytes | None, ours: bytes | None, theirs: bytes | 
     if place.driver != LINES:
         return merge_files(place.driver, base or b"", ours or b"", theirs or b"") or None
     mine, yours = survivors(*(list(dict.fromkeys(lines_of(data or b""))) for data in (base, ours, theirs)))
-    return b"".join(line + b"\n" for line in dict.fromkeys((*yours, *mine))) or None
+    return b"".join(line + b"\n" for line in interleaved(mine, yours, key=bytes)) or None  # in one order for everybody
 
 
 def is_in(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bool:

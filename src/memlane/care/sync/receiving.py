@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from memlane import config
-from memlane.care.sync import forgetting, local, travel
+from memlane.care.sync import forgetting, lineage, local, travel
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.sieve import Sieve
 from memlane.care.sync.state import Known, Settings, State, digest
@@ -141,7 +141,7 @@ class Receiving:
                 self._save(Known(entry.scope, entry.path, entry.version, b"?", place), None)
         elif place.lane and place.lane not in self.lanes:
             return
-        elif entry.deleted:
+        elif entry.deleted and travel.is_gone(place.file):
             self._take_content(place, entry, None)
         else:
             self._fetch(place, entry.scope, entry.version)
@@ -184,11 +184,18 @@ class Receiving:
                 base = then  # it arrived, though we were not told
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons))
         known.unsent = before.unsent if before else ""
+        said = lineage.parsed(entry.lineage)
+        have: lineage.Lineage = {}
 
         def decide(ours: bytes | None) -> bytes | None:
+            nonlocal have
+            have = lineage.of(self.state, place.path, ours)
             if theirs is None and reasons and base is None:
                 return ours  # all of it is held back, and what is here is something else
-            after = local.merged(place, base, ours, theirs)
+            if said and lineage.covers(have, said) and not reasons:
+                return ours  # it is old: it came from here, or over another remote before
+            apart = said and not lineage.covers(said, have) and theirs == base  # it was both put back and changed
+            after = local.merged(place, None if apart else base, ours, theirs)
             if after not in (ours, theirs):
                 self.state.intend(self.name, known, theirs, after)
             return after
@@ -208,6 +215,7 @@ class Receiving:
             known.held = f"{_AGAIN}: {error}"
             self._save(known, base)
             return False
+        lineage.note(self.state, place.path, after, lineage.joined(have, said), changed=after != theirs)
         if after != ours:
             self._wrote(place, ours, after, entry.author)
             self.done.merged += after != theirs

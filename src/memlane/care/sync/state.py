@@ -7,6 +7,7 @@ remotes    name, address, which lanes and scopes, whether all its members are th
 files      of each file: the remote's version and a hash of its content there (`seen`), the content that both sides had
            in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
            what the file looked like (`stamp`) when there was nothing more to send
+lineages   of each file here: what it held when it was last looked at, and whose changes are in that
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot
@@ -24,6 +25,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +49,7 @@ CREATE TABLE sending (
     remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, seen BLOB NOT NULL, base BLOB,
     UNIQUE (remote, scope, path));
 CREATE TABLE bank (forgotten BLOB NOT NULL);
+CREATE TABLE lineages (path TEXT PRIMARY KEY, seen BLOB NOT NULL, lineage TEXT NOT NULL);
 CREATE TABLE intents (
     remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
     held TEXT NOT NULL, after BLOB NOT NULL, base BLOB, UNIQUE (remote, scope, path));
@@ -311,6 +314,24 @@ class State:
         with self.transaction():
             self.db.execute("DELETE FROM bank")
             self.db.execute("INSERT INTO bank VALUES (?)", (value,))
+
+    # -- where contents come from
+
+    @cached_property
+    def me(self) -> str:
+        """What this bank is called in lineages."""
+        with self.transaction():
+            if not self.lineage("")[1]:
+                self.set_lineage("", b"", os.urandom(3).hex())
+            return self.lineage("")[1]
+
+    def lineage(self, path: str) -> tuple[bytes, str]:
+        """(what stands for the content that a file had, the lineage of that)."""
+        row = self.db.execute("SELECT seen, lineage FROM lineages WHERE path = ?", (path,)).fetchone()
+        return row or (b"", "")
+
+    def set_lineage(self, path: str, seen: bytes, lineage: str) -> None:
+        self.db.execute("INSERT OR REPLACE INTO lineages VALUES (?, ?, ?)", (path, seen, lineage))
 
     # -- merges that are being written
 

@@ -43,6 +43,7 @@ class Entry:
     size: int  # of the content, in bytes
     deleted: bool
     author: str  # who says to have put it; "" where unknown
+    lineage: str = ""  # what whoever put it says of where it comes from; only `get` tells
 
 
 class Unreachable(MemlaneError):
@@ -68,12 +69,14 @@ class Remote(Protocol):
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:
         """The file as it is now; without content when it is deleted. Raises TooLarge above `most` bytes."""
 
-    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str) -> str:
+    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:
         """Store the content, if the file still has the `expected` version, and return its new one. With None it must
         not have been there before: a deleted file counts, and has a version. Raises Conflict.
+
+        `lineage` is kept beside the content: at most 2,000 plain characters, which mean nothing to the remote.
         """
 
-    def delete(self, path: str, expected: str, *, scope: str, author: str) -> str:
+    def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:
         """Remove the content, and leave an entry that says so, with a version of its own. Raises Conflict."""
 
     def watch(self, cursor: str, seconds: float) -> bool:

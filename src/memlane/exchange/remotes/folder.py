@@ -113,14 +113,14 @@ class FolderRemote:
 
     # -- writing
 
-    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str) -> str:
-        return self._publish(path, scope, author, data, expected)
+    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:
+        return self._publish(path, data, expected, {"scope": scope, "author": author, "lineage": lineage})
 
-    def delete(self, path: str, expected: str, *, scope: str, author: str) -> str:
-        return self._publish(path, scope, author, None, expected)
+    def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:
+        return self._publish(path, None, expected, {"scope": scope, "author": author, "lineage": lineage})
 
-    def _publish(self, path: str, scope: str, author: str, data: bytes | None, expected: str | None) -> str:
-        name = _name(path, scope)
+    def _publish(self, path: str, data: bytes | None, expected: str | None, said: dict[str, str]) -> str:
+        name = _name(path, said["scope"])
         with self._reached(), self._folder(missing=expected or "", make=True) as bank:
             mode = stat.S_IMODE(os.stat(self.root).st_mode)
             if not self._tried:
@@ -133,7 +133,7 @@ class FolderRemote:
                 number = max(_numbers(home), default=0) + 1
                 mark = os.urandom(6).hex()
                 marks = (mark, *(before.marks if before else ()))[: _MARKS + 1]
-                described = {"path": path, "scope": scope, "author": author, "deleted": data is None, "marks": marks}
+                described = {"path": path, **said, "deleted": data is None, "marks": marks}
                 new = _written(bank, mode, json.dumps(described).encode() + b"\n" + (data or b""))
                 try:
                     os.rename(f"{_NEW}/{new}", str(number), src_dir_fd=bank, dst_dir_fd=home)
@@ -296,7 +296,8 @@ def _described(home: int, number: int) -> _Version:
     start = len(line) + 1
     checked("path", path), checked("scope", scope)  # InvalidInput is a ValueError
     version = f"{number}-{marks[0]}"
-    entry = Entry(path, scope, version, info.st_size - start, said.get("deleted") is True, author)
+    lineage = said.get("lineage", "")
+    entry = Entry(path, scope, version, info.st_size - start, said.get("deleted") is True, author, str(lineage))
     return _Version(number, tuple(marks), entry, start)
 
 

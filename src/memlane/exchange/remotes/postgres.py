@@ -45,7 +45,7 @@ create schema if not exists memlane;
 create table if not exists memlane.bank (name text primary key, number bigint not null);
 create table if not exists memlane.file (
   bank text not null, scope text not null, path text not null, number bigint not null, version text not null,
-  content bytea, author text not null, primary key (bank, scope, path));
+  content bytea, author text not null, lineage text not null default '', primary key (bank, scope, path));
 create index if not exists file_bank_number on memlane.file (bank, number);
 alter table memlane.file enable row level security;
 drop policy if exists by_scope on memlane.file;
@@ -61,15 +61,16 @@ with numbered as (
 """
 _NEW = """\
 changed as (
-  insert into memlane.file (bank, scope, path, number, version, content, author)
-  select %(bank)s, %(scope)s, %(path)s, number, number::text || '-' || %(mark)s, %(content)s, %(author)s from numbered
+  insert into memlane.file (bank, scope, path, number, version, content, author, lineage)
+  select %(bank)s, %(scope)s, %(path)s, number, number::text || '-' || %(mark)s, %(content)s, %(author)s, %(lineage)s
+  from numbered
   on conflict (bank, scope, path) do nothing returning number, version)
 """
 _NEXT = """\
 changed as (
   update memlane.file as file
   set number = numbered.number, version = numbered.number::text || '-' || %(mark)s,
-      content = %(content)s, author = %(author)s
+      content = %(content)s, author = %(author)s, lineage = %(lineage)s
   from numbered
   where file.bank = %(bank)s and file.scope = %(scope)s and file.path = %(path)s and file.version = %(expected)s
   returning file.number, file.version)
@@ -79,7 +80,7 @@ select number, path, scope, version, coalesce(octet_length(content), 0), content
 where bank = %s and number > %s order by number limit %s
 """
 _FILE = """\
-select path, scope, version, coalesce(octet_length(content), 0), content is null, author,
+select path, scope, version, coalesce(octet_length(content), 0), content is null, author, lineage,
   case when octet_length(content) <= %s then content end
 from memlane.file where bank = %s and scope = %s and path = %s
 """
@@ -183,16 +184,18 @@ class PostgresRemote:
 
     # -- writing
 
-    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str) -> str:
-        return self._change(path, scope, author, data, expected)
+    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:
+        return self._change(path, data, expected, scope, author, lineage)
 
-    def delete(self, path: str, expected: str, *, scope: str, author: str) -> str:
-        return self._change(path, scope, author, None, expected)
+    def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:
+        return self._change(path, None, expected, scope, author, lineage)
 
-    def _change(self, path: str, scope: str, author: str, content: bytes | None, expected: str | None) -> str:
+    def _change(
+        self, path: str, content: bytes | None, expected: str | None, scope: str, author: str, lineage: str
+    ) -> str:
         said = {
             "bank": self._bank, "scope": checked("scope", scope), "path": checked("path", path), "content": content,
-            "author": author.replace("\0", ""), "expected": expected, "channel": self._channel,
+            "author": author.replace("\0", ""), "lineage": lineage, "expected": expected, "channel": self._channel,
             "mark": os.urandom(6).hex(),
         }  # fmt: skip
         self._prepared()

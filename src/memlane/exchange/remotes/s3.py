@@ -81,8 +81,9 @@ class S3Remote:
         if content is None or len(content) > most + (content[:1] == _ESCAPE):
             raise TooLarge(f"{path} has {answer['ContentLength']} bytes at the remote.", hint="Make it smaller there.")
         data = content.removeprefix(_ESCAPE)
-        author = unquote(answer.get("Metadata", {}).get("author", ""))
-        return Entry(path, scope, answer["ETag"], len(data), not content, author), data
+        said = answer.get("Metadata", {})
+        author, lineage = unquote(said.get("author", "")), said.get("lineage", "")
+        return Entry(path, scope, answer["ETag"], len(data), not content, author, lineage), data
 
     def _present(self, key: str, most: int) -> tuple[dict[str, Any], bytes | None] | None:
         """What the store says of an object, and its content; None instead of what is larger."""
@@ -125,35 +126,33 @@ class S3Remote:
 
     # -- writing
 
-    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str) -> str:
+    def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:
         escaped = _ESCAPE + data if not data or data[:1] == _ESCAPE else data
-        return self._change(path, scope, author, escaped, expected)
+        return self._change(self._key(path, scope), escaped, expected, author, lineage)
 
-    def delete(self, path: str, expected: str, *, scope: str, author: str) -> str:
-        return self._change(path, scope, author, b"", expected)
+    def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:
+        return self._change(self._key(path, scope), b"", expected, author, lineage)
 
-    def _change(self, path: str, scope: str, author: str, content: bytes, expected: str | None) -> str:
-        key = self._key(path, scope)
+    def _change(self, key: str, content: bytes, expected: str | None, author: str, lineage: str) -> str:
         with self._reached(writing=True):
             if not self._tried:
                 self._refuse_careless()
                 self._tried = True
             try:
-                return self._stored(key, content, expected, quote(author[:200]))
+                said = {"author": quote(author[:60])[:600], "lineage": lineage[:1200]}  # 2,000 bytes in all
+                return self._stored(key, content, expected, said)
             except ClientError as error:
                 if _code(error) not in _TAKEN and (expected is None or _code(error) not in _GONE):
                     raise
                 retried = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
                 found = self._present(key, len(content)) if retried else None
         if found is None or found[1] != content:
-            raise conflict(path)
+            raise conflict(key.removeprefix(self._top).partition("/")[2])
         return str(found[0]["ETag"])  # the answer to our first attempt was lost
 
-    def _stored(self, key: str, content: bytes, expected: str | None, author: str = "") -> str:
+    def _stored(self, key: str, content: bytes, expected: str | None, said: dict[str, str] | None = None) -> str:
         condition = {"IfNoneMatch": "*"} if expected is None else {"IfMatch": expected}
-        answer = self._s3.put_object(
-            Bucket=self._bucket, Key=key, Body=content, Metadata={"author": author}, **condition
-        )
+        answer = self._s3.put_object(Bucket=self._bucket, Key=key, Body=content, Metadata=said or {}, **condition)
         return str(answer["ETag"])
 
     def _refuse_careless(self) -> None:

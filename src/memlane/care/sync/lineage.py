@@ -1,0 +1,63 @@
+"""Whether a content of a file was made by somebody who knew another one: how many changes of each member are in it.
+
+    5f0c1a:3 77ab20:1       the third change by one member, and the first by another
+
+With one remote its versions tell that. With several, what one remote has may come back over another, as if it were new:
+members who share both would hand each other the old and the new content for ever. A content that has nothing in it that
+we had not seen is old, whichever way it comes.
+
+What a remote says of it is a claim, as all that it says. The most that a false one can do is what its author could do
+anyhow: let something of theirs be taken for newer than it is. What was changed here and not yet sent is never old.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from memlane.care.sync.state import digest
+
+if TYPE_CHECKING:
+    from memlane.care.sync.state import State
+
+_MEMBER = re.compile(r"([0-9a-f]{6}):([1-9][0-9]{0,8})")
+_MOST = 70  # members: an object store takes 2,000 bytes beside a content, which the author is part of
+
+Lineage = dict[str, int]
+
+
+def parsed(text: str) -> Lineage:
+    """What a remote says; nothing where it says nothing that can be."""
+    found = [_MEMBER.fullmatch(word) for word in text[:2000].split()]
+    return {match[1]: int(match[2]) for match in found if match}
+
+
+def spelt(lineage: Lineage) -> str:
+    largest = sorted(lineage.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
+    return " ".join(f"{member}:{count}" for member, count in sorted(largest))
+
+
+def covers(one: Lineage, other: Lineage) -> bool:
+    """Whether all changes that the other has are in this one, too."""
+    return all(one.get(member, 0) >= count for member, count in other.items())
+
+
+def joined(one: Lineage, other: Lineage) -> Lineage:
+    return {member: max(one.get(member, 0), other.get(member, 0)) for member in one.keys() | other.keys()}
+
+
+def of(state: State, path: str, data: bytes | None) -> Lineage:
+    """The lineage of what a file holds here. What nobody has told us of was changed here."""
+    seen, text = state.lineage(path)
+    lineage = parsed(text)
+    if seen != digest(data):
+        lineage[state.me] = lineage.get(state.me, 0) + 1
+        state.set_lineage(path, digest(data), spelt(lineage))
+    return lineage
+
+
+def note(state: State, path: str, data: bytes | None, lineage: Lineage, *, changed: bool) -> None:
+    """Note what a file holds here, and all that is in it; `changed` when nobody else has it so."""
+    if changed:
+        lineage = {**lineage, state.me: lineage.get(state.me, 0) + 1}
+    state.set_lineage(path, digest(data), spelt(lineage))

@@ -1,0 +1,138 @@
+"""A bank with several remotes: what one of them has comes back over another, and is known to be old."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from memlane import Bank
+from memlane.care import sync
+from memlane.care.sync import lineage, state
+from synced import contents
+
+ONE, TWO = "aaaaaa", "bbbbbb"
+
+
+def team(top: Path, uses: dict[str, list[str]]) -> list[Bank]:
+    """Members by name, each with the remotes that it uses."""
+    banks = []
+    for name, remotes in uses.items():
+        (top / name).mkdir()
+        banks.append(Bank.init(top / name))
+        for remote in remotes:
+            (top / remote).mkdir(exist_ok=True)
+            sync.add(banks[-1], remote, str(top / remote), author=name)
+    return banks
+
+
+def settled(*banks: Bank) -> list[dict[str, bytes]]:
+    """What everybody has once nothing moves any more."""
+    for _ in range(8):
+        moved = 0
+        for bank in banks:
+            done = [one.to_dict() for one in sync.sync(bank)]
+            moved += sum(one[name] for one in done for name in ("sent", "received", "removed", "merged"))
+        if not moved:
+            return [contents(bank) for bank in banks]
+    raise AssertionError("files move for ever")
+
+
+def test_a_deletion_and_its_file_do_not_chase_each_other_over_two_remotes(tmp_path: Path) -> None:
+    ann, bob, eve = team(tmp_path, {name: ["home", "work"] for name in ("ann", "bob", "eve")})
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    settled(ann, bob, eve)
+    ann.delete("notes:deploy")
+    sync.sync(ann, "home")
+    bob.append("notes:deploy", "After lunch.")
+    sync.sync(bob, "work")
+    sync.sync(eve, "work")
+    sync.sync(eve, "home")
+    first, *others = settled(ann, bob, eve)
+    assert others == [first, first]
+    assert b"After lunch." in first["deploy.md"]
+
+
+def test_two_texts_do_not_chase_each_other_over_two_remotes(tmp_path: Path) -> None:
+    ann, bob, eve = team(tmp_path, {name: ["home", "work"] for name in ("ann", "bob", "eve")})
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    settled(ann, bob, eve)
+    ann.update("notes:deploy", text="Deploys go out on Mondays.")
+    sync.sync(ann, "home")
+    bob.update("notes:deploy", text="Deploys go out on Fridays.")
+    sync.sync(bob, "work")
+    sync.sync(eve, "home")
+    first, *others = settled(ann, bob, eve)
+    assert others == [first, first]
+    assert b"Mondays" in first["deploy.md"]
+    assert b"Fridays" in first["deploy.md"]
+
+
+def test_what_somebody_puts_back_is_not_old(tmp_path: Path) -> None:
+    ann, bob = team(tmp_path, {name: ["home", "work"] for name in ("ann", "bob")})
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    settled(ann, bob)
+    before = contents(ann)["deploy.md"]
+    ann.update("notes:deploy", text="Deploys go out on Mondays.")
+    settled(ann, bob)
+    ann.undo()
+    first, second = settled(ann, bob)
+    assert first["deploy.md"] == second["deploy.md"] == before
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_ring_of_remotes_comes_to_rest(tmp_path: Path, seed: int) -> None:
+    uses = {"ann": ["one", "two"], "bob": ["two", "three"], "eve": ["three", "one"]}
+    banks = team(tmp_path, uses)
+    dice = random.Random(seed)
+    for number in range(4):
+        banks[0].add(f"Fact number {number} of all.", title=f"Fact {number}")
+    settled(*banks)
+    for step in range(12):
+        bank, name = dice.choice(banks), f"notes:fact-{dice.randrange(4)}"
+        present = {memory.id for memory in bank.list()}
+        if name in present and dice.random() < 0.3:
+            bank.delete(name)
+        elif name in present:
+            bank.update(name, text=f"Fact as it is in step {step}.")
+        sync.sync(bank, dice.choice([one.name for one in remotes_of(bank)]))
+    first, *others = settled(*banks)
+    assert others == [first, first]
+
+
+def remotes_of(bank: Bank) -> list[state.Settings]:
+    with state.opened(bank.root) as kept:
+        assert kept is not None
+        return kept.remotes()
+
+
+# -- lineages
+
+
+def test_what_a_remote_says_is_read_as_far_as_it_can_be() -> None:
+    assert lineage.parsed("aaaaaa:3 bbbbbb:12") == {ONE: 3, TWO: 12}
+    assert lineage.parsed("aaaaaa:0 x:1 bbbbbb:1e9 cccccc:-1 aaaaaa:99999999999 \0") == {}
+    assert lineage.parsed(lineage.spelt({ONE: 3, TWO: 12})) == {ONE: 3, TWO: 12}
+
+
+def test_a_lineage_of_very_many_members_stays_within_what_a_remote_keeps() -> None:
+    assert len(lineage.spelt({f"{number:06x}": 10**8 for number in range(5000)})) <= 1200
+
+
+def test_one_lineage_covers_another_when_it_has_all_of_its_changes() -> None:
+    assert lineage.covers({ONE: 3, TWO: 1}, {ONE: 3})
+    assert lineage.covers({ONE: 3}, {})
+    assert not lineage.covers({ONE: 3}, {TWO: 1})
+    assert not lineage.covers({ONE: 3}, {ONE: 4})
+
+
+def test_what_was_changed_here_has_a_change_more(tmp_path: Path) -> None:
+    with state.made(tmp_path) as kept:
+        assert lineage.of(kept, "a.md", None) == {}
+        first = lineage.of(kept, "a.md", b"one")
+        assert first == {kept.me: 1}
+        assert lineage.of(kept, "a.md", b"one") == first
+        assert lineage.of(kept, "a.md", b"two") == {kept.me: 2}
+        lineage.note(kept, "a.md", b"three", {kept.me: 2, TWO: 7}, changed=False)
+        assert lineage.of(kept, "a.md", b"three") == {kept.me: 2, TWO: 7}
