@@ -28,6 +28,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,17 +41,10 @@ from torturing_sync import MARK, SHARED
 HERE = Path(__file__).parent
 CONFIG = "[vault]\nmax_active = 1000000\n"
 KINDS = ("folder", "postgres", "s3")
-# What each member uses: the second and the fourth bring what one remote has to the next.
-USES = (
-    ("folder",),
-    ("folder", "postgres"),
-    ("postgres",),
-    ("postgres", "s3"),
-    ("s3",),
-    ("postgres",),
-    ("folder",),
-    ("s3",),
-)
+# What each member uses. The remotes form a ring, so that everything comes back over another one.
+USES = [
+    uses.split() for uses in ("folder", "folder postgres", "postgres", "postgres s3", "s3", "s3 folder", "folder", "s3")
+]
 ACTIONS = {"kill": 12, "stop": 15, "cut": 30, "restart": 2, "unmount": 4, "harm": 30}
 ROUNDS = 12  # syncs of everybody until nothing may move any more
 
@@ -286,28 +280,32 @@ sync.sync(bank)
 # -- the end
 
 
-def asked(team: Team, what: str, number: int) -> Any:
-    """What a member answers when it is alone; None when it fails."""
-    done = subprocess.run(
-        [sys.executable, str(HERE / "torturing_sync.py"), what, str(team.place), str(number)],
-        env=team.environment(number), capture_output=True, text=True,
-    )  # fmt: skip
-    if done.returncode:
-        team.figures.broken.append(f"member {number} cannot {what}: {done.stderr[-1500:]}")
-        return None
-    return json.loads(done.stdout)
+def asked(team: Team, what: str) -> list[Any]:
+    """What each member answers, all at once; nothing of those who fail."""
+    members = [
+        subprocess.Popen(
+            [sys.executable, str(HERE / "torturing_sync.py"), what, str(team.place), str(number)],
+            env=team.environment(number), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(team.members)
+    ]  # fmt: skip
+    answers = []
+    for number, member in enumerate(members):
+        told, errors = member.communicate()
+        if member.returncode:
+            team.figures.broken.append(f"member {number} cannot {what}: {errors[-1500:]}")
+        answers.append(None if member.returncode else json.loads(told))
+    return answers
 
 
 def settle(team: Team) -> None:
     """Let everybody sync until nothing moves any more."""
     for round in range(1, ROUNDS + 1):
-        moved = 0
-        for number in range(team.members):
-            done = asked(team, "settle", number)
-            if done is None:
-                return
-            for one in done:
-                moved += sum(one[name] for name in ("sent", "received", "removed", "merged", "forgotten"))
+        done = asked(team, "settle")
+        if None in done:
+            return
+        counts = ("sent", "received", "removed", "merged", "forgotten")
+        moved = sum(one[name] for each in done for one in each for name in counts)
         team.figures.rounds = round
         print(f"round {round}: {moved} files moved", file=sys.stderr)
         if not moved:
@@ -334,8 +332,8 @@ def check(team: Team) -> None:
             if bank.get(name) != banks[0].get(name):
                 figures.differing.append(f"{name} of member {number} and of member 0")
     memories, everywhere = [], []
-    for number, bank in enumerate(banks):
-        told = asked(team, "tell", number) or {"marks": [], "damage": []}
+    for number, (bank, told) in enumerate(zip(banks, asked(team, "tell"), strict=True)):
+        told = told or {"marks": [], "damage": []}
         memories.append(set(told["marks"]))
         figures.broken += [f"damage at member {number}: {one}" for one in told["damage"]]
         whole = b"\n".join(bank.values()).decode(errors="replace")
@@ -357,6 +355,7 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
     tried = read_journals(team)
     replaced = {mark for line in tried if not line["kept"] for mark in line["touched"]}
     forgotten = kin({mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}, tried)
+    restored = kin({mark for line in tried if line["verb"] == "restore" for mark in line["touched"]}, tried)
     for line in tried:
         if not line.get("done"):
             continue
@@ -368,7 +367,7 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
             if missing := [number for number, marks in enumerate(seen) if new not in marks]:
                 team.figures.lost.append(f"{new} ({line['verb']}) is not with members {missing}")
         for mark in line["touched"] if verb in ("forget", "delete", "update") else ():
-            if verb == "forget" or touched_by(kin({mark}, tried), tried) == {line["by"]}:
+            if verb == "forget" or (mark not in restored and touched_by(kin({mark}, tried), tried) == {line["by"]}):
                 team.figures.checked += 1
                 seen = everywhere if verb == "forget" else memories
                 if there := [number for number, marks in enumerate(seen) if mark in marks]:
@@ -416,8 +415,9 @@ def run(place: Path, seconds: float, members: int, kinds: tuple[str, ...], seed:
     team = Team(place, members, kinds, seed, figures)
     os.environ.update(KEYS)
     with team.remotes():
-        for number in range(members):
-            team.make(number)
+        team.make(0)  # whoever comes first makes what all write to
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(team.make, range(1, members)))
         if members > 2:
             (place / f"away{members - 1}").touch()
         try:
