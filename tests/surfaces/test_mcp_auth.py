@@ -236,6 +236,21 @@ def test_a_token_counts_as_soon_as_it_is_made_and_no_longer_than_it_should(folde
     assert [(one.access.name, one.state) for one in tokens.listed(bank)] == [("ann", "active")]
 
 
+def test_an_open_session_may_do_what_its_token_may_now(folder: Path) -> None:
+    bank = root(folder)
+    token = tokens.add(bank, Access("ann", "write"))
+    call = {"name": "remember", "arguments": {"text": "Deploys go out on Tuesdays."}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    with served(folder, verifiers=named(folder)) as url:
+        session = sent(url, authorization=f"Bearer {token}")[1]["mcp-session-id"]
+        tokens.revoke(bank, "ann")
+        less = tokens.add(bank, Access("ann", "read"))
+        head = {**JSON, "Authorization": f"Bearer {less}", "mcp-session-id": session}
+        answer = httpx2.post(url, json=message, headers=head, timeout=30)
+    assert "may read, but not write" in answer.text
+    assert Bank.open(folder).list() == []
+
+
 def test_a_token_is_for_one_bank_and_is_kept_as_a_hash(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Bank.init(tmp_path / "other").root

@@ -20,7 +20,7 @@ from memlane.core.model import Memory
 from memlane.disk.tombstones import Tombstones
 from memlane.index.seal import IndexFile, beside
 from memlane.lanes import NAMES, Lane
-from memlane.lanes.limited import LimitedLane, checking, refuse
+from memlane.lanes.limited import LimitedLane, checking, limited, refuse
 
 _READ = (
     "alone", "changed_code", "check", "close", "context", "for_prompt", "get", "graph", "guard", "held", "index",
@@ -48,7 +48,7 @@ class Limited(Bank):
         self.tombstones = _Silent(self.tombstones.path, private=self.tombstones.private)
 
     def _seen(self, lane: Lane) -> Lane:
-        return cast("Lane", LimitedLane(super()._seen(lane), self.access))
+        return cast("Lane", limited(super()._seen(lane), self.access))
 
     @property
     def index_file(self) -> IndexFile:

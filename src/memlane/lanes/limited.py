@@ -93,11 +93,6 @@ class LimitedLane:
             if any(True for _ in self.parse(os.fspath(removed.path))):
                 yield removed
 
-    def read_memory(self, filename: str) -> dict[str, Any]:
-        self.fetch(filename.removesuffix(".md"))
-        answer: dict[str, Any] = self._lane.read_memory(filename)
-        return answer
-
     @property
     def answers(self) -> Any:
         return LimitedAnswers(self._lane.answers)
@@ -161,25 +156,6 @@ class LimitedLane:
                 raise missing from None
             return memory
 
-    def append_memory(self, filename: str, content: str) -> dict[str, Any]:
-        with self._writing("write"):
-            self.fetch(filename.removesuffix(".md"))
-            answer: dict[str, Any] = self._lane.append_memory(filename, content)
-            return answer
-
-    def update_memory(self, filename: str, content: str) -> dict[str, Any]:
-        """As the notes lane does; what says nothing of a scope stays in the one that it was in."""
-        with self._writing("remove"):
-            memory = self.fetch(filename.removesuffix(".md"))
-            path = memory.file
-            if memory.scope is not None and self._read(path, content) is None:
-                try:
-                    content = edit_front(content, {"scope": memory.scope})
-                except FrontMatterError as error:
-                    raise InvalidInput(f"The front matter {error}.", hint="Mend it, then try again.") from None
-            answer: dict[str, Any] = self._lane.update_memory(filename, content)
-            return answer
-
     def check_write(self, path: str, data: bytes | None) -> None:
         """Before a file of the lane gets this content: it must be a memory that may be seen, in the scope it was in.
 
@@ -225,6 +201,38 @@ class LimitedLane:
             raise NotAllowed(f"The token may {self._access.right}, but not {right}.", hint="Ask for one that may.")
         with checking(self.check_write):
             yield
+
+
+class LimitedNotes(LimitedLane):
+    """The notes, with those verbs of their own that the tools use."""
+
+    def read_memory(self, filename: str) -> dict[str, Any]:
+        self.fetch(filename.removesuffix(".md"))
+        answer: dict[str, Any] = self._lane.read_memory(filename)
+        return answer
+
+    def append_memory(self, filename: str, content: str) -> dict[str, Any]:
+        with self._writing("write"):
+            self.fetch(filename.removesuffix(".md"))
+            answer: dict[str, Any] = self._lane.append_memory(filename, content)
+            return answer
+
+    def update_memory(self, filename: str, content: str) -> dict[str, Any]:
+        """As the notes lane does; what says nothing of a scope stays in the one that it was in."""
+        with self._writing("remove"):
+            memory = self.fetch(filename.removesuffix(".md"))
+            path = memory.file
+            if memory.scope is not None and self._read(path, content) is None:
+                try:
+                    content = edit_front(content, {"scope": memory.scope})
+                except FrontMatterError as error:
+                    raise InvalidInput(f"The front matter {error}.", hint="Mend it, then try again.") from None
+            answer: dict[str, Any] = self._lane.update_memory(filename, content)
+            return answer
+
+
+def limited(lane: Lane, access: Access) -> LimitedLane:
+    return (LimitedNotes if lane.name == "notes" else LimitedLane)(lane, access)
 
 
 @contextmanager
