@@ -263,3 +263,5 @@ def test_a_note_names_its_author_and_so_does_the_journal(tmp_path: Path) -> None
     assert bank.history("notes:bob")[0].author == "mcp bob"
     assert [change.by for change in bank.changes().changes][-2:] == ["mcp bob", "mcp bob"]
     assert bank.users_word([bank.get("notes:bob")]) == set()
+    told(bank, "put_memory", {"key": "bob", "text": "Carol was.", "extra": {"author": "x"}}, Access("carol", "remove"))
+    assert bank.get("notes:bob").fields["author"] == "carol"

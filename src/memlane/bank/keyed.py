@@ -15,6 +15,7 @@ from memlane.core.dates import utc_now
 from memlane.core.errors import AlreadyExists, Conflict, InvalidInput, MemlaneError, NotFound
 from memlane.core.model import Draft, Memory
 from memlane.core.values import replace
+from memlane.disk import journal
 from memlane.disk.names import PRIVATE, is_private
 from memlane.lanes.notes import keys
 from memlane.lanes.notes.front import KEYS, MEANT
@@ -80,6 +81,7 @@ class Keyed(Journaled):
             raise InvalidInput(f"{', '.join(taken)} cannot be under extra.", hint="It is an argument of its own.")
         own = {**(extra or {}), **({} if native == key else {keys.FIELD: key})}
         own |= {"expires": expiry_given(expires)} if expires is not None else {}
+        own |= {"author": author} if (author := journal.by.get().author) else {}  # of what it says from now on
         said: dict[str, Any] = {"title": title or None, "tags": tags_of(tags), "type": type}
         private = (scope_given(scope) or "").strip().lower() == PRIVATE
         said["scope"] = None if private else scope
