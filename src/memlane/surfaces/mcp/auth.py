@@ -229,7 +229,7 @@ class Guard:
         if len(given) != 1 or not isinstance(user, AuthenticatedUser):
             if unknown.get():
                 why = "Who made the token cannot be asked at the moment: try again later."
-                await _answer(send, 503, why, {"retry-after": "30"})
+                await answer(send, 503, why, {"retry-after": "30"})
             else:
                 await self._refuse(send, 401, "invalid_token", "A bearer token is required.", SCOPES[0])
             return
@@ -243,7 +243,7 @@ class Guard:
         elif access.name and (seconds := self._limits.wait(who)):
             self._note(access.name, "request", "too many", ())
             why = "Too many requests with this token: wait a moment."
-            await _answer(send, 429, why, {"retry-after": str(math.ceil(seconds))})
+            await answer(send, 429, why, {"retry-after": str(math.ceil(seconds))})
         else:
             await self._counted(scope, receive, send, headers, who if access.name else None)
 
@@ -258,7 +258,7 @@ class Guard:
             return
         if opens and self._limits.full(who):
             why = "Too many sessions with this token: end one, or wait until it is forgotten."
-            await _answer(send, 429, why, {"retry-after": "60"})
+            await answer(send, 429, why, {"retry-after": "60"})
             return
 
         async def watched(message: Message) -> None:
@@ -277,10 +277,10 @@ class Guard:
         plain = "".join(char if char.isascii() and char.isprintable() and char not in '"\\' else "?" for char in why)
         said = f'Bearer error="{error}", error_description="{plain}", scope="{wanted}"'
         said += f', resource_metadata="{self._metadata}"'
-        await _answer(send, status, why, {"www-authenticate": said})
+        await answer(send, status, why, {"www-authenticate": said})
 
 
-async def _answer(send: Send, status: int, why: str, headers: dict[str, str]) -> None:
+async def answer(send: Send, status: int, why: str, headers: dict[str, str]) -> None:
     """Refuse a request as the protocol does, so that its client shows the sentence."""
     data = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": FORBIDDEN, "message": why}}).encode()
     fields = {"content-type": "application/json", "content-length": str(len(data)), **headers}

@@ -107,10 +107,25 @@ def serve(
     )
     if provider:
         app = oauth.guarded(app, provider.issuer)
+    if not guarded:
+        app = _until_there_are_tokens(app, settings.root)
     with_token = " with a token" if guarded else ""
     print(f"memlane: serving {local}{PATH}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
     connections.serve(metrics.counted(app), listener, _SHUTDOWN)
+
+
+def _until_there_are_tokens(app: ASGIApp, bank: Path) -> ASGIApp:
+    """An application that everybody may use, until somebody makes a token: then nobody, before it is started again."""
+
+    async def closing(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == PATH and tokens.listed(bank):
+            why = "The bank has tokens now, and this server was started without: start it again."
+            await auth.answer(send, 401, why, {"www-authenticate": "Bearer"})
+            return
+        await app(scope, receive, send)
+
+    return closing
 
 
 def verifiers(settings: Config, url: str, token: str | None) -> list[TokenVerifier]:
