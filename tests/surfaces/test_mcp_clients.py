@@ -14,7 +14,8 @@ import subprocess
 import sys
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -194,43 +195,85 @@ def test_what_is_stateless_conforms_but_for_the_suites_own_tools(node: str, url:
     assert result.stdout.count("Error: Not testable: server does not list the diagnostic tool") == 4
 
 
-def test_the_inspector_is_let_in_by_oauth_and_stays_connected(node: str, tmp_path: Path) -> None:
-    """It finds everything by itself; the test is the person at the browser, who reads the code that was printed."""
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[tuple[str, Callable[[str], str]]]:
+    """A server that wants programs to be let in, and a person at a browser who lets one in that opens an address."""
     Bank.init(tmp_path).close()
     command = [MEMLANE, "--bank", str(tmp_path), "mcp", "--http", "--oauth", "--port", "0"]
-    home = {"HOME": str(tmp_path), "MCP_AUTO_OPEN_ENABLED": "true", "MCP_INSPECTOR_SECRET_STORE": "file"}
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        back = f"http://127.0.0.1:{free.getsockname()[1]}/oauth/callback"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr
+        said = server.stderr
 
-    def inspector(url: str, tool: str, arguments: dict[str, Any], *more: str) -> list[str]:
+        def let_in(address: str) -> str:
+            """Where the browser is sent in the end."""
+            with urllib.request.urlopen(address, timeout=LONGEST) as page:
+                request = re.findall(r'name=request value="([^"]+)"', page.read().decode())[0]
+            code = re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", said.readline())[0]
+            form = {"request": request, "right": "write", "name": "ann", "code": code, "decision": "allow"}
+            parts = urllib.parse.urlsplit(url)
+            connection = HTTPConnection(parts.netloc, timeout=LONGEST)
+            head = {"content-type": "application/x-www-form-urlencoded"}
+            connection.request("POST", "/oauth/consent", urllib.parse.urlencode(form), head)
+            answer = connection.getresponse()
+            connection.close()
+            return str(answer.headers["location"])
+
+        try:
+            url = said.readline().split()[2].rstrip(";")
+            yield url, let_in
+        finally:
+            server.kill()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def test_the_inspector_is_let_in_by_oauth_and_stays_connected(
+    node: str, asking: tuple[str, Callable[[str], str]], tmp_path: Path
+) -> None:
+    """It finds everything by itself, registers and shows an address; later it has what it was given."""
+    url, let_in = asking
+    home = {"HOME": str(tmp_path), "MCP_AUTO_OPEN_ENABLED": "true", "MCP_INSPECTOR_SECRET_STORE": "file"}
+    back = f"http://127.0.0.1:{free_port()}/oauth/callback"
+
+    def inspector(tool: str, arguments: dict[str, Any], *more: str) -> list[str]:
         called = ("--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
         server = (url, "--transport", "http", "--callback-url", back)
         return [node, str(MODULES / ".bin/mcp-inspector"), "--cli", *server, *called, "--format", "json", *more]
 
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr
-        try:
-            url = server.stderr.readline().split()[2].rstrip(";")
-            note = inspector(url, "remember", {"text": "Deploys go out on Tuesdays.", "title": "Deploy day"})
-            with subprocess.Popen(
-                note, env={**os.environ, **home}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-            ) as client:
-                assert client.stdout
-                address = next(line.split()[-1] for line in client.stdout if "/authorize?" in line)
-                with urllib.request.urlopen(address, timeout=LONGEST) as page:
-                    request = re.findall(r'name=request value="([^"]+)"', page.read().decode())[0]
-                code = re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", server.stderr.readline())[0]
-                form = {"request": request, "right": "write", "name": "ann", "code": code, "decision": "allow"}
-                consent = url.removesuffix("/mcp") + "/oauth/consent"
-                with urllib.request.urlopen(consent, urllib.parse.urlencode(form).encode(), timeout=LONGEST) as landed:
-                    assert landed.url.startswith(back)
-                said = client.stdout.read()
-                assert client.wait(LONGEST) == 0, said
-            again = inspector(url, "recall", {"query": "deploys"}, "--stored-auth-only", "-q")
-            found = subprocess.run(
-                again, env={**os.environ, **home}, capture_output=True, text=True, timeout=LONGEST, check=False
-            )
-        finally:
-            server.kill()
+    note = inspector("remember", {"text": "Deploys go out on Tuesdays.", "title": "Deploy day"})
+    with subprocess.Popen(
+        note, env={**os.environ, **home}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as client:
+        assert client.stdout
+        landed = let_in(next(line.split()[-1] for line in client.stdout if "/authorize?" in line))
+        assert landed.startswith(back)
+        urllib.request.urlopen(landed, timeout=LONGEST).close()
+        said = client.stdout.read()
+        assert client.wait(LONGEST) == 0, said
+    again = inspector("recall", {"query": "deploys"}, "--stored-auth-only", "-q")
+    found = subprocess.run(again, env={**os.environ, **home}, capture_output=True, text=True, timeout=LONGEST)
     assert found.returncode == 0, found.stderr + found.stdout
     assert json.loads(found.stdout)["result"]["structuredContent"]["ids"] == ["notes:deploy-day"]
+
+
+def test_the_authorization_server_conforms(node: str, asking: tuple[str, Callable[[str], str]], tmp_path: Path) -> None:
+    url, let_in = asking
+    issuer, port = url.removesuffix("/mcp"), free_port()
+    about = {"redirect_uris": [f"http://127.0.0.1:{port}/callback"], "token_endpoint_auth_method": "none"}
+    head = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{issuer}/register", json.dumps(about).encode(), head)
+    with urllib.request.urlopen(request, timeout=LONGEST) as answer:
+        client_id = json.load(answer)["client_id"]
+    command = [node, str(MODULES / ".bin/conformance"), "authorization", "--url", issuer, "--resource", url]
+    command += ["--client-id", client_id, "--port", str(port)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as suite:
+        assert suite.stdout
+        landed = let_in(next(line.split()[-1] for line in suite.stdout if "/authorize?" in line))
+        next(line for line in suite.stdout if "Callback server started" in line)
+        urllib.request.urlopen(landed, timeout=LONGEST).close()
+        said = suite.stdout.read()
+        assert suite.wait(LONGEST) == 0, said
+    assert "Total: 2 passed, 0 failed" in said

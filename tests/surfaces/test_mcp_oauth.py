@@ -259,6 +259,17 @@ def test_a_person_with_the_printed_code_lets_a_program_in(site: Site) -> None:
     assert not site.is_let_in(tokens["access_token"])
 
 
+def test_the_metadata_say_what_is_taken(site: Site) -> None:
+    told = site.ask("GET", oauth.METADATA, headers={"origin": "https://app.example.com"})
+    assert told.headers["access-control-allow-origin"] == "*"
+    found = told.json()
+    assert (found["issuer"], found["code_challenge_methods_supported"]) == (ISSUER, ["S256"])
+    assert found["token_endpoint_auth_methods_supported"] == ["none", "client_secret_post", "client_secret_basic"]
+    assert found["authorization_response_iss_parameter_supported"] is True
+    assert site.ask("HEAD", oauth.METADATA).status_code == 200
+    assert site.ask("DELETE", oauth.METADATA).status_code == 405
+
+
 def test_nothing_on_the_disk_is_a_token(site: Site, tmp_path: Path) -> None:
     client = site.client()
     tokens = site.exchanged(client, site.allowed(client)).json()
@@ -286,6 +297,18 @@ def test_a_code_is_good_once_and_its_replay_ends_the_connection(site: Site) -> N
     assert (replayed.status_code, replayed.json()["error"]) == (400, "invalid_grant")
     assert not site.is_let_in(tokens["access_token"])
     assert site.refreshed(client, tokens["refresh_token"]).status_code == 400
+
+
+def test_what_cannot_be_kept_is_said_and_can_be_tried_again(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """As on a full disk."""
+    client = site.client()
+    code = site.allowed(client)
+    site.grants._db.execute("PRAGMA query_only = ON")
+    failed = site.exchanged(client, code)
+    assert (failed.status_code, failed.json()["error"]) == (503, "temporarily_unavailable")
+    assert capsys.readouterr().err.startswith("memlane: /token failed, because oauth.db in the configuration folder")
+    site.grants._db.execute("PRAGMA query_only = OFF")
+    assert site.exchanged(client, code).status_code == 200
 
 
 def test_a_code_is_good_for_a_minute(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import ipaddress
 import json
 import logging
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -219,6 +220,10 @@ def application(
         custom_starlette_routes=list(routes),
         **options,
     )
+    if auth_server_provider:
+        from memlane.surfaces.mcp.oauth import unavailable
+
+        app.add_exception_handler(sqlite3.Error, unavailable)
     if known:  # the last of them is the next to the routes: after the SDK has looked at the token
         metadata = str(build_resource_metadata_url(AnyHttpUrl(url)))
         limits = limits or auth.Limits(0, MAX_SESSIONS, SESSION_IDLE)

@@ -39,11 +39,11 @@ from mcp.server.transport_security import RequestBodyLimitMiddleware
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl, ValidationError
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memlane.config.grants import HOUR, Grant, Grants, Tokens
+from memlane.config.grants import FILE, HOUR, Grant, Grants, Tokens
 from memlane.core.access import RIGHTS, highest
 from memlane.core.errors import InvalidInput
 from memlane.core.invisible import escaped
@@ -51,6 +51,7 @@ from memlane.surfaces.mcp import consent
 from memlane.surfaces.mcp.auth import PREFIX, SCOPES, scopes_of
 
 CONSENT = "/oauth/consent"
+METADATA = "/.well-known/oauth-authorization-server"
 PATHS = (AUTHORIZATION_PATH, REGISTRATION_PATH, TOKEN_PATH, REVOCATION_PATH, CONSENT)
 MAX_BODY = 16 * 1024  # bytes of any request here
 MAX_REDIRECTS = 8
@@ -231,11 +232,12 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
-        allowed = self._allowed.pop(authorization_code.code, None)
+        allowed = self._allowed.get(authorization_code.code)
         if allowed is None:
             raise TokenError("invalid_grant", "authorization code does not exist")
         code, wanted = allowed.code, allowed.code.subject or "program"
         name, tokens = self.grants.add(wanted, code.client_id, allowed.right, allowed.scopes, self.resource)
+        del self._allowed[code.code]  # now that it is kept what it stands for
         self._spent[code.code] = _Spent(code.client_id, name, self._clock() + HOUR)
         _say(f"{escaped(allowed.program)} may {allowed.right} now, as {name}; it was sent to {code.redirect_uri}")
         return _answer(tokens, code.scopes)
@@ -304,38 +306,70 @@ def guarded(app: ASGIApp, issuer: str) -> ASGIApp:
     """The application with small bodies at the routes of OAuth, and without the SDK's redirects on a mistake.
 
     Anybody can register an address to go back to; a link to this server must not lead there before somebody has seen
-    the consent page.
+    the consent page. The metadata also say what the SDK does not: that programs need no secret, and that the answer
+    names its issuer.
     """
     limited = RequestBodyLimitMiddleware(app, MAX_BODY)
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] not in PATHS:
-            await app(scope, receive, send)
-        elif scope["path"] != AUTHORIZATION_PATH:
+        if scope["type"] == "http" and scope["path"] == METADATA:
+            await app(scope, receive, _completed(send))
+        elif scope["type"] == "http" and scope["path"] == AUTHORIZATION_PATH:
+            await limited(scope, receive, _at_home(scope, receive, send, issuer))
+        elif scope["type"] == "http" and scope["path"] in PATHS:
             await limited(scope, receive, send)
         else:
-            replaced = False
-
-            async def at_home(message: Message) -> None:
-                nonlocal replaced
-                if message["type"] == "http.response.start":
-                    place = dict(message.get("headers", ())).get(b"location", b"").decode("latin-1")
-                    if place and not place.startswith(issuer + CONSENT):
-                        replaced = True
-                        said = parse_qs(urlsplit(place).query)
-                        why = (said.get("error_description") or said.get("error") or ["It asked for nothing known."])[
-                            -1
-                        ]
-                        await _refused(f"The program asked in a way that this server does not take: {why}")(
-                            scope, receive, send
-                        )
-                        return
-                if not replaced:
-                    await send(message)
-
-            await limited(scope, receive, at_home)
+            await app(scope, receive, send)
 
     return checked
+
+
+def _at_home(scope: Scope, receive: Receive, send: Send, issuer: str) -> Send:
+    """Replace an answer that leads anywhere but to the consent page."""
+    replaced = False
+
+    async def sent(message: Message) -> None:
+        nonlocal replaced
+        place = dict(message.get("headers", ())).get(b"location", b"").decode("latin-1")
+        if place and not place.startswith(issuer + CONSENT):
+            replaced = True
+            said = parse_qs(urlsplit(place).query)
+            why = (said.get("error_description") or said.get("error") or ["It asked for nothing known."])[-1]
+            page = _refused(f"The program asked in a way that this server does not take: {why}")
+            await page(scope, receive, send)
+        elif not replaced:
+            await send(message)
+
+    return sent
+
+
+def _completed(send: Send) -> Send:
+    """Add to the metadata of the authorization server, which come in one piece."""
+    start: Message = {}
+
+    async def sent(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start":
+            start = message
+            return
+        body = message.get("body", b"")
+        if start["status"] == 200 and body:
+            found = json.loads(body)
+            for name in ("token_endpoint_auth_methods_supported", "revocation_endpoint_auth_methods_supported"):
+                found[name] = ["none", *found[name]]
+            body = json.dumps({**found, "authorization_response_iss_parameter_supported": True}).encode()
+        headers = [(name, value) for name, value in start["headers"] if name != b"content-length"]
+        await send({**start, "headers": [*headers, (b"content-length", str(len(body)).encode())]})
+        await send({**message, "body": body})
+
+    return sent
+
+
+async def unavailable(request: Request, error: Exception) -> Response:
+    """The answer when what is allowed cannot be read or kept: a full disk, a damaged file."""
+    _say(f"{request.url.path} failed, because {FILE} in the configuration folder cannot be used: {error}")
+    about = {"error": "temporarily_unavailable", "error_description": "The server cannot keep that now; try again."}
+    return JSONResponse(about, 503, {"cache-control": "no-store", "retry-after": "30"})
 
 
 def public(url: str) -> str:
