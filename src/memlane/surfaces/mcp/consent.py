@@ -153,5 +153,5 @@ def _source(redirect: str) -> str:
 def _html(title: str, body: str) -> str:
     return (
         f'<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width">'
-        f"<title>{title} · memlane</title><style>{_STYLE}</style></head><body>{body}</body></html>"
+        f"<title>{title} · memlane</title><style>{_STYLE}</style></head><body><main>{body}</main></body></html>"
     )
