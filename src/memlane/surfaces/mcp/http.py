@@ -111,7 +111,8 @@ def serve(
     if not guarded:
         app = _until_there_are_tokens(app, settings.root)
     with_token = " with a token" if guarded else ""
-    print(f"memlane: serving {local}{PATH}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
+    known_as = f" as {url}" if public_url else ""
+    print(f"memlane: serving {local}{PATH}{known_as}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
     connections.serve(metrics.counted(app), listener, _SHUTDOWN)
 

@@ -109,9 +109,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
                 f"Between one and {MAX_REDIRECTS} addresses to go back to, each https or http on loopback, without "
                 f"user, fragment or more than {MAX_REDIRECT} characters.",
             )
-        name = " ".join("".join(char if char.isprintable() else " " for char in client_info.client_name or "").split())[
-            :MAX_NAME
-        ]
+        shown = "".join(char if char.isprintable() else " " for char in client_info.client_name or "")
+        name = " ".join(shown.split())[:MAX_NAME]
         registered = {
             "n": name,
             "r": redirects,
