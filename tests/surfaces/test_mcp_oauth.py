@@ -127,6 +127,7 @@ def test_the_sdks_client_finds_its_way_and_a_restart_keeps_it_connected(tmp_path
         recalled = asyncio.run(called(url, stored, nobody, "recall", query="deploys"))
         assert recalled.structured_content["ids"] == ["notes:deploy-day"]
         assert said(tmp_path, "token", "list").split("\t")[:3] == ["ann", "write", "all scopes"]
+        assert "ann\tlet in\twrite" in said(tmp_path, "token", "log")
         said(tmp_path, "token", "revoke", "ann")
         asked: list[str] = []
 
@@ -155,11 +156,13 @@ class Site:
     """A server as the web sees it, what it has printed, and its clock."""
 
     def __init__(self, folder: Path) -> None:
-        self.clock, self.printed = Clock(), list[str]()
+        self.clock, self.printed, self.noted = Clock(), list[str](), list[tuple[Any, ...]]()
         self.grants = grants.Grants(folder / "state", folder, self.clock)
         code = consent.Code(self.printed.append, self.clock)
         url = ISSUER + http.PATH
-        self.provider = oauth.Provider(self.grants, ISSUER, url, code, self.clock)
+        self.provider = oauth.Provider(
+            self.grants, ISSUER, url, code, self.clock, lambda *what: self.noted.append(what)
+        )
         server = build_server(folder)
         routes = self.provider.routes()
         app = http.application(server, ["mem.example.com"], url=url, auth_server_provider=self.provider, routes=routes)
@@ -284,7 +287,7 @@ def test_a_connection_is_to_one_bank(site: Site, tmp_path: Path) -> None:
     client = site.client()
     tokens = site.exchanged(client, site.allowed(client)).json()
     other = grants.Grants(tmp_path / "state", tmp_path / "other", site.clock)
-    assert (other.by_access(tokens["access_token"]), other.by_refresh(tokens["refresh_token"], client)) == (None, None)
+    assert (other.by_access(tokens["access_token"]), other.by_refresh(tokens["refresh_token"])) == (None, None)
     assert (other.renewed(tokens["refresh_token"], "read"), other.list(), other.remove("Demo")) == (None, [], False)
     assert site.is_let_in(tokens["access_token"])
 
@@ -486,6 +489,7 @@ def test_a_refresh_token_is_spent_when_it_is_used_and_a_spent_one_ends_the_conne
     assert not site.is_let_in(second["access_token"])
     assert site.refreshed(client, second["refresh_token"]).status_code == 400
     assert site.grants.list() == []
+    assert site.noted == [("Demo", "let in", "read", ()), ("Demo", "let in", "ended", ())]
 
 
 def test_a_renewal_may_ask_for_less_but_not_for_other_scopes(site: Site) -> None:

@@ -145,12 +145,13 @@ class Grants:
         """What this access token is good for at this moment."""
         return self._shown(token, "access")
 
-    def by_refresh(self, token: str, client: str) -> Grant | None:
-        """The same of a refresh token. One that is spent ends its connection, if it comes from the same program."""
-        spent = self._shown(token, "spent")
-        if spent is not None and spent.client == client:
-            self.remove(spent.name)
+    def by_refresh(self, token: str) -> Grant | None:
+        """The same of a refresh token."""
         return self._shown(token, "refresh")
+
+    def by_spent(self, token: str) -> Grant | None:
+        """The connection that a refresh token was of before it was used."""
+        return self._shown(token, "spent")
 
     def remove(self, name: str) -> bool:
         """End a connection: none of its tokens is good any more. Whether there was one of that name."""

@@ -91,7 +91,10 @@ def serve(
     listener = listen(host, port, token, guarded=guarded)
     local = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
     url = resource(public_url or local)
-    provider = oauth.Provider(grants.opened(settings.root), url.removesuffix(PATH), url) if with_oauth else None
+    note = partial(_note, settings.root)
+    provider = None
+    if with_oauth:
+        provider = oauth.Provider(grants.opened(settings.root), url.removesuffix(PATH), url, note=note)
     metrics = Metrics(_tools(), (PATH, ALIVE, READY, METRICS, *oauth.PATHS))
     health = Health(server, bank, metrics, direct=not (public_url or [*names]), everybody=open_metrics)
     server.middleware.append(metrics.timed)
@@ -104,7 +107,7 @@ def serve(
         issuer=provider.issuer if provider else issuer,
         routes=[*health.routes(), *(provider.routes() if provider else ())],
         limits=auth.Limits(settings["mcp.rate"], settings["mcp.sessions"], SESSION_IDLE),
-        note=partial(_note, settings.root),
+        note=note,
     )
     if provider:
         app = oauth.guarded(app, provider.issuer)

@@ -48,7 +48,7 @@ from memlane.core.access import RIGHTS, highest
 from memlane.core.errors import InvalidInput
 from memlane.core.invisible import escaped
 from memlane.surfaces.mcp import consent
-from memlane.surfaces.mcp.auth import PREFIX, SCOPES, scopes_of
+from memlane.surfaces.mcp.auth import PREFIX, SCOPES, Note, scopes_of
 
 CONSENT = "/oauth/consent"
 METADATA = "/.well-known/oauth-authorization-server"
@@ -82,7 +82,10 @@ class _Spent(NamedTuple):
 
 
 class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """What the SDK's routes ask. `issuer` is the server's address, `resource` where it speaks the protocol."""
+    """What the SDK's routes ask. `issuer` is the server's address, `resource` where it speaks the protocol.
+
+    `note` is told who is let in, and whose connection is ended.
+    """
 
     def __init__(
         self,
@@ -91,10 +94,11 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         resource: str,
         code: consent.Code | None = None,
         clock: Callable[[], float] = time.time,
+        note: Note = lambda *_: None,
     ) -> None:
         self.grants, self.issuer, self.resource = grants, issuer, resource
         self._code = code or consent.Code(_say)
-        self._clock = clock
+        self._clock, self._note = clock, note
         self._allowed: dict[str, _Allowed] = {}  # by code: only the consent of somebody adds one
         self._spent: dict[str, _Spent] = {}
 
@@ -224,7 +228,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         """The code, once. Whoever brings it again ends the connection: one of the two has stolen it."""
         spent = self._spent.get(authorization_code)
         if spent is not None and spent.client == client.client_id:
-            self.grants.remove(spent.name)
+            self._end(spent.name)
         allowed = self._allowed.get(authorization_code)
         return allowed.code if allowed and allowed.code.client_id == client.client_id else None
 
@@ -238,11 +242,16 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         name, tokens = self.grants.add(wanted, code.client_id, allowed.right, allowed.scopes, self.resource)
         del self._allowed[code.code]  # now that it is kept what it stands for
         self._spent[code.code] = _Spent(code.client_id, name, self._clock() + HOUR)
+        self._note(name, "let in", allowed.right, ())
         _say(f"{escaped(allowed.program)} may {allowed.right} now, as {name}; it was sent to {code.redirect_uri}")
         return _answer(tokens, code.scopes)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
-        found = self.grants.by_refresh(refresh_token, client.client_id)
+        """The token. Whoever brings one that is spent ends the connection: one of the two has stolen it."""
+        spent = self.grants.by_spent(refresh_token)
+        if spent is not None and spent.client == client.client_id:
+            self._end(spent.name)
+        found = self.grants.by_refresh(refresh_token)
         if found is None or found.client != client.client_id:
             return None
         return RefreshToken(
@@ -258,7 +267,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
         """New tokens. A program may ask for less to do; the scopes of the bank that it is limited to stay."""
-        found = self.grants.by_refresh(refresh_token.token, client.client_id)
+        found = self.grants.by_refresh(refresh_token.token)
         right = highest(scope.removeprefix(PREFIX) for scope in scopes)
         if found is None or not right:
             raise TokenError("invalid_grant", "refresh token does not exist")
@@ -273,9 +282,14 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         """End the connection that the token is of."""
-        found = self.grants.by_access(token.token) or self.grants.by_refresh(token.token, token.client_id)
+        found = self.grants.by_access(token.token) or self.grants.by_refresh(token.token)
         if found is not None:
             self.grants.remove(found.name)
+
+    def _end(self, name: str) -> None:
+        if self.grants.remove(name):
+            self._note(name, "let in", "ended", ())
+            _say(f"{name} is not let in any more: a code or a token of it came twice, so somebody else has it, too")
 
     # -- what is sealed instead of kept
 
