@@ -25,7 +25,7 @@ from memlane.surfaces.mcp.tools import Tool
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 CONTENT = "text/plain; version=0.0.4; charset=utf-8"
 KINDS = ("search", "read", "write")
-_BROKEN = ("internal", "storage", "busy")  # codes of failures that are ours, not the caller's
+_BROKEN = ("internal", "storage", "busy", "not_shared")  # codes of failures that are ours, not the caller's
 
 Labels = tuple[tuple[str, str], ...]
 Context = ServerRequestContext[Any, Any]
