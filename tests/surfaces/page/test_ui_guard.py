@@ -124,3 +124,12 @@ def test_a_project_that_is_not_trusted_is_not_served(served: Served, folder: Pat
     (folder / "memlane.toml").write_text("[hook]\nrecent = 3\n")
     answer = ask(served, "/api/search", cookie=cookie(served), **OWN)
     assert (answer.status, json.loads(answer.body)["code"]) == (403, "not_trusted")
+
+
+def test_what_is_too_long_is_refused_before_it_is_read_with_a_way_out(served: Served) -> None:
+    own = {"cookie": cookie(served), "origin": served.root, "sec_fetch_site": "same-origin"}
+    sent = own | {"content_type": "application/json", "content_length": str(17 << 20)}
+    answer = ask(served, "/api/save", method="POST", body=b"{}", **sent)
+    hint = "Edit it with `memlane edit`, or split it."
+    told = {"code": "refused", "message": "That is more than 16 MB.", "hint": hint}
+    assert (answer.status, json.loads(answer.body)) == (413, told)

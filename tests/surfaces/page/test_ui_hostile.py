@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from memlane import Bank
 from memlane.surfaces.mcp.shared_bank import SharedBank
@@ -18,8 +19,8 @@ from memlane.surfaces.ui import api, markdown
 from ui_pages import Served
 
 NAMES = (
-    "add all as-of at archived before changes day do expected id into key kind lane limit number offset "
-    "opened order q remove seen session since tag target text type until verdict version what"
+    "add all as-of at archived before changes day do expected id into key kind lane limit number "
+    "opened order q remove seen session since soon tag target text type until verdict version what"
 ).split()
 FITS = {"id": "notes:kept", "version": "1", "text": "x", "opened": "x", "what": "keep", "do": "version", "target": "a"}
 ODD: list[Any] = [
@@ -133,3 +134,16 @@ def test_a_page_that_was_opened_too_early_shows_the_bank_as_soon_as_there_is_one
     expect(page.locator("main .problem")).to_contain_text("memlane init")
     Bank.init(project).close()
     expect(page.locator("main .empty")).to_contain_text("memlane connect")
+
+
+def test_without_its_server_a_narrow_page_says_so_above_the_views(served: Served, browser: Browser) -> None:
+    with closing(browser.new_context(viewport={"width": 360, "height": 640})) as context:
+        page = context.new_page()
+        page.goto(served.address)
+        expect(page.locator("main .empty")).to_be_visible()
+        served.process.terminate()
+        expect(page.locator("body")).to_have_class("alone")
+        bottom = page.evaluate("parseFloat(getComputedStyle(document.body, '::after').bottom)")
+        assert bottom >= page.evaluate("document.querySelector('nav').offsetHeight") - 2
+        page.locator("nav a", has_text="Search").click()
+        expect(page.locator("main .problem")).to_contain_text("does not answer")

@@ -68,6 +68,28 @@ def test_two_tabs_that_edit_one_note_lose_nothing(
     expect(first.locator("article")).to_have_text("Deploys go out on Fridays.")
 
 
+def test_a_note_that_another_tab_deletes_while_it_is_edited_is_brought_back_and_saved(
+    folder: Path, served: Served, open_page: Callable[[Served], Page]
+) -> None:
+    with Bank.open(folder) as bank:
+        note = bank.add("Deploys go out on Tuesdays.", title="Deploy day").path
+    first = open_page(served)
+    second = first.context.new_page()
+    for tab in (first, second):
+        open_memory(tab, served, "notes:deploy-day")
+    button(first, "Edit")
+    area = first.get_by_role("textbox", name="The whole file")
+    area.fill(area.input_value().replace("Tuesdays", "Fridays"))
+    button(second, "Delete")
+    expect(second.locator("#said")).to_contain_text("Deleted")
+    button(first, "Save")
+    expect(first.locator(".problem")).to_contain_text("was deleted")
+    assert "Fridays" in area.input_value()
+    button(first, "Bring it back, and save")
+    expect(first.locator("article")).to_have_text("Deploys go out on Fridays.")
+    assert "Fridays" in note.read_text()
+
+
 def test_what_is_typed_stays_while_other_pages_are_looked_at_and_when_it_is_refused(
     folder: Path, page: Page, served: Served
 ) -> None:

@@ -104,7 +104,8 @@ def guarded(app: ASGIApp, keys: Keys) -> ASGIApp:
         elif why := _foreign(scope, headers):
             await _refuse(with_headers, scope, 403, why)
         elif int(headers.get("content-length", "0") or 0) > MAX_BODY:
-            await _refuse(with_headers, scope, 413, "That is too long.")
+            hint = "Edit it with `memlane edit`, or split it."
+            await _refuse(with_headers, scope, 413, f"That is more than {MAX_BODY >> 20} MB.", hint)
         else:
             await app(scope, _bounded(receive), with_headers)
 
@@ -139,9 +140,11 @@ def _bounded(receive: Receive) -> Receive:
     return limited
 
 
-async def _refuse(send: Send, scope: Scope, status: int, why: str) -> None:
+_AGAIN = "Open the address that `memlane ui` has printed last."
+
+
+async def _refuse(send: Send, scope: Scope, status: int, why: str, hint: str = _AGAIN) -> None:
     if scope["path"].startswith("/api/"):
-        hint = "Open the address that `memlane ui` has printed last."
         kind, body = "application/json", json.dumps({"code": "refused", "message": why, "hint": hint})
     else:
         kind, body = "text/html; charset=utf-8", _OUTSIDE

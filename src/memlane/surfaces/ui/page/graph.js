@@ -23,8 +23,15 @@ function program(gl, vertex, fragment) {
   return made;
 }
 
-function withWebGL(canvas, line, failIfMajorPerformanceCaveat) {
-  const gl = canvas.getContext("webgl", { antialias: true, alpha: true, premultipliedAlpha: true, failIfMajorPerformanceCaveat });
+// Whether the processor would work out WebGL. A canvas that was asked for one kind of picture has no other.
+function isSlow() {
+  const gl = document.createElement("canvas").getContext("webgl", { failIfMajorPerformanceCaveat: true });
+  const named = gl?.getExtension("WEBGL_debug_renderer_info");
+  return !gl || /swiftshader|llvmpipe|software|basic render/i.test(named ? gl.getParameter(named.UNMASKED_RENDERER_WEBGL) : "");
+}
+
+function withWebGL(canvas, line) {
+  const gl = canvas.getContext("webgl", { antialias: true, alpha: true, premultipliedAlpha: true });
   if (!gl) return null;
   const points = program(gl, POINTS, DISC);
   const lines = program(gl, LINES, FLAT);
@@ -104,4 +111,4 @@ function onCanvas(canvas, line) {
   };
 }
 
-export const picture = (canvas, line, plain) => (plain === "yes" ? null : withWebGL(canvas, line, plain !== "no")) ?? onCanvas(canvas, line);
+export const picture = (canvas, line, plain) => (plain === "yes" || (plain !== "no" && isSlow()) ? null : withWebGL(canvas, line)) ?? onCanvas(canvas, line);

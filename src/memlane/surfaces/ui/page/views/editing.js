@@ -51,10 +51,20 @@ export async function editor(place, id, left) {
       await left(["Saved", ...answer.remarks].join(" · "), answer);
     } catch (error) {
       if (error.code === "conflict") await meet();
-      fill(trouble, problem(error));
+      fill(trouble, problem(error), error.code === "not_found" && el("p", {}, el("button", { type: "button", onclick: revive }, "Bring it back, and save")));
       trouble.scrollIntoView({ block: "nearest" });
     } finally {
       submit.disabled = false;
+    }
+  };
+  // Somebody has deleted it meanwhile: what is brought back is what was edited, or else both texts are shown.
+  const revive = async () => {
+    try {
+      await post("restore", { id });
+      fill(trouble);
+      await save();
+    } catch (error) {
+      fill(trouble, problem(error));
     }
   };
   const meet = async () => {

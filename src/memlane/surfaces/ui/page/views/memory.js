@@ -6,6 +6,7 @@ import { address, chip, counted, el, fill, line, problem, say, tree, when, words
 import { editor, isEdited } from "./editing.js";
 
 export const title = "Memory";
+const VERSIONS = 20; // that are listed at first
 const MENDABLE = ["storage", "invalid_input"];
 export const keys = { e: "edit", "Ctrl+Enter": "save what is edited" };
 
@@ -74,7 +75,7 @@ export async function show(page, { path, query, signal, live, go, press }) {
   press({ e: () => state.editing || edit() });
   live(({ memories }) => {
     const edited = state.editing && memories.includes(path);
-    if (edited) say("It was changed meanwhile. Saving shows both texts.");
+    if (edited) say("It was changed meanwhile. Nothing that you wrote is lost: saving says what to do.");
     return Promise.allSettled([edited || load(), sections.links.load()]);
   });
 }
@@ -246,8 +247,17 @@ function target(link) {
 function versions(id, signal, act) {
   return section(() => get("versions", { id }, signal), ({ versions: found }) => found.length > 0 && [
     el("h2", {}, "Versions"),
-    el("ol", { class: "plain versions" }, found.map((each, at) => version(id, each, found[at + 1], at === 0, act))),
+    versionList(id, found, act),
   ]);
+}
+
+function versionList(id, found, act, shown = VERSIONS) {
+  const rows = found.slice(0, shown).map((each, at) => version(id, each, found[at + 1], at === 0, act));
+  const list = el("ol", { class: "plain versions" }, rows);
+  const left = found.length - rows.length;
+  const older = el("button", { type: "button", onclick: () => list.replaceWith(versionList(id, found, act, 10 * shown)) }, `Show ${left.toLocaleString()} older`);
+  if (left > 0) list.append(el("li", {}, older));
+  return list;
 }
 
 function version(id, each, before, newest, act) {
