@@ -66,6 +66,8 @@ function calendar(days, chosen, go) {
   const busiest = Object.entries(days).toSorted(([, one], [, other]) => other - one)[0];
   const said = busiest ? `${counted(total, "memory", "memories")} with a date; the most on ${LONG.format(new Date(busiest[0]))}: ${busiest[1]}.` : "No memory has a date.";
   const weeks = el("div", { class: "weeks", role: "img", "aria-label": said, tabindex: "0", onclick: open }, columns); // it may have to be scrolled
+  const begin = new ResizeObserver(() => ((weeks.scrollLeft = weeks.scrollWidth), begin.disconnect())); // today is at its end
+  begin.observe(weeks);
   return el("figure", { class: "calendar" }, weeks, el("figcaption", { class: "muted" }, said));
 }
 
