@@ -1,24 +1,35 @@
 """What an add costs in vaults of different sizes, all in one run: durable (fsync) and through the whole gate.
 
     python bench/vault.py [--sizes 100 1000 10000 100000] [--repeats 200] [--words 6 16] [--openings 5]
+    python bench/vault.py --bank [--before SRC] [--sizes 1000 10000 100000]
 
 The texts are made from a seeded word list: distinct memories of --words words, one in twenty of 30 to 60 words.
 The adds go round over the vaults, so that a busy moment of the machine hits all of them alike. Opening is told in CPU
 time: of the first add, which reads every line and keeps what is known of them, and of an add to a vault that is opened
 anew after it, the median of --openings.
+
+With --bank, it is told what a bank with such a vault takes: CPU of a process that has it open and its index (the
+median of an add, and of a search after another process has added), and of new processes (an add, the newest twenty, a
+search of the vault's own, the snapshot for a prompt; that of more than --canon records is left out). With --before,
+the folder `src` of an earlier memlane, both are measured, one after the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import random
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import memlane
 from memlane.core.errors import Refused
 from memlane.lanes.vault.record import Record, render_line
 from memlane.lanes.vault.store import MemoryVault
@@ -83,14 +94,88 @@ def opening_cost(path: Path, size: int, made: Iterator[str]) -> float:
     return time.process_time() - start
 
 
+BANK = """
+import json, os, statistics, subprocess, sys, time
+from contextlib import suppress
+from memlane import Bank
+from memlane.core.errors import Refused
+
+folder, size, canon, *texts = json.load(sys.stdin)
+settings = {"vault__max_active": 10_000_000}
+
+def spent(call):
+    start = time.process_time()
+    with suppress(Refused):
+        call()
+    return time.process_time() - start
+
+def anew(call):
+    with Bank.open(folder, **settings) as bank:
+        return spent(lambda: call(bank))
+
+found = {}
+with Bank.open(folder, **settings) as bank:
+    with suppress(Refused):
+        bank.add(texts.pop(), lane="vault")  # what is known of a long vault is kept from now on
+    bank.index.refresh(force=True)
+    bank.search("budget of the server")
+    found["add"] = statistics.median(spent(lambda: bank.add(texts.pop(), lane="vault")) for _ in range(5))
+    costs = []
+    for _ in range(3):
+        other = f"from memlane import Bank; Bank.open({folder!r}, **{settings!r}).add({texts.pop()!r}, lane='vault')"
+        subprocess.run([sys.executable, "-c", other], check=False, stderr=subprocess.DEVNULL)
+        costs.append(spent(lambda: bank.search("budget of the server")))
+    found["search after another's"] = statistics.median(costs)
+found["add, anew"] = statistics.median(anew(lambda bank: bank.add(texts.pop(), lane="vault")) for _ in range(3))
+found["newest 20"] = anew(lambda bank: bank.vault.recall_memories(limit=20))
+found["vault search"] = anew(lambda bank: bank.vault.search_memories("budget of the server", limit=5))
+if size <= canon:
+    found["snapshot"] = anew(lambda bank: bank.snapshot())
+print(json.dumps(found))
+"""
+
+
+def in_bank(folder: Path, size: int, canon: int, words: tuple[int, int], src: Path | None) -> dict[str, float]:
+    """CPU seconds of what a bank with a vault of this size is asked for, by name."""
+    place = folder / ("before" if src else "now") / f"{size}"
+    place.mkdir(parents=True)
+    with memlane.Bank.init(place) as bank:
+        vault_of(bank.vault.path.parent, size, texts(size, *words))
+        os.rename(bank.vault.path.with_name(f"{size}.jsonl"), bank.vault.path)
+    fresh = texts(-1, *words)
+    given = [os.fspath(place), size, canon, *(next(fresh) for _ in range(20))]
+    env = {**os.environ, **({"PYTHONPATH": os.fspath(src)} if src else {})}
+    done = subprocess.run(
+        [sys.executable, "-c", BANK], input=json.dumps(given), text=True, env=env, stdout=-1, check=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+def banks(folder: Path, sizes: list[int], canon: int, words: tuple[int, int], before: Path | None) -> None:
+    os.environ["XDG_STATE_HOME"] = os.fspath(folder / "state")
+    for size in sizes:
+        now = in_bank(folder, size, canon, words, None)
+        old = in_bank(folder, size, canon, words, before) if before else {}
+        for name, cost in now.items():
+            was = f"{old[name] * 1e3:>9.1f} ms → " if name in old else ""
+            ratio = f"  {cost / old[name]:.2f}x" if name in old else ""
+            print(f"{size:>8}  {name:24}  {was}{cost * 1e3:>9.1f} ms{ratio}", flush=True)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000])
     options.add_argument("--repeats", type=int, default=200)
     options.add_argument("--words", type=int, nargs=2, default=[6, 16], metavar=("LOW", "HIGH"))
     options.add_argument("--openings", type=int, default=5)
+    options.add_argument("--bank", action="store_true", help="measure a whole bank")
+    options.add_argument("--before", type=Path, metavar="SRC", help="the sources of an earlier memlane")
+    options.add_argument("--canon", type=int, default=1000)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if given.bank:
+            banks(Path(folder), given.sizes, given.canon, tuple(given.words), given.before)
+            return
         vaults, first, again = {}, {}, {}
         fresh = texts(-1, *given.words)
         for size in given.sizes:

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
-from memlane.core.model import Memory
 from memlane.core.progress import tell
 from memlane.disk import children
 from memlane.index import writing
 from memlane.index.columns import Array
 from memlane.index.database import get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
-from memlane.index.peek import Changed, with_content
+from memlane.index.peek import Changed, mark_of, with_content
 from memlane.index.preparing import Prepared, prepare, stored
 from memlane.index.rows import loaded
 from memlane.index.writing import Entry, ReadFile, Unit
@@ -41,18 +40,29 @@ MOST_HELPERS = 3  # with more, this process is what the others wait for
 _BYTES = 2_000_000  # of memories that are prepared at a time: in memory they take forty times as much
 
 
-def units(changed: Changed, known: Callable[[str], dict[str, bytes]] | None, most: int) -> Iterator[Unit]:
-    """The memories of files that are new or changed, so many at a time. `known` has the digests of a file's."""
+def units(changed: Changed, known: sqlite3.Connection | None, most: int) -> Iterator[Unit]:
+    """The memories of files that are new or changed, so many at a time. `known` is an index that may know them.
+
+    Of a file that has been appended to since it had its mark, only what has changed is read: that is a unit by itself.
+    """
     entries: dict[str, Entry] = {}
     files: list[ReadFile] = []
     size = 0
     for lane, path, stamp in changed:
         stamp = with_content(stamp, path)  # before it is read
-        before = known(path) if known else {}
+        mark = mark_of(known, path) if known else ""
+        read = lane.answers.read(path, mark)
+        if read.gone is not None:
+            if entries or files:
+                yield Unit([*entries.values()], files)
+                entries, files, size = {}, [], 0
+            own = {memory.id: Entry.of(memory, stamp[1]) for memory in read.memories}
+            file = ReadFile(path, lane.name, stamp, own.keys(), read.mark, gone=read.gone, since=mark)
+            yield Unit([*own.values()], [file])
+            continue
+        before = writing.digests_of(known, path) if known else {}
         ids = set()
-        for memory in lane.parse(path):
-            if not isinstance(memory, Memory):
-                continue
+        for memory in read.memories:
             ids.add(memory.id)
             entry = Entry.of(memory, stamp[1])
             if before.pop(memory.id, None) == entry.digest:
@@ -62,7 +72,7 @@ def units(changed: Changed, known: Callable[[str], dict[str, bytes]] | None, mos
             if len(entries) >= most or size >= _BYTES:
                 yield Unit([*entries.values()], files)
                 entries, files, size = {}, [], 0
-        files.append(ReadFile(path, lane.name, stamp, ids))
+        files.append(ReadFile(path, lane.name, stamp, ids, read.mark))
         if len(files) >= most:
             yield Unit([*entries.values()], files)
             entries, files, size = {}, [], 0

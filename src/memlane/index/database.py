@@ -1,6 +1,7 @@
 """The SQLite file of the index: how it is opened and made, and which errors mean that it is damaged. Its tables:
 
-files      what has been indexed, to compare with the disk: path, size, mtime, ctime, inode
+files      what has been indexed, to compare with the disk: path, size, mtime, ctime, inode; and what a long file was
+           when it was read (`mark`), which tells whether it has only been appended to since
 memories   one row per memory: what filters and sorting need, and a digest of its content
 shapes     the memory itself as JSON
 tags       one row per tag of a memory

@@ -82,6 +82,12 @@ def with_content(kept: Stamp, path: str) -> Stamp:
     return size, changed, _YOUNG - 1 - (int.from_bytes(blake2b(content, digest_size=7).digest())), number
 
 
+def mark_of(db: sqlite3.Connection, path: str) -> str:
+    """What a file was when it was indexed, so that it can be told what was appended since; "" for most."""
+    row = db.execute("SELECT mark FROM files WHERE path = ?", (path,)).fetchone()
+    return str(row[0]) if row else ""
+
+
 def is_young(kept: Stamp) -> bool:
     """Whether the file has to be looked at again, for it was changed just before."""
     return kept[2] < 0
@@ -293,14 +299,21 @@ class Peek:
     def __init__(self, index: IndexFile, lanes: Sequence[Lane], wait: float | None = None) -> None:
         self._lanes, self._wait = {lane.name: lane for lane in lanes}, wait
         self._read_memories: list[Memory] | None = None
+        self._unread: list[tuple[Lane, str]] = []
+        self._newer: dict[str, Memory | None] = {}  # by id, of files that were appended to; None for what is gone
         self._db: sqlite3.Connection | None = None
         try:
             self._db = reading(index)
             changed, gone = difference(self._db, lanes, sorted(self._lanes))
+            for lane, path, _ in changed:
+                mark = mark_of(self._db, path)
+                if mark and (read := lane.answers.read(path, mark)).gone is not None:
+                    self._newer |= {**dict.fromkeys(read.gone), **{memory.id: memory for memory in read.memories}}
+                else:
+                    self._unread.append((lane, path))
         except _DAMAGE:  # no index, or one that the next search replaces
             self._give_up_index()
         else:
-            self._unread = [(lane, path) for lane, path, _ in changed]
             self._outdated = gone | {path for _, path in self._unread}
 
     def __enter__(self) -> Peek:
@@ -375,7 +388,11 @@ class Peek:
 
         def question() -> list[tuple[str, str, str | None]]:
             rows = self._db.execute(_NAMES) if self._db else ()
-            known = [row[2:] for row in rows if row[0] not in self._outdated and row[1] in self._lanes]
+            known = [
+                row[2:]
+                for row in rows
+                if row[0] not in self._outdated and row[1] in self._lanes and row[2] not in self._newer
+            ]
             return known + [(memory.id, memory.title, memory.fields.get("topic_id")) for memory in self._read()]
 
         return self._answer(question)
@@ -386,7 +403,8 @@ class Peek:
         def question() -> set[tuple[str, str]]:
             known = {(memory.lane, memory.scope) for memory in self._read() if memory.scope}
             if self._db is not None:
-                for file, lane, scope in self._db.execute("SELECT DISTINCT file, lane, scope FROM memories"):
+                query = f"SELECT DISTINCT file, lane, scope FROM memories WHERE id NOT IN ({marks(self._newer)})"  # noqa: S608
+                for file, lane, scope in self._db.execute(query, tuple(self._newer)):
                     if scope and lane in self._lanes and file not in self._outdated:
                         known.add((lane, scope))
             return known
@@ -411,6 +429,7 @@ class Peek:
     def _give_up_index(self) -> None:
         self.close()
         self._read_memories = None
+        self._newer = {}
         self._unread = [(lane, path) for lane in self._lanes.values() for path in lane.files() if isinstance(path, str)]
         self._outdated = {path for _, path in self._unread}
 
@@ -422,13 +441,13 @@ class Peek:
             if file in self._outdated or (fits and not fits(data)):
                 continue
             memory = loaded(data, known)
-            if memory.lane in self._lanes:
+            if memory.lane in self._lanes and memory.id not in self._newer:
                 yield memory
 
     def _read(self) -> list[Memory]:
         """The memories of the other files, which are read once."""
         if self._read_memories is None:
-            self._read_memories = []
+            self._read_memories = [memory for memory in self._newer.values() if memory]
             end = None if self._wait is None else monotonic() + self._wait
             for lane, path in self._unread if end is None else sorted(self._unread, key=_mtime, reverse=True):
                 if end is not None and monotonic() > end:

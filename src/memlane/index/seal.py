@@ -25,11 +25,11 @@ from typing import NamedTuple
 from memlane.core.errors import StorageError
 from memlane.disk import derived
 
-SCHEMA = 9
+SCHEMA = 10
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT, ctime INT, inode INT)
-        WITHOUT ROWID;
+    CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT, ctime INT, inode INT,
+                        mark TEXT) WITHOUT ROWID;
     CREATE TABLE memories (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, file TEXT, digest BLOB,
                            created REAL, thread TEXT, position INT,
                            lane TEXT, type TEXT, status TEXT, scope TEXT, project TEXT);

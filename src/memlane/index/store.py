@@ -369,20 +369,20 @@ class Index:
         """
         encoder = self.encoder
         is_new = self._db.execute("SELECT 1 FROM memories").fetchone() is None
-        read = building.units(changed, None if is_new else self._digests, most or LARGE_BATCH)
+        read = building.units(changed, None if is_new else self._db, most or LARGE_BATCH)
+        again: set[str] = set()
         for unit, prepared in building.prepared(read, encoder, 0 if most else building.helpers_for(changed, encoder)):
-            while not self._written(unit, prepared, encoder):
+            while (outrun := self._written(unit, prepared, encoder)) is None:
                 _ = self.encoder  # another process has made other vectors meanwhile: ours are made anew
-            yield unit, prepared
+            again |= outrun
+            yield Unit(unit.entries, [file for file in unit.files if file.path not in outrun]), prepared
+        if again:
+            yield from self._index_files([one for one in changed if one[1] in again], most)
 
-    def _written(self, unit: Unit, prepared: Prepared, encoder: Encoder) -> bool:
+    def _written(self, unit: Unit, prepared: Prepared, encoder: Encoder) -> set[str] | None:
+        """The files of the unit that have to be read again; None when all of it has to be prepared again."""
         with self._writing() as db:
-            if same := self._embedded == encoder.fingerprint:
-                writing.write(db, unit, prepared)
-        return same
-
-    def _digests(self, path: str) -> dict[str, bytes]:
-        return dict(self._db.execute("SELECT id, digest FROM memories WHERE file = ?", (path,)))
+            return writing.write(db, unit, prepared) if self._embedded == encoder.fingerprint else None
 
     def _pack(self) -> None:
         """Renumber all chunks when most numbers belong to deleted ones, which every update leaves behind."""

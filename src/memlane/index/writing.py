@@ -17,7 +17,7 @@ from memlane.index.columns import POSTING, Array
 from memlane.index.database import BLOCK, ROWS, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder
 from memlane.index.links import links_of
-from memlane.index.peek import Settled, Stamp
+from memlane.index.peek import Settled, Stamp, mark_of
 from memlane.index.preparing import PLACED, Prepared, embedded_text, prepare
 from memlane.index.rows import FILTERS, in_thread, loaded, marks, shape
 
@@ -51,12 +51,17 @@ class Entry(NamedTuple):
 
 
 class ReadFile(NamedTuple):
-    """A file of a lane that was read to its end, with the ids of all its memories."""
+    """A file of a lane that was read to its end, with the ids of all its memories; or, where `gone` says which of them
+    are not there any more, of those that have changed `since` it had another mark.
+    """
 
     path: str
     lane: str
     stamp: Stamp
     ids: Collection[str]
+    mark: str = ""
+    gone: Collection[str] | None = None
+    since: str = ""
 
 
 class Unit(NamedTuple):
@@ -66,27 +71,38 @@ class Unit(NamedTuple):
     files: list[ReadFile]
 
 
-def write(db: sqlite3.Connection, unit: Unit, prepared: Prepared) -> None:
-    """Bring the rows of files up to date: write what is new or changed, delete what they no longer hold."""
-    entries, files = unit
-    ids = {file.path: file.ids for file in files}
+def write(db: sqlite3.Connection, unit: Unit, prepared: Prepared) -> set[str]:
+    """Bring the rows of files up to date: write what is new or changed, delete what they no longer hold.
+
+    Returns the paths of which nothing was written: another process has indexed them anew since they were read in part.
+    """
+    entries = unit.entries
+    outrun = {file.path for file in unit.files if file.gone is not None and mark_of(db, file.path) != file.since}
+    files = [file for file in unit.files if file.path not in outrun]
+    ids = {file.path: file.ids for file in files if file.gone is None}
     query = f"SELECT n, id, file FROM memories WHERE file IN ({marks(ids)})"  # noqa: S608 - marks
     gone = [n for n, id, file in db.execute(query, tuple(ids)) if id not in ids[file]]
+    for file in files:
+        query = f"SELECT n FROM memories WHERE file = ? AND id IN ({marks(file.gone or ())})"  # noqa: S608 - marks
+        gone += (n for (n,) in db.execute(query, (file.path, *file.gone))) if file.gone else ()
     query = f"SELECT id, n, digest FROM memories WHERE id IN ({marks(entries)})"  # noqa: S608 - marks
     found = db.execute(query, [entry.memory.id for entry in entries])
     there = {id: (n, digest) for id, n, digest in found}
     fresh = []
     for entry in entries:
         n, digest = there.get(entry.memory.id, (None, None))
-        fresh.append(digest != entry.digest)  # else another process has written it meanwhile
+        fresh.append(digest != entry.digest and entry.memory.file not in outrun)  # else another process has written it
         if fresh[-1] and n is not None:
             gone.append(n)
     forget(db, gone)
     _add(db, entries, fresh, prepared)
+    begun = {entry.memory.file for entry in entries} - {file.path for file in unit.files}
+    db.executemany("UPDATE files SET mark = '' WHERE path = ?", [(path,) for path in begun])  # a kill may come now
     db.executemany(
-        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)",
-        [(file.path, file.lane, *file.stamp) for file in files],
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(file.path, file.lane, *file.stamp, file.mark) for file in files],
     )
+    return outrun
 
 
 def _add(db: sqlite3.Connection, entries: Sequence[Entry], fresh: Sequence[bool], prepared: Prepared) -> None:
@@ -201,6 +217,11 @@ def renew_stamps(db: sqlite3.Connection, settled: Settled) -> None:
     which = "path = ? AND size = ? AND mtime = ? AND ctime = ? AND inode = ?"
     rows = [(*stamp, path, *before) for stamp, path, before in settled]
     db.executemany(f"UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE {which}", rows)  # noqa: S608 - fixed
+
+
+def digests_of(db: sqlite3.Connection, path: str) -> dict[str, bytes]:
+    """The digests of the memories of a file, by id."""
+    return dict(db.execute("SELECT id, digest FROM memories WHERE file = ?", (path,)))
 
 
 def chunk_numbers(db: sqlite3.Connection) -> Array:

@@ -109,6 +109,16 @@ class Version:
         }  # fmt: skip
 
 
+class Read(NamedTuple):
+    """What a file says. With `gone`, only what has changed since it had a mark: memories, and the ids of those that
+    are not there any more. `mark` tells what the file is now, for the next time; "" where nothing does.
+    """
+
+    memories: Iterable[Memory]
+    gone: frozenset[str] | None = None
+    mark: str = ""
+
+
 class Answers:
     """Answers for a lane that keeps each memory in a Markdown file of its own, under its native id.
 
@@ -168,6 +178,10 @@ class Answers:
             folder, _, name = path.rpartition("/") if isinstance(path, str) else ("", "", "")
             if name not in known.names(folder):
                 yield path
+
+    def read(self, path: str, mark: str = "") -> Read:
+        """What a file says, or where it can be told, what has changed in it since it had this mark."""
+        return Read(item for item in self.lane.parse(path) if isinstance(item, Memory))
 
     def _inside(self, relative: str) -> str:
         return names.inside(self.lane.root, *relative.split("/"))

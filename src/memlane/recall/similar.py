@@ -12,7 +12,7 @@ import os
 import sqlite3
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +23,7 @@ from memlane.core.model import Memory
 from memlane.disk.tombstones import plain
 from memlane.disk.walking import Known
 from memlane.gate.likeness import overlap, ratio, tokens
+from memlane.index.peek import mark_of
 from memlane.index.rows import loaded, marks
 from memlane.index.seal import mark, reading
 from memlane.recall.superseded import there
@@ -41,7 +42,8 @@ _WORTH = 0.25  # of the words of both texts: with fewer in common the sequence r
 _LONG = 4_000  # characters: beyond that only words are compared
 _TOGETHER = 500  # files that the index is asked for at once
 _DAMAGE = (sqlite3.Error, ValueError, TypeError, struct.error)
-Opened = tuple[sqlite3.Connection | None, set[str]]
+Unread = dict[str, Collection[str] | None]  # by path: of a file that was appended to, the ids of what has changed
+Opened = tuple[sqlite3.Connection | None, Unread]
 
 
 class Like(NamedTuple):
@@ -107,11 +109,27 @@ def _compared(memory: Memory, text: str, words: frozenset[str], said: str) -> Li
     return None
 
 
+class _File(NamedTuple):
+    """A file that is not in the index as it is: all of its memories, or those that have `changed` since it was."""
+
+    state: tuple[int, int] | None
+    memories: list[Memory]
+    changed: Collection[str] | None
+
+
+def _is_current(memory: Memory, unread: Unread) -> bool:
+    """Whether a memory is as the index has it."""
+    if memory.file not in unread:
+        return True
+    changed = unread[memory.file]
+    return changed is not None and memory.id not in changed
+
+
 class _Seen:
     """The memories of one bank's files that are not in its index, by word."""
 
     def __init__(self) -> None:
-        self._files: dict[str, tuple[tuple[int, int] | None, list[Memory]]] = {}
+        self._files: dict[str, _File] = {}
         self._indexed: tuple[tuple[int, ...], Known] = (), Known()  # a state of the index, and the files that it knows
         self._holders: defaultdict[str, set[str]] = defaultdict(set)  # paths of the files that have a word
         self.steady: Opened | None = None
@@ -125,13 +143,13 @@ class _Seen:
 
     def tagged(self, bank: Bank, tags: frozenset[str]) -> Iterator[Memory]:
         with nullcontext(self.steady) if self.steady is not None else self.opened(bank) as (db, unread):
-            for path in sorted(unread & self._files.keys()):
-                yield from (memory for memory in self._files[path][1] if not tags.isdisjoint(memory.tags))
+            for path in sorted(unread.keys() & self._files.keys()):
+                yield from (memory for memory in self._files[path].memories if not tags.isdisjoint(memory.tags))
             if db is not None:
                 with suppress(*_DAMAGE):
                     rows = db.execute(f"{_TAGGED} ({marks(tags)}))", tuple(tags))
                     found = (loaded(data, digest) for data, digest in rows)
-                    yield from (memory for memory in found if memory.file not in unread)
+                    yield from (memory for memory in found if _is_current(memory, unread))
 
     @contextmanager
     def opened(self, bank: Bank, wait: float = WAIT) -> Iterator[Opened]:
@@ -152,12 +170,12 @@ class _Seen:
                 db.close()
 
     def _found(
-        self, db: sqlite3.Connection | None, unread: set[str], text: str, words: frozenset[str]
+        self, db: sqlite3.Connection | None, unread: Unread, text: str, words: frozenset[str]
     ) -> Iterator[Memory]:
         yield from self._of_files(words, unread)
         if db is not None:
             with suppress(*_DAMAGE):
-                yield from (memory for memory in _of_index(db, text) if memory.file not in unread)
+                yield from (memory for memory in _of_index(db, text) if _is_current(memory, unread))
 
     def _known(self, db: sqlite3.Connection | None) -> Known:
         """The files that the index knows: all of them at first, then with those that are found to be in it, for as long
@@ -176,9 +194,9 @@ class _Seen:
             self._indexed = state, known
         return known
 
-    def _read(self, bank: Bank, db: sqlite3.Connection | None, end: float) -> set[str]:
+    def _read(self, bank: Bank, db: sqlite3.Connection | None, end: float) -> Unread:
         """Read the files that the index does not know, until the time is over; return their paths."""
-        unread: set[str] = set()
+        unread: Unread = {}
         known = self._known(db)
         for lane in bank.present():
             shared = lane.answers.shares_files
@@ -189,25 +207,34 @@ class _Seen:
                 if path in indexed and not shared:
                     known.put(path)  # one that was changed by hand is compared as it is now, if it is found
                     continue
-                state = _state(path) if shared or path not in self._files else self._files[path][0]
+                state = _state(path) if shared or path not in self._files else self._files[path].state
                 if state is None or indexed.get(path) == state:
                     continue
-                unread.add(path)
-                if (path not in self._files or self._files[path][0] != state) and monotonic() < end:
-                    self.take(path, [item for item in lane.parse(path) if isinstance(item, Memory)], state)
+                if (path not in self._files or self._files[path].state != state) and monotonic() < end:
+                    read = lane.answers.read(path, mark_of(db, path) if db else "")
+                    memories = list(read.memories)
+                    changed = None if read.gone is None else {*read.gone, *(memory.id for memory in memories)}
+                    self.take(path, memories, state, changed)
+                unread[path] = self._files[path].changed if path in self._files else None
         return unread
 
-    def take(self, path: str, memories: list[Memory], state: tuple[int, int] | None = None) -> None:
-        self._files[path] = state or _state(path), memories
+    def take(
+        self,
+        path: str,
+        memories: list[Memory],
+        state: tuple[int, int] | None = None,
+        changed: Collection[str] | None = None,
+    ) -> None:
+        self._files[path] = _File(state or _state(path), memories, changed)
         if self.steady is not None:
-            self.steady[1].add(path)
+            self.steady[1][path] = changed
         for word in {word for memory in memories for word in tokens(memory.text)}:
             self._holders[word].add(path)
 
-    def _of_files(self, words: frozenset[str], unread: set[str]) -> Iterator[Memory]:
+    def _of_files(self, words: frozenset[str], unread: Unread) -> Iterator[Memory]:
         shared = Counter(path for word in words for path in self._holders.get(word, ()) if path in unread)
         for path, _ in shared.most_common(CANDIDATES):
-            for memory in self._files[path][1]:
+            for memory in self._files[path].memories:
                 if 2 * len(words & tokens(memory.text)) >= len(words):
                     yield memory
 

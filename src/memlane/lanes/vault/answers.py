@@ -26,6 +26,7 @@ from memlane.lanes.answers import (
     Command,
     Group,
     HealthCheck,
+    Read,
     Sign,
     Trace,
     Version,
@@ -33,6 +34,7 @@ from memlane.lanes.answers import (
     remove_command,
 )
 from memlane.lanes.vault.checks import MAX_TEXT
+from memlane.lanes.vault.log import LONG, MANY
 from memlane.lanes.vault.proposals import stale_registers
 from memlane.lanes.vault.record import SOURCES, Record, from_draft, latest, read_line, render_lines, to_draft, to_memory
 from memlane.lanes.vault.store import MemoryVault
@@ -84,6 +86,22 @@ def _left_by_compaction(vault: MemoryVault, command: Command) -> Iterator[Sign]:
         yield rejected, why, f"Save what is of use in it, then: {remove_command(rejected)}"
 
 
+def _since(data: bytes, mark: str) -> tuple[str, dict[str, None] | None]:
+    """The mark of a vault's content, and the ids in the lines that follow what had another mark; None when it does not
+    begin with that, or when they are many.
+    """
+    size, _, digest = mark.partition(" ")
+    start = int(size or 0)
+    hashed = hashlib.sha256(memoryview(data)[:start])
+    begins = bool(mark) and hashed.hexdigest() == digest
+    hashed.update(memoryview(data)[start:])
+    now = f"{len(data)} {hashed.hexdigest()}"
+    if not begins or data.count(b"\n", start) > MANY:
+        return now, None
+    records = map(read_line, log.split_lines(data[start:]))
+    return now, dict.fromkeys(record.id for record in records if isinstance(record, Record))
+
+
 class VaultAnswers(Answers):
     shares_files = True
     is_folder = False
@@ -111,8 +129,24 @@ class VaultAnswers(Answers):
     def native_of(self, path: str) -> str | None:
         return None
 
-    def owns(self, path: str) -> bool:
-        return path == self.lane.log.file
+    def read(self, path: str, mark: str = "") -> Read:
+        """The records of the lines that were appended since a long vault had this mark, or all of them."""
+        vault = self.lane.log
+        if os.fspath(path) != vault.file:
+            return Read(())
+        shown = partial(to_memory, file=vault.file)
+        try:
+            with vault.reading():
+                data = vault.content() if vault.known.position.offset >= LONG else None
+                known = vault.known
+                now, ids = _since(data, mark) if data is not None else ("", None)
+                if ids is None:
+                    return Read(map(shown, list(known.active.values())), None, now)
+                found = [known.active[id] for id in ids if id in known.active]
+                gone = frozenset(f"vault:{id}" for id in ids if id not in known.active)
+                return Read(map(shown, found), gone, now)
+        except (OSError, StorageError):  # `parse` says why
+            return Read(())
 
     def files_beside(self) -> list[Path]:
         return [self.lane.path.with_name(self.lane.path.name + suffix) for suffix in (log.OLD, log.REJECTED)]

@@ -363,12 +363,26 @@ class VaultLog:
 
         return kept.load(str(place), data)
 
+    def content(self) -> bytes | None:
+        """The bytes of the file that `known` was read from, while `reading`; where they were edited, it is read again.
+
+        None when they do not end with a line, or are not all that was read. Raises OSError, StorageError.
+        """
+        for _ in range(2):
+            at = self.known.position
+            data = log.read_all(self.file)[: at.offset]
+            if zlib.crc32(data) == at.checksum and len(data) == at.offset:
+                is_all = not self.known.pending and not log.read_old(self.file)
+                return data if is_all and data.endswith(b"\n") else None
+            self._update(verify=True)
+        return None
+
     def _keep(self) -> None:
         """Keep what is known of a long file, when many lines were read that it was not known of."""
         with self._lock:
             known, offset = self.known, self.known.position.offset
             new = known.lines - (known.kept.head["lines"] if known.kept else 0)
-            if new < MANY or not known.lookalikes or known.pending or offset < LONG or not (place := self._kept_at()):
+            if new < MANY or not known.lookalikes or offset < LONG or not (place := self._kept_at()):
                 return
             ids = [*known.active, *(id for id in known.latest if id not in known.active)]
             numbers = [line for id in ids if (line := known.line_of(id))]
@@ -377,9 +391,8 @@ class VaultLog:
             from memlane.lanes.vault import kept
 
             with suppress(OSError, StorageError):  # it only saves time
-                data = log.read_all(self.file)[:offset]
-                is_same = zlib.crc32(data) == known.position.checksum and data.endswith(b"\n")
-                if is_same and state.can_write(str(place)):
+                data = self.content()
+                if data is not None and self.known is known and state.can_write(str(place)):
                     first = next(iter(known.lookalikes.values()))
                     rules = first.ratio_from, first.overlap_from
                     self.forget()  # what is known is used up by this
