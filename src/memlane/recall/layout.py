@@ -21,14 +21,12 @@ _SORTED = 1_000  # scores: sorting so many takes no longer than choosing which t
 
 
 class Posted(NamedTuple):
-    """Where a term is: in which chunks that exist, how often, and what that is divided by in BM25; then of memories."""
+    """The chunks that have a term, as far as they exist, and how much of what it can count there; then of memories."""
 
     chunks: Array
-    weights: Array
-    norms: Array
+    shares: Array
     rows: Array
-    row_weights: Array
-    row_norms: Array
+    row_shares: Array
 
 
 @dataclass(slots=True)
@@ -141,13 +139,13 @@ class Layout:
             kept = chunks < len(self.row)
             kept[kept] = self.alive[chunks[kept]]
             chunks, weights = chunks[kept], weights[kept]
-        norms = weights + self.norm[chunks]
+        shares = weights / (weights + self.norm[chunks])
         if self.single or not len(chunks):
-            return Posted(chunks, weights, norms, chunks, weights, norms)
+            return Posted(chunks, shares, chunks, shares)
         rows = self.row[chunks]  # in order, as the chunks are
         at = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
         rows, whole = rows[at], np.add.reduceat(weights, at)
-        return Posted(chunks, weights, norms, rows, whole, whole + self.whole_norm[rows])
+        return Posted(chunks, shares, rows, whole / (whole + self.whole_norm[rows]))
 
     def having(self, index: Index, term: str) -> Array:
         """Whether each memory has a term."""
@@ -157,7 +155,7 @@ class Layout:
 
 
 def _room(posted: Posted) -> int:
-    """How many postings a term counts for: six arrays take room even where they are empty."""
+    """How many postings a term counts for: four arrays take room even where they are empty."""
     return len(posted.chunks) + 64
 
 

@@ -419,11 +419,11 @@ def _word_scores(index: Index, layout: Layout, query: Query, beside: Counts) -> 
             most += float(counts)
         if not len(posted.chunks):
             continue
-        scores[posted.chunks] += counts * posted.weights / posted.norms
+        scores[posted.chunks] += counts * posted.shares
         has[posted.chunks] += counts
         if not single:
             counts = np.float32(factor * _rarity(memories, len(posted.rows) + other_memories))
-            whole[posted.rows] += counts * posted.row_weights / posted.row_norms
+            whole[posted.rows] += counts * posted.row_shares
     rarest = math.log(1 + max(chunks, 2))
     if not most:
         return _WordScores(scores, whole, scores, has, total, rarest, layout)
