@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib import import_module
+from urllib.parse import quote
 
 import pytest
 
@@ -137,6 +138,15 @@ def test_banks_and_scopes_are_apart(remote: Remote, place: Place) -> None:
     other.close()
     assert (content(remote, "a.md"), content(remote, "a.md", "team")) == (b"shared", b"of the team")
     assert sorted(everything(remote)[0]) == [(SHARED, "a.md"), ("team", "a.md")]
+
+
+def test_an_address_may_say_which_bank_it_is(remote: Remote, place: Place) -> None:
+    put(remote, "a.md", b"shared")
+    url = place.url if "://" in place.url else f"file://{quote(place.url)}"
+    named = opened(f"{url}{'&' if '?' in url else '?'}bank={quote(place.bank)}")
+    found = content(named, "a.md")
+    named.close()
+    assert found == b"shared"
 
 
 def test_what_is_too_large_is_not_read(remote: Remote) -> None:

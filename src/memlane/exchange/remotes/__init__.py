@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Protocol
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from memlane.core.errors import Conflict, InvalidInput, MemlaneError
 from memlane.core.values import dataclass
@@ -88,11 +88,14 @@ class Remote(Protocol):
 def opened(url: str, *, bank: str = "default") -> Remote:
     """The remote at an address: a folder, file://…, postgresql://…, s3://BUCKET/PREFIX[?endpoint=…&region=…].
 
-    Nothing is connected before it is used. Raises InvalidInput for an address that is none or holds a password, and
-    for a remote whose driver is not installed.
+    `bank` is which of the banks there, unless the address itself says it: postgresql://…/DATABASE?bank=NAME. Nothing is
+    connected before it is used. Raises InvalidInput for an address that is none or holds a password, and for a remote
+    whose driver is not installed.
     """
     parts = _split(url)
-    checked("bank", bank)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    bank = checked("bank", dict(options).get("bank", bank))
+    parts = parts._replace(query=urlencode([option for option in options if option[0] != "bank"], quote_via=quote))
     scheme = {"postgres": "postgresql", "": "file"}.get(parts.scheme, parts.scheme)
     if scheme in WHERE_PASSWORDS_GO:
         _refuse_secrets(parts, WHERE_PASSWORDS_GO[scheme])
