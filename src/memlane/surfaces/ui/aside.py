@@ -22,7 +22,7 @@ from memlane.surfaces.mcp.shared_bank import PATIENCE, SharedBank
 from memlane.surfaces.ui.asking import Asked
 
 LONGEST = 1 << 28  # bytes of an answer
-_POLITE = 10  # how far behind others it stands, as `nice` has it
+_POLITE = 5  # how far behind others it stands, as `nice` has it
 
 
 class Answer(NamedTuple):

@@ -18,7 +18,7 @@ export async function show(page, { query, signal, live, go }) {
   let limit; // of what is listed: more when somebody has asked for more
   const refresh = async () => {
     const found = await get("timeline", { day, limit }, signal);
-    if (!found.memories.length && !day) return drawList(found, () => empty("Nothing is remembered yet.", "What is remembered appears here by the day."));
+    if (!found.memories.length && !day) return drawHead(null, () => []), drawList(found, () => empty("Nothing is remembered yet.", "What is remembered appears here by the day."));
     drawHead([found.days, found.past], () => [calendar(found.days, day, go), found.past && slider(found.days, asOf, go)]);
     if (asOf) return fill(list, await past(asOf, signal));
     drawList([found.memories, found.more], () => [
