@@ -5,13 +5,14 @@
 FOLDER is that of bench/search.py, whose notes these are. Each command runs in a process of its own. "first" begins
 with nothing known of the files (the index is there), "unchanged" is the same again, "one changed" after one note was
 written anew. With --before, the folder `src` of an earlier memlane, each command runs with that one and this one in
-turns when nothing has changed: the least CPU and the most memory of --turns, and the ratio.
+turns, each in a bank of its own, when nothing has changed: the least CPU and the most memory of --turns, and the ratio.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -88,13 +89,18 @@ def measure(folder: Path, names: list[str]) -> None:
 
 def compare(folder: Path, names: list[str], before: Path, turns: int) -> None:
     now = Path(memlane.__file__).parent.parent
+    banks = {before: folder.with_name(f"{folder.name}-before"), now: folder}
+    shutil.copytree(folder / ".memories", banks[before] / ".memories", ignore=shutil.ignore_patterns("indices"))
+    env = {**os.environ, "PYTHONPATH": os.fspath(before)}
+    subprocess.run([sys.executable, "-c", MAKE, os.fspath(banks[before])], check=True, env=env)
     print("| command        | before s | MB | now s | MB | ratio |\n|---|---|---|---|---|---|")
     for name in names:
-        spent(os.fspath(folder), COMMANDS[name])  # what can be known beforehand is known
+        for src, place in banks.items():
+            spent(os.fspath(place), COMMANDS[name], src)  # what can be known beforehand is known
         costs: dict[Path, list[tuple[float, float]]] = {before: [], now: []}
         for _ in range(turns):
-            for src in costs:
-                costs[src].append(spent(os.fspath(folder), COMMANDS[name], src))
+            for src, place in banks.items():
+                costs[src].append(spent(os.fspath(place), COMMANDS[name], src))
         cpu, most = ([pick(one[at] for one in costs[src]) for src in costs] for at, pick in ((0, min), (1, max)))
         figures = f"{cpu[0]:.2f} | {most[0]:.0f} | {cpu[1]:.2f} | {most[1]:.0f} | {cpu[1] / cpu[0]:.2f}"
         print(f"| {name:14} | {figures} |", flush=True)

@@ -38,8 +38,8 @@ _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
-_NAMES = (
-    "SELECT m.file, m.lane, m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id' FROM memories m "
+NAMES = (
+    "SELECT m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id', m.file, m.lane FROM memories m "
     "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
 _IN_FOLDER = (
@@ -387,11 +387,11 @@ class Peek:
         """(id, title, topic of a vault's register) of every memory."""
 
         def question() -> list[tuple[str, str, str | None]]:
-            rows = self._db.execute(_NAMES) if self._db else ()
+            rows = self._db.execute(NAMES) if self._db else ()
             known = [
-                row[2:]
-                for row in rows
-                if row[0] not in self._outdated and row[1] in self._lanes and row[2] not in self._newer
+                (id, title, topic)
+                for id, title, topic, file, lane in rows
+                if file not in self._outdated and lane in self._lanes and id not in self._newer
             ]
             return known + [(memory.id, memory.title, memory.fields.get("topic_id")) for memory in self._read()]
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,6 +36,8 @@ URI = "memory://memory/"
 MOST = 5  # candidates that a message names
 SHORT = 24  # characters of an id that `shortened` leaves
 CUT = "…"
+Name = tuple[str, str, str | None]  # the id of a memory, its title, and the topic of a vault's register
+Names = Callable[[], Iterable[Name]]
 _UNREADABLE = (NotFound, InvalidInput, StorageError)
 _NONE = 99  # no reading fits
 _AMBIGUOUS = "ambiguous"
@@ -204,8 +206,8 @@ def _found(bank: Bank, text: str, missing: NotFound) -> Memory:
     raise NotFound(missing.message, hint=missing.hint, near=_showable(bank, near))
 
 
-def _read(bank: Bank, text: str, *, names: bool = True) -> list[Memory]:
-    """The memories that fit by the first reading that has any; without `names`, the last reading is left out."""
+def _read(bank: Bank, text: str, names: Names | None = None) -> list[Memory]:
+    """The memories that fit by the first reading that has any; the last looks through the names that `names` gives."""
     name, plain = split(text)
     lanes = [bank.lane(name)] if name else list(map(bank.lane, NAMES))
     found = [
@@ -214,15 +216,16 @@ def _read(bank: Bank, text: str, *, names: bool = True) -> list[Memory]:
         for lane in lanes
         if (memory := _fetched(lane, spelling))
     ] or _in_file(bank, lanes, plain)
-    if found or not names or (name and bank.tombstones.knows(f"{name}:{plain}")) or deleted(bank, text, titles=False):
+    if found or (name and bank.tombstones.knows(f"{name}:{plain}")) or deleted(bank, text, titles=False):
         return found
+    named = _known(bank) if names is None else _with_others(names())
     wanted = {_folded(spelling) for spelling in (text, plain, plain.removesuffix(".md"), placeless(plain))}
-    for id, spellings in _known(bank):
+    for id, spellings in named:
         if name in ("", id.partition(":")[0]) and not wanted.isdisjoint(map(_folded, spellings)):
             found += filter(None, [_fetched_id(bank, id)])
     begun = next((plain.removesuffix(dots) for dots in (CUT, "...") if plain.endswith(dots)), "")
     if begun and not found:
-        ids = [id for id, _ in _known(bank) if id.partition(":")[2].startswith(begun) and id.startswith(f"{name}:")]
+        ids = [id for id, _ in named if id.partition(":")[2].startswith(begun) and id.startswith(f"{name}:")]
         found = [memory for id in ids if (memory := _fetched_id(bank, id))]
     return found
 
@@ -335,15 +338,15 @@ def _places(lanes: Iterable[Lane], native: str) -> Iterator[Place]:
 # -- names
 
 
-def link_targets(bank: Bank, text: str, *, titles: bool = True) -> list[str]:
+def link_targets(bank: Bank, text: str, known: Names) -> list[str]:
     """The nodes of `links_in` by which a memory may link to what a text names: a memory, or any file.
 
-    A note can be linked without its lane, and what has a file of its own by its path. Without `titles`, the last way
-    of reading a text is left out.
+    A note can be linked without its lane, and what has a file of its own by its path. `known` gives the names that
+    the last way of reading a text looks through.
     """
     target = text.strip().removeprefix("ghost:")
     lane, plain = split(target)
-    found = {memory.id: memory for memory in _read(bank, target, names=titles)}
+    found = {memory.id: memory for memory in _read(bank, target, known)}
     if len(found) != 1:  # a file, or a memory that is not there
         names = [f"{lane}:{plain}"] if lane else _file_names(bank, placeless(plain))
         nodes = [f"ghost:{name}" for name in names] + [f"memory:{name}" for name in names if lane]
@@ -371,8 +374,11 @@ def _known(bank: Bank) -> list[tuple[str, tuple[str, ...]]]:
     from memlane.index.peek import Peek
 
     with Peek(bank.index_file, bank.present()) as peek:
-        named = peek.names()
-    return [(id, (*_other_names(id), *filter(None, others))) for id, *others in named]
+        return _with_others(peek.names())
+
+
+def _with_others(names: Iterable[Name]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(id, (*_other_names(id), *filter(None, others))) for id, *others in names]
 
 
 def _other_names(id: str) -> tuple[str, str]:

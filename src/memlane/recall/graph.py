@@ -10,9 +10,10 @@ from memlane.core.model import Link, Memory
 from memlane.core.patterns import lazily
 from memlane.index.chunks import chunks
 from memlane.index.links import Targets, ghost, links_of, namesakes, placeless
+from memlane.index.peek import NAMES
 from memlane.index.store import Index
 from memlane.index.words import QUERY_CHARACTERS, query_terms, terms
-from memlane.recall.address import link_targets
+from memlane.recall.address import Name, link_targets
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -22,10 +23,14 @@ _WORD = lazily(r"[^\s\"'`()\[\]<>,;]+")
 
 def linked(bank: Bank, target: str, query: str, limit: int) -> list[Link]:
     """The memories that link to what a text names. It is looked for among titles where nothing else links to it."""
-    tried: list[str] = []
-    for titles in (False, True):
-        names = link_targets(bank, target, titles=titles)
-        if names != tried and (found := bank.index.ask(partial(_links, bank, names, query, limit))):
+    index, tried = bank.index, list[str]()
+
+    def titles() -> list[Name]:
+        return [row[:3] for row in index.ask(partial(index.rows, NAMES), look=False)]  # it was asked a moment ago
+
+    for known in (list[Name], titles):
+        names = link_targets(bank, target, known)
+        if names != tried and (found := index.ask(partial(_links, bank, names, query, limit))):
             return found
         tried = names
     return []
