@@ -12,6 +12,9 @@ import pytest
 from commands import Run
 from memlane import Bank, InvalidInput, NotFound
 from memlane.care import sync
+from memlane.care.sync import state
+from memlane.core.errors import Busy
+from memlane.disk import files
 from memlane.exchange import sharing
 from memlane.exchange.remotes import Unreachable
 from synced import TEAM, at_remote, contents, member, sync_cut, synced
@@ -315,3 +318,34 @@ def test_a_file_that_cannot_be_read_now_is_not_deleted_at_the_remote(tmp_path: P
     (ann.root / "deploy-day.md").mkdir()
     synced(ann)
     assert sorted(at_remote(tmp_path)) == ["deploy-day.md"]
+
+
+def test_two_syncs_of_one_bank_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = member(tmp_path, "ann")
+    with state.opened(ann.root) as kept:
+        assert kept is not None
+        with files.locked(str(kept.path)):
+            monkeypatch.setattr(sync, "PATIENCE", 0.05)
+            with pytest.raises(Busy, match="Another sync of this bank is under way"):
+                synced(ann)
+    assert [done.sent for done in synced(ann)] == [0]
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_what_was_received_or_sent_by_an_interrupted_sync_does_not_come_back(tmp_path: Path, at: int) -> None:
+    """A file whose sync was cut is not taken for a new one of our own when somebody else deletes it."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    bob.add("Tea at four.", title="Tea")
+    synced(ann)
+    sync_cut(bob, at, after=True)
+    sync_cut(bob, 2, after=False)  # it comes back, and breaks again
+    synced(ann)
+    ann.delete("notes:deploy-day")
+    if (ann.root / "tea.md").exists():
+        ann.delete("notes:tea")
+        gone = {"deploy-day.md", "tea.md"}
+    else:
+        gone = {"deploy-day.md"}
+    synced(ann, bob, ann)
+    assert gone & (contents(ann).keys() | contents(bob).keys() | at_remote(tmp_path).keys()) == set()

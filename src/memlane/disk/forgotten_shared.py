@@ -3,9 +3,10 @@
     {"key":"9f…"}          what follows is under this key
     {"name":"c4…", …}      as in the file itself
 
-Each member's lines come after those that were there before, so that all read them in one order. Whoever has never
-forgotten anything takes the first key for its own: then a team has one key, and not one for each member. Whoever can
-read this can test guesses at what was forgotten, as every member of the team can.
+Whoever takes in lines that are new to it puts them after its own, here as at the remote: so a line never comes before
+one that it followed, which counts; the rest is in any order. Whoever has never forgotten anything takes the first key
+for its own: then a team has one key, and not one for each member. Whoever can read this can test guesses at what was
+forgotten, as every member of the team can.
 """
 
 from __future__ import annotations
@@ -19,39 +20,50 @@ from memlane.disk.forgotten import ForgottenTexts, sections, take_over
 MOST_BYTES = 32 * 1024 * 1024
 
 
-def unite(texts: ForgottenTexts, theirs: bytes) -> bytes:
-    """Take in what others forgot, and return what all of them should know; b"" when nothing was ever forgotten.
+Lines = dict[str, list[bytes]]  # by key
 
-    Raises StorageError.
+
+def unite(texts: ForgottenTexts, theirs: bytes) -> tuple[bytes, bytes]:
+    """Take in what others forgot. Returns what they should have, and what is another one when more is known.
+
+    Both are empty when nothing was ever forgotten. Raises StorageError.
     """
     if texts.path is None:
-        return theirs
-    there = {key: list(dict.fromkeys(lines)) for key, lines in sections(theirs).items()}
+        return theirs, b""
+    there = sections(theirs)
     for key, lines in list(there.items())[:1]:
         take_over(texts, b"\n".join((json.dumps({"key": key}).encode(), *lines, b"")))
     if not there and not os.path.lexists(texts.path) and not os.path.lexists(texts.others_path):
-        return b""
+        return theirs, b""
     with texts.writing():
-        head, _, _ = files.read_bytes(texts.path, files.MAX_LOG_BYTES).partition(b"\n")
-        own = json.loads(head)["key"]
-        here = sections(files.read_bytes(texts.path, files.MAX_LOG_BYTES))
-        if os.path.lexists(texts.others_path):
-            here |= {key: lines for key, lines in _others(texts).items() if key != own}
-        united = {key: list(dict.fromkeys((*there.get(key, ()), *here.get(key, ())))) for key in (*there, *here)}
-        if united.get(own, []) != here.get(own, []):
-            files.replace(texts.path, b"\n".join((head, *united[own], b"")))
-        others = {key: lines for key, lines in united.items() if key != own}
-        if others and others != {key: lines for key, lines in here.items() if key != own}:
-            files.replace(texts.others_path, _written(others))
+        data = files.read_bytes(texts.path, files.MAX_LOG_BYTES)
+        own = json.loads(data.partition(b"\n")[0])["key"]
+        here = sections(data)
+        others = _others(texts)
+        here |= {key: lines for key, lines in others.items() if key != own}
+        if new := _without(there, here).get(own):
+            files.append_lines(texts.path, b"".join(line + b"\n" for line in new))
+        if new_to_others := {key: lines for key, lines in _without(there, here).items() if key != own}:
+            files.append_lines(texts.others_path, _written(new_to_others))
             files.change_mode(texts.others_path, 0, 0o077)
-    return _written({key: lines for key, lines in united.items() if lines})
+    missing = _without(here, there)
+    known = sorted({(key, line) for each in (here, there) for key, lines in each.items() for line in lines})
+    gap = b"\n" if missing and theirs and not theirs.endswith(b"\n") else b""
+    return theirs + gap + _written(missing), repr(known).encode() if known else b""
 
 
-def _others(texts: ForgottenTexts) -> dict[str, list[bytes]]:
+def _without(lines: Lines, known: Lines) -> Lines:
+    """The lines of one side that the other one does not have."""
+    have = {key: set(known.get(key, ())) for key in lines}
+    new = {key: [line for line in each if line not in have[key]] for key, each in lines.items()}
+    return {key: list(dict.fromkeys(each)) for key, each in new.items() if each}
+
+
+def _others(texts: ForgottenTexts) -> Lines:
+    if not os.path.lexists(texts.others_path):
+        return {}
     return sections(files.read_bytes(texts.others_path, files.MAX_LOG_BYTES))
 
 
-def _written(united: dict[str, list[bytes]]) -> bytes:
-    return b"".join(
-        line + b"\n" for key, lines in united.items() for line in (json.dumps({"key": key}).encode(), *lines)
-    )
+def _written(lines: Lines) -> bytes:
+    return b"".join(line + b"\n" for key, each in lines.items() for line in (json.dumps({"key": key}).encode(), *each))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from memlane.care.sync import state as states
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.state import Settings
 from memlane.core.choosing import scope_given
-from memlane.core.errors import InvalidInput, MemlaneError, NotFound
+from memlane.core.errors import Busy, InvalidInput, MemlaneError, NotFound
 from memlane.disk import files, journal
 from memlane.exchange import remotes
 from memlane.lanes import NAMES
@@ -27,7 +27,7 @@ from memlane.lanes import NAMES
 if TYPE_CHECKING:
     from memlane.bank import Bank
 
-PATIENCE = 30.0  # seconds that a write waits for a sync that is under way
+PATIENCE = 30.0  # seconds that one sync waits for another
 __all__ = ["Held", "Settings", "Status", "Synced", "add", "on_write", "remove", "status", "sync"]
 
 
@@ -91,7 +91,7 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
                 raise states.no_remote(name)
             raise NotFound("This bank has no remote.", hint="`memlane sync add NAME FOLDER-OR-URL` adds one.")
         done = []
-        with files.locked(os.fspath(state.path)):  # one at a time
+        with _alone(state):
             for each in chosen:
                 try:
                     with closing(remotes.opened(each.url)) as remote:
@@ -100,6 +100,17 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
                     state.note(each.name, failed=str(error))
                     raise
         return done
+
+
+@contextmanager
+def _alone(state: states.State) -> Iterator[None]:
+    """One sync of a bank at a time. Raises Busy."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(files.locked(os.fspath(state.path), PATIENCE))
+        except Busy:
+            raise Busy("Another sync of this bank is under way.", hint="Wait for it, or end it.") from None
+        yield
 
 
 def on_write(bank: Bank, change: journal.Group) -> None:
@@ -125,7 +136,7 @@ def _send(bank: Bank, paths: set[str] | None) -> None:
         with states.opened(bank.root) as state:
             settings = state.remotes() if state else []
             if state is not None and settings:
-                with files.locked(os.fspath(state.path), PATIENCE):
+                with _alone(state):
                     for each in settings:
                         with closing(remotes.opened(each.url)) as remote:
                             engine.run(bank, state, each, remote, only=only)

@@ -40,11 +40,11 @@ def exchange(bank: Bank, state: State, remote: Remote, *, scope: str, author: st
     for _ in range(_ATTEMPTS):
         found = remote.get(PATH, scope, MOST_BYTES)
         theirs = found[1] if found else b""
-        united = unite(bank.tombstones.private, theirs)
-        news = bool(united) and state.forgotten != digest(united)
+        united, known = unite(bank.tombstones.private, theirs)
+        news = bool(known) and state.forgotten != digest(known)
         removed = _cleared(bank, many=many) if news else 0
         if news:
-            state.forgotten = digest(united)
+            state.forgotten = digest(known)
         if united == theirs:
             return removed, news
         try:

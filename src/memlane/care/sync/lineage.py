@@ -58,6 +58,9 @@ def of(state: State, path: str, data: bytes | None) -> Lineage:
 
 def note(state: State, path: str, data: bytes | None, lineage: Lineage, *, changed: bool) -> None:
     """Note what a file holds here, and all that is in it; `changed` when nobody else has it so."""
-    if changed:
-        lineage = {**lineage, state.me: lineage.get(state.me, 0) + 1}
-    state.set_lineage(path, digest(data), spelt(lineage))
+    state.set_lineage(path, digest(data), told(state, lineage, changed=changed))
+
+
+def told(state: State, lineage: Lineage, *, changed: bool) -> str:
+    """What is told of a content with all this in it; `changed` when nobody else has it so."""
+    return spelt({**lineage, state.me: lineage.get(state.me, 0) + 1} if changed else lineage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane import config
@@ -14,7 +15,7 @@ from memlane.care.sync.travel import Place
 from memlane.core import progress
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
-from memlane.disk import names, written
+from memlane.disk import files, names, written
 from memlane.exchange.remotes import Entry, Remote, TooLarge
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
@@ -53,20 +54,34 @@ class Receiving:
         return self.done
 
     def go_on(self) -> None:
-        """Finish what was being written when the last sync was interrupted."""
-        for known, base, after in self.state.intents(self.name):
+        """Finish what was being written or sent when the last sync was interrupted.
+
+        Else what we have from the remote, or sent there, would look like something of our own, and come back when
+        somebody else deletes it.
+        """
+        for known, base, after, told in self.state.intents(self.name):
             place = travel.place_of(self.bank, known.path)
             if isinstance(place, Place) and digest(local.read(place)) == after:
+                self.state.set_lineage(known.path, after, told)
                 self._save(known, base)
         self.state.settle(self.name)
+        for known, base in self.state.unheard(self.name):
+            found = None
+            with suppress(TooLarge):  # then it is not what we sent
+                found = self.remote.get(known.path, known.scope, files.MAX_LOG_BYTES)
+            if found and not found[0].deleted and digest(found[1]) == known.seen:
+                known.version = found[0].version
+                self._save(known, base)
 
     def forget(self) -> None:
         """Tell each other what was forgotten, and clear this bank of it: before anything else comes or goes."""
-        scope, author = self.settings.scopes[0], self.settings.author
-        removed, news = forgetting.exchange(
-            self.bank, self.state, self.remote, scope=scope, author=author, many=self.deletions
-        )
-        self.done.forgotten = removed
+        news = False
+        for scope in self.settings.scopes:
+            removed, new = forgetting.exchange(
+                self.bank, self.state, self.remote, scope=scope, author=self.settings.author, many=self.deletions
+            )
+            self.done.forgotten += removed
+            news = news or new
         if news:
             self.known = {(known.scope, known.path): known for known in self.state.files(self.name)}
             self._fetch_again([each for each in self.known.values() if each.held])
@@ -196,8 +211,9 @@ class Receiving:
                 return ours  # it is old: it came from here, or over another remote before
             apart = said and not lineage.covers(said, have) and theirs == base  # it was both put back and changed
             after = local.merged(place, None if apart else base, ours, theirs)
-            if after not in (ours, theirs):
-                self.state.intend(self.name, known, theirs, after)
+            if after != ours:
+                told = lineage.told(self.state, lineage.joined(have, said), changed=after != theirs)
+                self.state.intend(self.name, known, theirs, after, told)
             return after
 
         try:

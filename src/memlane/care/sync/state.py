@@ -46,13 +46,13 @@ CREATE TABLE files (
     remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
     held TEXT NOT NULL, unsent TEXT NOT NULL, stamp TEXT NOT NULL, base BLOB, UNIQUE (remote, scope, path));
 CREATE TABLE sending (
-    remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, seen BLOB NOT NULL, base BLOB,
+    remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, seen BLOB NOT NULL, held TEXT NOT NULL, base BLOB,
     UNIQUE (remote, scope, path));
 CREATE TABLE bank (forgotten BLOB NOT NULL);
 CREATE TABLE lineages (path TEXT PRIMARY KEY, seen BLOB NOT NULL, lineage TEXT NOT NULL);
 CREATE TABLE intents (
     remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
-    held TEXT NOT NULL, after BLOB NOT NULL, base BLOB, UNIQUE (remote, scope, path));
+    held TEXT NOT NULL, after BLOB NOT NULL, lineage TEXT NOT NULL, base BLOB, UNIQUE (remote, scope, path));
 """
 
 
@@ -335,19 +335,20 @@ class State:
 
     # -- merges that are being written
 
-    def intend(self, remote: str, known: Known, base: bytes | None, after: bytes | None) -> None:
-        """Note, before a merge is written, what is known once the file has this content."""
-        values = (remote, known.scope, known.path, known.version, known.seen, known.held, digest(after), _packed(base))
-        self.db.execute("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+    def intend(self, remote: str, known: Known, base: bytes | None, after: bytes | None, lineage: str) -> None:
+        """Note, before a file is written, what is known once it has this content."""
+        facts = (remote, known.scope, known.path, known.version, known.seen, known.held)
+        values = (*facts, digest(after), lineage, _packed(base))
+        self.db.execute("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
-    def intents(self, remote: str) -> list[tuple[Known, bytes | None, bytes]]:
-        """(what is known then, the base then, what stands for the content) of each merge that was not finished."""
+    def intents(self, remote: str) -> list[tuple[Known, bytes | None, bytes, str]]:
+        """(what is known then, the base then, what stands for the content, its lineage) of what was not finished."""
         rows = self.db.execute(
-            "SELECT scope, path, version, seen, held, base, after FROM intents WHERE remote = ?", (remote,)
+            "SELECT scope, path, version, seen, held, base, after, lineage FROM intents WHERE remote = ?", (remote,)
         ).fetchall()
         return [
-            (Known(scope, path, version, seen, held), None if base is None else zlib.decompress(base), after)
-            for scope, path, version, seen, held, base, after in rows
+            (Known(scope, path, version, seen, held), None if base is None else zlib.decompress(base), after, lineage)
+            for scope, path, version, seen, held, base, after, lineage in rows
         ]
 
     def settle(self, remote: str) -> None:
@@ -355,8 +356,20 @@ class State:
 
     def send(self, remote: str, known: Known, base: bytes | None) -> None:
         """Note, before a file is sent, what both sides have in common once it has arrived."""
-        values = (remote, known.scope, known.path, known.seen, _packed(base))
-        self.db.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?, ?)", values)
+        values = (remote, known.scope, known.path, known.seen, known.held, _packed(base))
+        self.db.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def unheard(self, remote: str) -> list[tuple[Known, bytes | None]]:
+        """What was sent without our being told that it arrived: what is known if it did, but for its version, and what
+        both sides have in common then.
+        """
+        rows = self.db.execute(
+            "SELECT scope, path, seen, held, base FROM sending WHERE remote = ?", (remote,)
+        ).fetchall()
+        return [
+            (Known(scope, path, seen=seen, held=held), None if base is None else zlib.decompress(base))
+            for scope, path, seen, held, base in rows
+        ]
 
     def sent(self, remote: str, scope: str, path: str) -> tuple[bytes, bytes | None] | None:
         """What we sent last and were not told that it arrived: what stands for it, and what would be in common then."""
