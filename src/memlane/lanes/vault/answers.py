@@ -129,6 +129,9 @@ class VaultAnswers(Answers):
     def native_of(self, path: str) -> str | None:
         return None
 
+    def owns(self, path: str) -> bool:
+        return path == self.lane.log.file
+
     def read(self, path: str, mark: str = "") -> Read:
         """The records of the lines that were appended since a long vault had this mark, or all of them."""
         vault = self.lane.log
