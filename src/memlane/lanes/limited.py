@@ -26,7 +26,7 @@ from memlane.core.values import replace
 from memlane.disk import files
 from memlane.gate import shown
 from memlane.lanes import Lane
-from memlane.lanes.answers import Answers
+from memlane.lanes.answers import Answers, Read
 
 FOLDER = "scopes"  # of the notes that somebody wrote who may use some scopes only
 _ATTEMPTS = 50
@@ -71,13 +71,16 @@ class LimitedLane:
         items = list(self._lane.parse(path))
         if not self._lane.answers.shares_files and any(isinstance(item, Problem) for item in items):
             return  # what cannot be read may be where it says which scope it is in
-        yield from (item for item in items if isinstance(item, Memory) and self._access.covers(item.scope))
+        yield from (item for item in items if isinstance(item, Memory) and self.covers(item))
+
+    def covers(self, memory: Memory) -> bool:
+        return self._access.covers(memory.scope)
 
     def fetch(self, native: str) -> Memory:
         try:
             memory: Memory = self._lane.fetch(native)
             if self._lane.answers.shares_files:
-                seen = self._access.covers(memory.scope)
+                seen = self.covers(memory)
             else:
                 seen = any(item.id == memory.id for item in self.parse(memory.file))
         except (MemlaneError, OSError, ValueError):
@@ -95,7 +98,7 @@ class LimitedLane:
 
     @property
     def answers(self) -> Any:
-        return LimitedAnswers(self._lane.answers)
+        return LimitedAnswers(self._lane.answers, self)
 
     # -- writing
 
@@ -260,10 +263,22 @@ def _elsewhere() -> InvalidInput:
 class LimitedAnswers:
     """What a lane answers about its format, as far as that tells nothing of memories that are not to be seen."""
 
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, answers: Answers, lane: LimitedLane) -> None:
+        self._answers, self._seen = answers, lane
 
     def __getattr__(self, name: str) -> Any:
         if name not in _ANSWERED:
             refuse(f"{name} of the {self._answers.lane.name} lane")
         return getattr(self._answers, name)
+
+    def read(self, path: str, mark: str = "") -> Read:
+        """What a file says, or what has changed in it: what went to another scope is gone."""
+        if not self._answers.shares_files:
+            return Read(self._seen.parse(path))
+        read = self._answers.read(path, mark)
+        found = list(read.memories)
+        seen = [memory for memory in found if self._seen.covers(memory)]
+        if read.gone is None:
+            return read._replace(memories=seen)
+        hidden = frozenset(memory.id for memory in found) - {memory.id for memory in seen}
+        return read._replace(memories=seen, gone=frozenset(read.gone) | hidden)
