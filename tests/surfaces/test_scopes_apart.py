@@ -265,3 +265,19 @@ def test_a_note_names_its_author_and_so_does_the_journal(tmp_path: Path) -> None
     assert bank.users_word([bank.get("notes:bob")]) == set()
     told(bank, "put_memory", {"key": "bob", "text": "Carol was.", "extra": {"author": "x"}}, Access("carol", "remove"))
     assert bank.get("notes:bob").fields["author"] == "carol"
+
+
+def test_a_record_of_a_long_vault_that_goes_to_another_scope_is_gone(tmp_path: Path) -> None:
+    bank = filled(tmp_path / "bank", others=False)
+    made = bank.add("The zanzibar account is closed.", lane="vault", tier="canon", scope="billing")
+    line = json.loads((bank.root / "vault.jsonl").read_text())
+    others = ({**line, "id": f"{number:012x}", "text": f"Fact {number} of many."} for number in range(1500))
+    with (bank.root / "vault.jsonl").open("a") as file:
+        file.writelines(json.dumps(other) + "\n" for other in others)
+    view = Limited(bank.config, ANN)
+    assert [hit.memory.id for hit in view.search("zanzibar", 1)] == [made.id]
+    bank.update(made.id, scope="skunk")
+    assert made.id not in [hit.memory.id for hit in view.search("zanzibar")]
+    assert made.id not in [memory.id for memory in view.list(limit=2000)]
+    bank.update(made.id, scope="billing")
+    assert [hit.memory.id for hit in view.search("zanzibar", 1)] == [made.id]
