@@ -151,9 +151,6 @@ class VaultAnswers(Answers):
         except (OSError, StorageError):  # `parse` says why
             return Read(())
 
-    def owns(self, path: str) -> bool:
-        return path == self.lane.log.file
-
     def files_beside(self) -> list[Path]:
         return [self.lane.path.with_name(self.lane.path.name + suffix) for suffix in (log.OLD, log.REJECTED)]
 
