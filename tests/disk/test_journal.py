@@ -25,8 +25,8 @@ from samples import transcript, words
 
 
 def files_of(bank: Bank) -> dict[str, bytes]:
-    """Every file of the bank but what is derived."""
-    return {name: data for name, data in tree(bank.root).items() if not name.startswith("indices/")}
+    """Every file of the bank but what is derived, and the rules for git, which are made with the bank."""
+    return {name: data for name, data in tree(bank.root).items() if not name.startswith(("indices/", ".gitignore"))}
 
 
 def folder() -> Path:

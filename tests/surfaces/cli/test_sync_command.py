@@ -78,3 +78,11 @@ def test_what_is_known_of_remotes_lies_outside_of_the_project(
     assert named == []
     [settings] = [each.settings for each in sync.status(bank)]
     assert (settings.name, settings.url, settings.scopes) == ("team", str(remote), ("shared",))
+
+
+def test_a_remote_that_has_a_bank_already_is_pointed_out(bank: Bank, run: Run, remote: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    assert "there is a bank already" not in run("sync", "add", "team", str(remote)).err
+    run("sync")
+    run("sync", "remove", "team")
+    assert "`memlane sync remove again` now, or the two become one" in run("sync", "add", "again", str(remote)).err

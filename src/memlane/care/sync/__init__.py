@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memlane import config, gate
-from memlane.care.sync import engine
+from memlane.care.sync import engine, receiving
 from memlane.care.sync import state as states
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.state import Settings
@@ -40,9 +40,11 @@ def add(
     scopes: Sequence[str] = (),
     mine: bool = False,
     author: str = "",
-) -> Settings:
-    """Add a remote, and reach it once; what is sent there begins with the first sync. `memlane.exchange.remotes` knows
-    the addresses. Raises InvalidInput, AlreadyExists, Unreachable.
+) -> tuple[Settings, bool]:
+    """Add a remote, and reach it once; also tell whether there is something of a bank there already.
+
+    What is sent there begins with the first sync. `memlane.exchange.remotes` knows the addresses. Raises InvalidInput,
+    AlreadyExists, Unreachable.
     """
     config.require_trust(bank.config)
     states.refuse_name(name)
@@ -57,10 +59,10 @@ def add(
     url = os.path.abspath(os.path.expanduser(url)) if "://" not in url else url
     settings = Settings(name, url, tuple(dict.fromkeys(lanes)), chosen, mine, author or _user())
     with closing(remotes.opened(url)) as remote:
-        next(iter(remote.changes("")), None)
+        entries, _ = next(iter(remote.changes("")), ([], ""))
     with states.made(bank.root) as state:
         state.add(settings)
-    return settings
+    return settings, any(not entry.deleted and not entry.path.startswith(receiving.OWN) for entry in entries)
 
 
 def _user() -> str:
