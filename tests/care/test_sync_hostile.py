@@ -108,6 +108,34 @@ def test_names_that_differ_in_case_alone_are_one_file(tmp_path: Path) -> None:
     assert sorted(contents(bob)) == ["deploy.md"]
 
 
+def test_nobody_takes_a_name_away_by_another_spelling(tmp_path: Path) -> None:
+    """Whichever comes first, the plainer name is the file, at every member."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    _plant(tmp_path, {"SHARED.md": b"# Squatter\n"})
+    synced(bob)
+    assert sorted(contents(bob)) == ["SHARED.md"]
+    ann.add("What all of us know.", title="Shared")
+    _, done = synced(ann, bob)
+    assert contents(ann) == contents(bob)
+    assert sorted(contents(bob)) == ["shared.md"]
+    assert [held.path for held in done.held] == ["SHARED.md"]
+    assert [each.sent for each in synced(bob, ann)] == [0, 0]
+
+
+def test_two_files_of_ones_own_that_differ_in_case_both_stay(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann")
+    for name in ("Readme.md", "readme.md"):
+        (ann.root / name).write_text(f"# {name}\n")
+    for _ in range(2):
+        [done] = synced(ann)
+        assert sorted(contents(ann)) == ["Readme.md", "readme.md"]
+        assert [each.path for each in done.unsent] == ["readme.md"]
+        os.utime(ann.root / "readme.md")  # as if it were new
+    (ann.root / "Readme.md").unlink()
+    synced(ann, rounds=2)
+    assert at_remote(tmp_path) == contents(ann) == {"readme.md": b"# readme.md\n"}
+
+
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_BYTES", 1000)
     bob = member(tmp_path, "bob")

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from memlane import config, gate
 from memlane.care.sync import lineage, local, travel
-from memlane.care.sync.receiving import EVERY, Receiving
+from memlane.care.sync.receiving import EVERY, TWIN, Receiving
 from memlane.care.sync.results import Synced
 from memlane.care.sync.state import Known, Settings, State, digest
 from memlane.care.sync.travel import Place
 from memlane.core import progress
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import Conflict, InvalidInput, StorageError
-from memlane.disk import journal
+from memlane.disk import journal, names
 from memlane.disk.written import SYNC
 from memlane.exchange.remotes import Remote
 from memlane.history.journaled import own_name
@@ -90,7 +90,10 @@ class _Run(Receiving):
         for number, (place, why) in enumerate(here.values()):
             known = self._known_of(place.path)
             stamp = travel.stamp_of(place.file)
-            if stamp and known and known.stamp == stamp and not why:
+            new = known is None or not known.version
+            if new and not why and self.taken.setdefault(names.folded(place.path), place.path) != place.path:
+                why = TWIN
+            if stamp and known and known.stamp == stamp and not why and known.unsent != TWIN:
                 continue
             if why:
                 self._refuse(place, known, why, stamp)
@@ -208,7 +211,7 @@ class _Run(Receiving):
         """Delete at the remote what is not here any more, or `moved` to another scope; what others changed meanwhile
         comes back.
         """
-        place = self._place(known.path)
+        place = travel.place_of(self.bank, known.path)
         if isinstance(place, str) or known.seen == b"" or (known.held and not known.common):
             if known.unsent:  # what was never sent is gone
                 known.unsent = ""

@@ -28,6 +28,7 @@ MOST_FILES, MOST_BYTES = 100_000, 2 << 30  # that one sync takes from a remote
 MOST_ENTRIES = 2_000_000  # that a remote lists
 EVERY = 100  # files between two words on how far it is
 _AGAIN = "could not be written"
+TWIN = "has a name that differs from another one only in case or Unicode form"
 
 
 class Receiving:
@@ -41,7 +42,8 @@ class Receiving:
         self.sieve = Sieve(bank)
         self.done = Synced(settings.name)
         self.known = {(known.scope, known.path): known for known in state.files(settings.name)}
-        self.taken = {names.folded(path): path for _, path in self.known}  # some file systems know no case
+        there = [known.path for known in self.known.values() if known.seen and known.held != TWIN]
+        self.taken = {names.folded(path): path for path in there}  # some file systems know no case
         self.files = self.bytes = 0
         self.outdated: set[str] = set()  # lanes whose derived file has to be made anew
 
@@ -144,10 +146,40 @@ class Receiving:
     def _place(self, path: str) -> Place | str:
         """Where a file of the remote goes, or why it is not taken."""
         place = travel.place_of(self.bank, path)
-        twin = self.taken.setdefault(names.folded(path), path)
-        if isinstance(place, Place) and twin != path:
-            return "has a name that differs from another one only in case or Unicode form"
-        return place
+        if isinstance(place, str):
+            return place
+        return TWIN if travel.has_plainer_twin(self.bank, place) or not self._claims(path) else place
+
+    def _claims(self, path: str) -> bool:
+        """Whether a name is free for this file, or is made so."""
+        folded = names.folded(path)
+        twin = self.taken.setdefault(folded, path)
+        if twin != path and not self._gives_way(twin, path):
+            return False
+        self.taken[folded] = path
+        return True
+
+    def _gives_way(self, twin: str, path: str) -> bool:
+        """Whether a file makes room for one whose name differs from its own in case alone: the plainer name has it, for
+        every member, so that nobody can take a name away by another spelling. What was written or changed here stays.
+        """
+        place = travel.place_of(self.bank, twin)
+        if path != names.folded(path) or not isinstance(place, Place):
+            return False
+        for known in [each for each in self.known.values() if each.path == twin]:
+            base = self._base(known)
+
+            def decide(now: bytes | None, base: bytes | None = base) -> bytes | None:
+                return None if now == base and not _is_ours(now) else now
+
+            ours, after = local.settle(self.bank, place, decide)
+            if after is not None:
+                return False
+            if ours is not None:
+                self._wrote(place, ours, None, "")
+            known.held, known.stamp = TWIN, ""
+            self._save(known, None)
+        return True
 
     def _take(self, entry: Entry) -> None:
         place = self._place(entry.path)
@@ -282,6 +314,11 @@ class Receiving:
     def _save(self, known: Known, base: bytes | None) -> None:
         self.state.save(self.name, known, base)
         self.known[known.scope, known.path] = known
+
+
+def _is_ours(data: bytes | None) -> bool:
+    kept = config.written()
+    return data is not None and kept is not None and kept.what(written.key_of(data)) in written.OWN
 
 
 def _origin(author: str) -> str:

@@ -180,6 +180,15 @@ def _travelling(bank: Bank, knows: Callable[[str], bool]) -> Callable[[str, str]
     return travels
 
 
+def has_plainer_twin(bank: Bank, place: Place) -> bool:
+    """Whether a file here has this name in small letters, and is not this very file, as some systems see it."""
+    plain = names.folded(place.path)
+    twin = place_of(bank, plain) if plain != place.path else ""
+    if isinstance(twin, str) or is_gone(twin.file):
+        return False
+    return is_gone(place.file) or not os.path.samefile(place.file, twin.file)
+
+
 def is_gone(file: str) -> bool:
     """Whether there is no such file, for sure: one that cannot be looked at may be there."""
     try:
