@@ -136,6 +136,18 @@ def test_two_files_of_ones_own_that_differ_in_case_both_stay(tmp_path: Path) -> 
     assert at_remote(tmp_path) == contents(ann) == {"readme.md": b"# readme.md\n"}
 
 
+def test_a_name_that_was_refused_as_a_twin_does_not_take_the_place_of_the_first(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add("A page.", title="Page")
+    synced(ann, bob)
+    _plant(tmp_path, {"PAGE.md": b"# Another page\n"})
+    for number in range(3):
+        ann.append("notes:page", f"Line {number}.")
+        synced(ann, bob)
+    assert sorted(contents(bob)) == ["page.md"]
+    assert contents(bob) == contents(ann)
+
+
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_BYTES", 1000)
     bob = member(tmp_path, "bob")

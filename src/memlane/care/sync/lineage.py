@@ -1,18 +1,20 @@
 """Whether a content of a file was made by somebody who knew another one: how many changes of each member are in it.
 
-    5f0c1a:3 77ab20:1       the third change by one member, and the first by another
+    5f0c1a:812043 77ab20:93310       all changes by one member until a certain one, and by another
 
 With one remote its versions tell that. With several, what one remote has may come back over another, as if it were new:
 members who share both would hand each other the old and the new content for ever. A content that has nothing in it that
 we had not seen is old, whichever way it comes.
 
-What a remote says of it is a claim, as all that it says. The most that a false one can do is what its author could do
-anyhow: let something of theirs be taken for newer than it is. What was changed here and not yet sent is never old.
+What a remote says of it is a claim, as all that it says. A false one can let something of its author's be taken for
+newer than it is, which they could do anyhow. It cannot cover what was changed here and not yet sent: each change adds a
+number that nobody guesses.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from typing import TYPE_CHECKING
 
 from memlane.care.sync.state import digest
@@ -20,8 +22,8 @@ from memlane.care.sync.state import digest
 if TYPE_CHECKING:
     from memlane.care.sync.state import State
 
-_MEMBER = re.compile(r"([0-9a-f]{6}):([1-9][0-9]{0,8})")
-_MOST = 70  # members: an object store takes 2,000 bytes beside a content, which the author is part of
+_MEMBER = re.compile(r"([0-9a-f]{6}):([1-9][0-9]{0,11})")
+_MOST = 60  # members: an object store takes 2,000 bytes beside a content, which the author is part of
 
 Lineage = dict[str, int]
 
@@ -51,7 +53,7 @@ def of(state: State, path: str, data: bytes | None) -> Lineage:
     seen, text = state.lineage(path)
     lineage = parsed(text)
     if seen != digest(data):
-        lineage[state.me] = lineage.get(state.me, 0) + 1
+        lineage = _changed(state, lineage)
         state.set_lineage(path, digest(data), spelt(lineage))
     return lineage
 
@@ -63,4 +65,8 @@ def note(state: State, path: str, data: bytes | None, lineage: Lineage, *, chang
 
 def told(state: State, lineage: Lineage, *, changed: bool) -> str:
     """What is told of a content with all this in it; `changed` when nobody else has it so."""
-    return spelt({**lineage, state.me: lineage.get(state.me, 0) + 1} if changed else lineage)
+    return spelt(_changed(state, lineage) if changed else lineage)
+
+
+def _changed(state: State, lineage: Lineage) -> Lineage:
+    return {**lineage, state.me: lineage.get(state.me, 0) + 1 + secrets.randbelow(1_000_000)}

@@ -241,6 +241,8 @@ class Receiving:
                 return ours  # all of it is held back, and what is here is something else
             if said and lineage.covers(have, said) and not reasons:
                 return ours  # it is old: it came from here, or over another remote before
+            if said and (base is None or theirs == base) and self._is_later(place, ours, said, have):
+                return theirs  # this remote knows more of it than we know of this remote
             apart = said and not lineage.covers(said, have) and theirs == base  # it was both put back and changed
             after = local.merged(place, None if apart else base, ours, theirs)
             if after != ours:
@@ -271,6 +273,13 @@ class Receiving:
             known.stamp = travel.stamp_of(place.file)
         self._save(known, theirs)
         return True
+
+    def _is_later(self, place: Place, ours: bytes | None, said: lineage.Lineage, have: lineage.Lineage) -> bool:
+        """Whether a content was made by somebody who had all that is here, and of it nothing stayed here alone."""
+        mine = self.state.me
+        if not lineage.covers(said, have) or said.get(mine, 0) != have.get(mine, 0):
+            return False
+        return ours is None or self.sieve.sendable(place, ours)[0] == ours
 
     def _other_scope(self, place: Place, entry: Entry) -> str:
         """The scope that this name here belongs to, where it is another one."""
