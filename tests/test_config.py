@@ -258,10 +258,11 @@ def test_a_folder_that_is_gone_is_said_so(tmp_path: Path, monkeypatch: pytest.Mo
 # -- making a bank
 
 
-def test_init_writes_one_file_and_one_folder(tmp_path: Path) -> None:
+def test_init_writes_the_configuration_and_what_git_is_to_leave_out(tmp_path: Path) -> None:
     Bank.init(tmp_path)
-    assert tree(tmp_path) == {"memlane.toml": b'[memory]\nstorage_strategy = "project"\nenabled = true\n'}
-    assert (tmp_path / ".memories").is_dir()
+    files = tree(tmp_path)
+    assert files.pop("memlane.toml") == b'[memory]\nstorage_strategy = "project"\nenabled = true\n'
+    assert [*files] == [".memories/.gitignore"]
 
 
 def test_init_is_safe_to_repeat(tmp_path: Path) -> None:

@@ -319,7 +319,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in sorted(root.rglob("*"))
-        if path.is_file() and not any(p.startswith((".", "indices", "private")) for p in path.relative_to(root).parts)
+        if path.is_file()
+        and (path.stat().st_size or path.suffix != ".jsonl")  # a log without a line is none
+        and not any(part.startswith((".", "indices", "private")) for part in path.relative_to(root).parts)
     }
 
 

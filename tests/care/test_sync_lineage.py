@@ -101,6 +101,22 @@ def test_a_ring_of_remotes_comes_to_rest(tmp_path: Path, seed: int) -> None:
     assert others == [first, first]
 
 
+def test_members_who_saw_a_deletion_and_a_change_in_another_order_come_to_the_same(tmp_path: Path) -> None:
+    """Each of them finds what it has at one remote, and the opposite at the other."""
+    ann, bob = team(tmp_path, {name: ["home", "work"] for name in ("ann", "bob")})
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    settled(ann, bob)
+    ann.delete("notes:deploy")
+    sync.sync(ann, "home")
+    bob.append("notes:deploy", "After lunch.")
+    sync.sync(bob, "work")
+    sync.sync(bob, "home")
+    sync.sync(ann, "work")
+    first, second = settled(ann, bob)
+    assert first == second
+    assert b"After lunch." in first["deploy.md"]
+
+
 def test_a_member_who_is_late_does_not_bring_back_what_was_deleted_over_another_remote(tmp_path: Path) -> None:
     """It has the file from one remote, and has never seen it at the other, where it is deleted."""
     ann, bob = team(tmp_path, {"ann": ["home", "work"], "bob": ["home"]})

@@ -44,6 +44,7 @@ class Receiving:
         self.known = {(known.scope, known.path): known for known in state.files(settings.name)}
         there = [known.path for known in self.known.values() if known.seen and known.held != TWIN]
         self.taken = {names.folded(path): path for path in there}  # some file systems know no case
+        self.several = len(state.remotes()) > 1
         self.files = self.bytes = 0
         self.outdated: set[str] = set()  # lanes whose derived file has to be made anew
 
@@ -241,10 +242,12 @@ class Receiving:
                 return ours  # all of it is held back, and what is here is something else
             if said and lineage.covers(have, said) and not reasons:
                 return ours  # it is old: it came from here, or over another remote before
+            # with several remotes, what changed at one of them may lack what another one brought: no side is the later
+            apart = self.several and said and not lineage.covers(said, have) and base in (ours, theirs)
             if said and (base is None or theirs == base) and self._is_later(place, ours, said, have):
-                return theirs  # this remote knows more of it than we know of this remote
-            apart = said and not lineage.covers(said, have) and theirs == base  # it was both put back and changed
-            after = local.merged(place, None if apart else base, ours, theirs)
+                after = theirs  # this remote knows more of it than we know of this remote
+            else:
+                after = local.merged(place, None if apart else base, ours, theirs)
             if after != ours:
                 told = lineage.told(self.state, lineage.joined(have, said), changed=after != theirs)
                 self.state.intend(self.name, known, theirs, after, told)
