@@ -69,6 +69,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("review", "--only", "drifted", "--show"), ("connect", "claude-code", "--project"),
     ("connect", "claude-code", "--remove", "--project"), ("trust", "--yes"), ("hook", "claude-code", "session-start"),
     ("hook", "claude-code", "prompt"), ("hook", "claude-code", "stop"),
+    ("sync", "add", "team", "../remote"), ("sync", "status"), ("token", "add", "ann"), ("token", "list"),
 )  # fmt: skip
 UNTRIED = frozenset(
     {"edit", "merge-driver", "mcp", "ui", "completion", "help", "distil"}

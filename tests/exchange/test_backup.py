@@ -109,7 +109,7 @@ def test_a_bank_that_was_removed_comes_back_where_its_configuration_says(bank: B
     assert tree(tmp_path) == before
     done = backup.restore(tmp_path / "../whole.tar.gz", tmp_path / "new")
     assert sorted(tree(done.root)) == sorted(
-        ["vault.jsonl", *(f"records/{name[5:]}" for name in before if "said/" in name)]
+        [".gitignore", "vault.jsonl", *(f"records/{name[5:]}" for name in before if "said/" in name)]
     )
     assert done.remarks == ("it is not trusted yet: `memlane trust` shows its configuration",)
     assert run("--bank", "new", "trust", "--yes").code == 0

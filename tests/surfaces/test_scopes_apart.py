@@ -201,7 +201,10 @@ def test_the_bank_itself_keeps_scopes_apart_and_refuses_what_it_does_not_know(ba
             getattr(crowded, verb)()
 
 
-def test_nothing_of_others_was_changed(banks: tuple[Limited, Limited]) -> None:
+def test_nothing_of_others_is_changed(banks: tuple[Limited, Limited]) -> None:
+    for tool, arguments in CALLS:
+        if tool in TOOLS:
+            told(banks[1], tool, arguments)
     whole = Bank.open(banks[1].root.parent)
     assert "ships in May" in whole.get("notes:hippogriff-plan").text
     assert {memory.scope for memory in whole.list() if memory.id.startswith("notes:scopes/")} == {

@@ -87,8 +87,8 @@ def test_the_help_has_five_groups_of_at_most_23_commands(run: Run) -> None:
     assert groups == {
         "Remember and find": ["add", "search", "list", "get", "context", "edit", "rm", "restore"],
         "Review": ["ui", "review", "history", "undo", "forget"],
-        "Look after": ["doctor", "import", "export"],
-        "Connect": ["init", "trust", "connect"],
+        "Look after": ["doctor", "sync", "import", "export"],
+        "Connect": ["init", "connect"],
         "Lanes": ["vault", "topics", "records", "layers"],
     }
     shown = [name for names in groups.values() for name in names]

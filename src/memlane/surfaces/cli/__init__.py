@@ -46,7 +46,6 @@ GROUPS = {  # what `memlane --help` lists, without importing it
     },
     "Connect": {
         "init": "Make a folder a bank.",
-        "trust": "Let memlane act in a project that others may have written.",
         "connect": "Put memlane into a client's configuration, or take it out.",
     },
     "Lanes": {
@@ -58,8 +57,8 @@ GROUPS = {  # what `memlane --help` lists, without importing it
 }
 MORE = (  # rarer, or for programs: named in one line below the others
     "log", "judge", "changes", "redo", "recover", "share", "backup", "restore-backup", "move", "rename", "put",
-    "update", "append", "links", "merge", "capture", "distil", "stats", "gate", "encoder", "check-config", "mcp",
-    "token", "hook", "completion", "merge-driver", "help",
+    "update", "append", "links", "merge", "capture", "distil", "stats", "gate", "trust", "encoder", "check-config",
+    "mcp", "token", "hook", "completion", "merge-driver", "help",
 )  # fmt: skip
 COMMANDS = (*(name for names in GROUPS.values() for name in names), *MORE)
 NOW = {  # what commands of earlier days are called

@@ -48,6 +48,10 @@ def add(ctx: click.Context, name: str, right: str, scopes: Sequence[str], days: 
     """Make a token for somebody and print it, this once: only a hash of it is kept.
 
     A server that runs takes it at once. Memories without a scope are in the scope 'global'.
+
+    \b
+    $ memlane token add ann --scope write
+    $ memlane token add ci --scopes 'team/*' --days 30
     """
     made = tokens.add(_bank(ctx), Access(name, right, tuple(scopes) or None), days)
     if as_json:
@@ -66,6 +70,9 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     """List the tokens of this bank: names, rights, scopes and when they end. Nobody can see a token again.
 
     Programs that were let in on the page of `memlane mcp --oauth` are listed, too.
+
+    \b
+    $ memlane token list
     """
     bank = _bank(ctx)
     named, connected = tokens.listed(bank), grants.listed(bank)
@@ -90,8 +97,13 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 @token.command()
 @click.argument("name")
 @click.pass_context
-def revoke(ctx: click.Context, name: str) -> None:
-    """End a token, or the connection of a program, now: in sessions that are open as well."""
+@as_json
+def revoke(ctx: click.Context, name: str, as_json: bool) -> None:
+    """End a token, or the connection of a program, now: in sessions that are open as well.
+
+    \b
+    $ memlane token revoke ann
+    """
     bank = _bank(ctx)
     try:
         tokens.revoke(bank, name)
@@ -100,6 +112,9 @@ def revoke(ctx: click.Context, name: str) -> None:
             raise
     else:
         grants.end(bank, name)
+    if as_json:
+        print_json({"revoked": name})
+        return
     say(f"the token of {name} does not count any more")
 
 
@@ -109,7 +124,11 @@ def revoke(ctx: click.Context, name: str) -> None:
 @click.pass_context
 @as_json
 def log(ctx: click.Context, limit: int, name: str, as_json: bool) -> None:
-    """Show what was done with tokens: when, by whom, with which tool, which memories, and how it ended."""
+    """Show what was done with tokens: when, by whom, with which tool, which memories, and how it ended.
+
+    \b
+    $ memlane token log --name ann
+    """
     lines = audit_log.lines(config.user_state(), _bank(ctx))
     found: list[dict[str, Any]] = [line for line in lines if name in ("", line.get("who"))][-limit:]
     if as_json:
