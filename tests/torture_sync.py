@@ -85,6 +85,7 @@ class Team:
         self.generation = 0
         self.cluster: Cluster | None = None
         self.harmed = 0
+        self.waiting: set[str] = set()  # files that nobody sends before a person has looked at them
 
     @contextmanager
     def remotes(self) -> Iterator[None]:
@@ -305,6 +306,9 @@ def settle(team: Team) -> None:
         if None in done:
             return
         counts = ("sent", "received", "removed", "merged", "forgotten")
+        # what is much like a forgotten text waits for a person, at those who have it
+        said = [held for each in done for one in each for held in (*one["held"], *one["unsent"])]
+        team.waiting = {held["path"] for held in said if "forgotten" in held["why"]}
         moved = sum(one[name] for each in done for one in each for name in counts)
         team.figures.rounds = round
         print(f"round {round}: {moved} files moved", file=sys.stderr)
@@ -328,6 +332,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def check(team: Team) -> None:
     figures = team.figures
     banks = [contents(team.place / f"member{number}") for number in range(team.members)]
+    banks = [{name: data for name, data in bank.items() if name not in team.waiting} for bank in banks]
     figures.files = len(banks[0])
     for number, bank in enumerate(banks):
         for name in sorted(bank.keys() | banks[0].keys()):
@@ -369,7 +374,9 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
             if missing := [number for number, marks in enumerate(seen) if new not in marks]:
                 team.figures.lost.append(f"{new} ({line['verb']}) is not with members {missing}")
         for mark in line["touched"] if verb in ("forget", "delete", "update") else ():
-            if verb == "forget" or (mark not in restored and touched_by(kin({mark}, tried), tried) == {line["by"]}):
+            # an entry of a topic comes back when the file was changed at two remotes without knowing of each other
+            loose = mark in restored or line["verb"].endswith(" topics")
+            if verb == "forget" or (not loose and touched_by(kin({mark}, tried), tried) == {line["by"]}):
                 team.figures.checked += 1
                 seen = everywhere if verb == "forget" else memories
                 if there := [number for number, marks in enumerate(seen) if mark in marks]:

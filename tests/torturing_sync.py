@@ -115,7 +115,7 @@ class Member:
 
     def delete(self) -> None:
         if memory := self.any():
-            self.do("delete", lambda: self.bank.delete(memory.id), old=memory.text)
+            self.do(f"delete {memory.lane}", lambda: self.bank.delete(memory.id), old=memory.text)
             self.deleted.append(memory)
 
     def restore(self) -> None:
