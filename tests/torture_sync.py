@@ -58,6 +58,7 @@ class Figures:
     rounds: int = 0
     files: int = 0
     checked: int = 0
+    waiting: list[str] = field(default_factory=list)  # files that are much like what was forgotten
     differing: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     back: list[str] = field(default_factory=list)
@@ -332,6 +333,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 def check(team: Team) -> None:
     figures = team.figures
     banks = [contents(team.place / f"member{number}") for number in range(team.members)]
+    held = b"\n".join(data for bank in banks for name, data in bank.items() if name in team.waiting)
+    waiting = {match[0] for match in MARK.finditer(held.decode(errors="replace"))}
+    figures.waiting = sorted(team.waiting)
     banks = [{name: data for name, data in bank.items() if name not in team.waiting} for bank in banks]
     figures.files = len(banks[0])
     for number, bank in enumerate(banks):
@@ -345,7 +349,7 @@ def check(team: Team) -> None:
         figures.broken += [f"damage at member {number}: {one}" for one in told["damage"]]
         whole = b"\n".join(bank.values()).decode(errors="replace")
         everywhere.append({match[0] for match in MARK.finditer(whole)})
-    check_marks(team, memories, everywhere)
+    check_marks(team, memories, everywhere, waiting)
     for number, bank in enumerate(banks):
         figures.leaked += [f"{name} of member {number}" for name, data in bank.items() if b"harm98h" in data]
         outside = {path.name for path in (team.place / f"member{number}").iterdir()} - {".memories", "memlane.toml"}
@@ -357,8 +361,10 @@ def check(team: Team) -> None:
             figures.broken.append(f"member {number}: {team.last_words(number)}")
 
 
-def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]) -> None:
-    """Compare the marks of the memories, and of all files, with the journals."""
+def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]], waiting: set[str]) -> None:
+    """Compare the marks of the memories, and of all files, with the journals; those of files that wait for a person
+    need not be with everybody.
+    """
     tried = read_journals(team)
     replaced = {mark for line in tried if not line["kept"] for mark in line["touched"]}
     forgotten = kin({mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}, tried)
@@ -367,7 +373,7 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
         if not line.get("done"):
             continue
         new, verb = line["new"], line["verb"].split()[0]
-        if new and new not in replaced | forgotten:
+        if new and new not in replaced | forgotten | waiting:
             team.figures.checked += 1
             # of a record of the vault that two have changed the later text counts, and the other stays in the file
             seen = everywhere if line["verb"] == "update vault" else memories
