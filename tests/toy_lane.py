@@ -111,7 +111,7 @@ class ToyLane:
 
     def _stored(self, native: str, draft: Draft) -> Memory:
         memory = self.fetch(native)
-        return replace(memory, remarks=(*draft.remarks, *self.tombstones.lift(memory.text)))
+        return replace(memory, remarks=(*draft.remarks, *self.tombstones.lift(memory.text, memory.id)))
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -165,3 +165,19 @@ def test_forget_names_the_remotes_that_may_have_it(tmp_path: Path) -> None:
     ann, *_ = _three(tmp_path)
     left = ann.forget("notes:rent", dry_run=True).left
     assert [each.command for each in left if "remote" in each.where] == ["memlane sync team"]
+
+
+def test_what_is_written_on_purpose_after_it_was_forgotten_stays_when_others_write_beside_it(tmp_path: Path) -> None:
+    ann, bob = (member(tmp_path, name) for name in ("ann", "bob"))
+    ann.add(SAID, title="Rent")
+    ann.add("What the household has to know.", title="Board")
+    synced(ann, bob, rounds=2)
+    ann.forget("notes:rent")
+    synced(ann, bob, rounds=2)
+    ann.append("notes:board", SAID)
+    bob.append("notes:board", "The boiler is serviced in October.")
+    done = synced(ann, bob, rounds=3)
+    assert [each.unsent for each in done] == [[], []]
+    assert contents(ann) == contents(bob)
+    for text in (SAID, "The boiler is serviced in October."):
+        assert text in bob.get("notes:board").text

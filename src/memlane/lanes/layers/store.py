@@ -401,13 +401,13 @@ class MemoryStore:
         text = self.folder.create(id, draft.text)
         created = (moment(draft.created_at) or self.clock()).astimezone(UTC).date()
         self.side_files.note(os.path.dirname(self.folder.path(id)), {type_of(id): {"createdAt": str(created)}})
-        return self.tombstones.lift(aging.body(text))
+        return self.tombstones.lift(aging.body(text), f"layers:{id}")
 
     def _update(self, id: str, content: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Replace the content; the seed's answer, and the remarks in it."""
         path = self.folder.existing(id)
         draft = self._admit(id, content, over=readable(path))
-        remarks = (*draft.remarks, *self.tombstones.lift(aging.body(draft.text)))
+        remarks = (*draft.remarks, *self.tombstones.lift(aging.body(draft.text), f"layers:{id}"))
         with files.locked(path):
             old = readable(path)
             text = aging.page(draft.text, self.folder.today(), old)
@@ -427,7 +427,7 @@ class MemoryStore:
             text = aging.joined(pruned.text, draft.text, paragraph=paragraph) if prunes_first else pruned.text
             text = aging.stamped(text, today)
             actions = self.folder.rewrite(path, old, text, before, pruned)
-        self.tombstones.lift(aging.body(text))
+        self.tombstones.lift(aging.body(text), f"layers:{id}")
         measured = self._measured(path, id, text, draft.remarks)
         answer = {"id": id, "appended": True, "pruned": bool(actions), **measured}
         if actions:

@@ -349,7 +349,8 @@ class RecordLane:
         if os.path.isfile(self._archived(record.path)) and not os.path.lexists(record.path):
             self.recover(record.native_id)  # somebody wants it again
         holder = self._holder(record) or self._write(record)
-        return self._record(holder) if holder else record, (*remarks, *self.tombstones.lift(record.content))
+        lifted = self.tombstones.lift(record.content, f"records:{record.native_id}")
+        return self._record(holder) if holder else record, (*remarks, *lifted)
 
     def _drafted(self, draft: Draft, *, derive: bool) -> tuple[Record, tuple[str, ...]]:
         """The record that a draft makes once it has passed the gate and the rules, and what the gate changed.
@@ -400,7 +401,8 @@ class RecordLane:
             new = replace(new, id=old.id)  # one that is no version-4 UUID may stay what it is
             if new != old:
                 files.replace(path, files.encoded(rewritten(readable(path), old, new)))
-        return replace(to_memory(new), remarks=(*draft.remarks, *self.tombstones.lift(new.content)))
+        memory = to_memory(new)
+        return replace(memory, remarks=(*draft.remarks, *self.tombstones.lift(new.content, memory.id)))
 
     def _holder(self, record: Record) -> str | None:
         """Where the record lies that already holds this message: under the id made from it, or under a foreign id."""

@@ -126,7 +126,7 @@ class MemoryVault:
                 self.log.forget()
                 raise
         for record in stored.values():
-            self.tombstones.lift(record.text)
+            self.tombstones.lift(record.text, f"vault:{record.id}")
         return {"stored": [{"index": index, "id": record.id} for index, record in stored.items()], "errors": errors}
 
     def _admit_all(self, items: Sequence[Any]) -> tuple[dict[int, Record], list[dict[str, Any]]]:
@@ -440,7 +440,7 @@ class MemoryVault:
 
     def _lifted(self, record: Record) -> Record:
         """The record that was just written: somebody wants it, even if the same text was deleted before."""
-        lifted = self.tombstones.lift(record.text)
+        lifted = self.tombstones.lift(record.text, f"vault:{record.id}")
         return replace(record, remarks=(*record.remarks, *lifted)) if lifted else record
 
     def _now(self) -> str:
