@@ -68,6 +68,14 @@ def test_objects_of_other_programs_are_not_taken_for_files(serve: Any) -> None:
     assert [entry.path for page, _ in remote.changes("") for entry in page] == ["a.md"]
 
 
+def test_an_object_that_another_member_tries_the_store_with_is_nothing_that_could_be_lost(serve: Any) -> None:
+    remote, client = serve(lambda inner: inner)
+    client.put_object(Bucket="memory", Key="team/default/.tried-0123456789abcdef", Body=b"tried")
+    seen = list(remote.changes(""))
+    client.delete_object(Bucket="memory", Key="team/default/.tried-0123456789abcdef")
+    assert seen == list(remote.changes(seen[-1][1])) == [([], "")]
+
+
 def ignoring(*headers: str) -> Callable[[Application], Application]:
     """A store that does not look at these headers."""
 

@@ -40,7 +40,7 @@ _NEW = "new"
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 _HEX = re.compile(r"[0-9a-f]{32}")
 _HEAD = 8192  # bytes that the description of an entry may take: a path of 700 bytes, escaped, and room
-_MARKS = 8  # forerunners that an entry names
+_MARKS = 64  # forerunners that an entry names; whoever is stopped while more are written is told that it came too late
 _PAGE = 500
 _LEFT_BEHIND = 24 * 3600  # seconds after which what is being written was left by somebody who was killed
 
@@ -127,10 +127,12 @@ class FolderRemote:
                 _refuse_careless(bank, mode)
                 self._tried = True
             with _made(bank, mode, *_at(name)) as home:
+                # The number comes first: taken after a look at the latest version, it could pass over one that somebody
+                # has published in between, and was told that it is there.
+                number = max(_numbers(home), default=0) + 1
                 before = _latest(home, name)
                 if expected != (_version(before) if before else None):
                     raise conflict(path, _version(before) if before else None)
-                number = max(_numbers(home), default=0) + 1
                 mark = os.urandom(6).hex()
                 marks = (mark, *(before.marks if before else ()))[: _MARKS + 1]
                 described = {"path": path, **said, "deleted": data is None, "marks": marks}

@@ -65,8 +65,8 @@ class S3Remote:
                 yield before, cursor
             before = []
             for one in objects:
-                seen.add(one["Key"], one["ETag"])
                 if entry := self._entry(one["Key"], one["ETag"], one["Size"]):
+                    seen.add(one["Key"], one["ETag"])
                     before.append(entry)
         if cursor and not seen.cursor():
             raise emptied(f"The bucket {self._bucket}")
@@ -106,7 +106,8 @@ class S3Remote:
             seen = Seen()
             for objects in self._pages():
                 for one in objects:
-                    seen.add(one["Key"], one["ETag"])
+                    if self._entry(one["Key"], one["ETag"], one["Size"]):
+                        seen.add(one["Key"], one["ETag"])
             if seen.cursor() != cursor:
                 return True
             now = time.monotonic()
