@@ -85,4 +85,4 @@ def test_a_remote_that_has_a_bank_already_is_pointed_out(bank: Bank, run: Run, r
     assert "there is a bank already" not in run("sync", "add", "team", str(remote)).err
     run("sync")
     run("sync", "remove", "team")
-    assert "`memlane sync remove again` now, or the two become one" in run("sync", "add", "again", str(remote)).err
+    assert "remove the remote now, or the two become one" in run("sync", "add", "again", str(remote)).err

@@ -40,8 +40,8 @@ def add(
     scopes: Sequence[str] = (),
     mine: bool = False,
     author: str = "",
-) -> tuple[Settings, bool]:
-    """Add a remote, and reach it once; also tell whether there is something of a bank there already.
+) -> tuple[Settings, tuple[str, ...]]:
+    """Add a remote, and reach it once; also tell what a person should know of it.
 
     What is sent there begins with the first sync. `memlane.exchange.remotes` knows the addresses. Raises InvalidInput,
     AlreadyExists, Unreachable.
@@ -60,9 +60,16 @@ def add(
     settings = Settings(name, url, tuple(dict.fromkeys(lanes)), chosen, mine, author or _user())
     with closing(remotes.opened(url)) as remote:
         entries, _ = next(iter(remote.changes("")), ([], ""))
+        remarks = []
+        if any(not entry.deleted and not entry.path.startswith(receiving.OWN) for entry in entries):
+            remarks.append(
+                "there is a bank already: if it is another one, remove the remote now, or the two become one"
+            )
+        if remote.keeps_history():
+            remarks.append("it keeps what is replaced there: what is forgotten stays in its history")
     with states.made(bank.root) as state:
         state.add(settings)
-    return settings, any(not entry.deleted and not entry.path.startswith(receiving.OWN) for entry in entries)
+    return settings, tuple(remarks)
 
 
 def _user() -> str:

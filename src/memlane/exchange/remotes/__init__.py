@@ -82,6 +82,9 @@ class Remote(Protocol):
     def watch(self, cursor: str, seconds: float) -> bool:
         """Wait until something may have changed since `cursor`, at most so long."""
 
+    def keeps_history(self) -> bool:
+        """Whether it keeps what is replaced and deleted, and so what was forgotten."""
+
     def close(self) -> None: ...
 
 

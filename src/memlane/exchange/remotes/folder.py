@@ -108,6 +108,9 @@ class FolderRemote:
                 return False
             time.sleep(min(end - now, max(1.0, 10 * (now - begun))))  # a large bank is looked at less often
 
+    def keeps_history(self) -> bool:
+        return False
+
     def close(self) -> None:
         self._known.clear()
 

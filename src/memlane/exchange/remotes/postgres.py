@@ -177,6 +177,9 @@ class PostgresRemote:
                     _close(had)
                     raise self._told(error) from error
 
+    def keeps_history(self) -> bool:
+        return False
+
     def close(self) -> None:
         _close(self._connection)
         _close(self._watching)

@@ -121,9 +121,9 @@ class S3Remote:
             self._client = None
 
     def keeps_history(self) -> bool:
-        """Whether the bucket keeps what is replaced and deleted."""
-        with self._reached():
+        with self._reached(), suppress(ClientError):  # not everybody may ask, and not every store knows
             return str(self._s3.get_bucket_versioning(Bucket=self._bucket).get("Status", "")) == "Enabled"
+        return False
 
     # -- writing
 

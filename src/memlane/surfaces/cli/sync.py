@@ -71,13 +71,13 @@ def add(
     $ memlane sync add team /mnt/team/memory
     $ memlane --user sync add home s3://my-memory/bank --mine
     """
-    settings, has_files = syncing.add(bank, name, url, lanes=lanes, scopes=scopes, mine=mine, author=author)
+    settings, remarks = syncing.add(bank, name, url, lanes=lanes, scopes=scopes, mine=mine, author=author)
     if as_json:
         print_json(settings)
         return
     say(f"added; `memlane sync {name}` fetches what is there and sends what is here")
-    if has_files:
-        say(f"there is a bank already: if it is not this one, `memlane sync remove {name}` now, or the two become one")
+    for remark in remarks:
+        say(f"note: {remark}")
     print_line(name)
 
 
