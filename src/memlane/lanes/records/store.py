@@ -349,8 +349,7 @@ class RecordLane:
         if os.path.isfile(self._archived(record.path)) and not os.path.lexists(record.path):
             self.recover(record.native_id)  # somebody wants it again
         holder = self._holder(record) or self._write(record)
-        lifted = self.tombstones.lift(record.content, f"records:{record.native_id}")
-        return self._record(holder) if holder else record, (*remarks, *lifted)
+        return self._record(holder) if holder else record, (*remarks, *_lifted(self.tombstones, record))
 
     def _drafted(self, draft: Draft, *, derive: bool) -> tuple[Record, tuple[str, ...]]:
         """The record that a draft makes once it has passed the gate and the rules, and what the gate changed.
@@ -401,8 +400,7 @@ class RecordLane:
             new = replace(new, id=old.id)  # one that is no version-4 UUID may stay what it is
             if new != old:
                 files.replace(path, files.encoded(rewritten(readable(path), old, new)))
-        memory = to_memory(new)
-        return replace(memory, remarks=(*draft.remarks, *self.tombstones.lift(new.content, memory.id)))
+        return replace(to_memory(new), remarks=(*draft.remarks, *_lifted(self.tombstones, new)))
 
     def _holder(self, record: Record) -> str | None:
         """Where the record lies that already holds this message: under the id made from it, or under a foreign id."""
@@ -495,3 +493,8 @@ def _ratio(word: str, keyword: str) -> float:
         return 0.0
     ratio = matcher.ratio()
     return ratio if ratio >= FUZZY else 0.0
+
+
+def _lifted(tombstones: Tombstones, record: Record) -> tuple[str, ...]:
+    """What to say of a record that was just written: somebody wants it, even if the same text was deleted before."""
+    return tombstones.lift(record.content, f"records:{record.native_id}")
