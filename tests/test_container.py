@@ -130,10 +130,10 @@ def test_the_unit_runs_what_the_command_line_knows() -> None:
     service = unit["Service"]
     for name in ("ExecStartPre", "ExecStart"):
         program, *words = shlex.split(service[name])
-        assert program == "/opt/memlane/bin/memlane"
+        assert program == "/usr/local/lib/memlane/bin/memlane"
         accepted(words)
     assert (service["User"], service["ProtectSystem"], service["NoNewPrivileges"]) == ("memlane", "strict", "yes")
-    (told,) = re.findall(r"sudo .* /opt/memlane/bin/memlane (.*)", (PLACE / "memlane.service").read_text())
+    (told,) = re.findall(r"sudo .* /usr/local/lib/memlane/bin/memlane (.*)", (PLACE / "memlane.service").read_text())
     accepted(shlex.split(told))
 
 
