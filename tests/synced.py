@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from memlane import Bank
 from memlane.care import sync
 from memlane.care.sync import engine, state
 from memlane.care.sync.results import Synced
 from memlane.exchange import remotes
-from memlane.exchange.remotes import Entry, Remote, Unreachable
+from memlane.exchange.remotes import Conflict, Entry, New, Remote, TooLarge, Unreachable
 
 TEAM = "team"
 T = TypeVar("T")
@@ -56,7 +57,23 @@ def at_remote(top: Path) -> dict[str, bytes]:
         remote.close()
 
 
-class Cut:
+class OneByOne:
+    """What a remote that is only a test's own does with many files: one after the other."""
+
+    def get_many(self: Any, listed: Sequence[Entry]) -> list[tuple[Entry, bytes]]:
+        found = []
+        for entry in listed:
+            with suppress(TooLarge):
+                found += filter(None, [self.get(entry.path, entry.scope, entry.size)])
+        return found
+
+    def put_many(self: Any, new: Sequence[New], *, author: str) -> Iterator[tuple[New, str]]:
+        for one in new:
+            with suppress(Conflict):
+                yield one, self.put(one.path, one.data, None, scope=one.scope, author=author, lineage=one.lineage)
+
+
+class Cut(OneByOne):
     """A connection that breaks at the nth call: before the call has reached the remote, or after that."""
 
     def __init__(self, remote: Remote, at: int, *, after: bool) -> None:

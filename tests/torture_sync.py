@@ -58,7 +58,6 @@ class Figures:
     rounds: int = 0
     files: int = 0
     checked: int = 0
-    waiting: list[str] = field(default_factory=list)  # files that are much like what was forgotten
     differing: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     back: list[str] = field(default_factory=list)
@@ -86,7 +85,6 @@ class Team:
         self.generation = 0
         self.cluster: Cluster | None = None
         self.harmed = 0
-        self.waiting: set[str] = set()  # files that nobody sends before a person has looked at them
 
     @contextmanager
     def remotes(self) -> Iterator[None]:
@@ -307,9 +305,6 @@ def settle(team: Team) -> None:
         if None in done:
             return
         counts = ("sent", "received", "removed", "merged", "forgotten")
-        # what is much like a forgotten text waits for a person, at those who have it
-        said = [held for each in done for one in each for held in (*one["held"], *one["unsent"])]
-        team.waiting = {held["path"] for held in said if "forgotten" in held["why"]}
         moved = sum(one[name] for each in done for one in each for name in counts)
         team.figures.rounds = round
         print(f"round {round}: {moved} files moved", file=sys.stderr)
@@ -333,10 +328,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 def check(team: Team) -> None:
     figures = team.figures
     banks = [contents(team.place / f"member{number}") for number in range(team.members)]
-    held = b"\n".join(data for bank in banks for name, data in bank.items() if name in team.waiting)
-    waiting = {match[0] for match in MARK.finditer(held.decode(errors="replace"))}
-    figures.waiting = sorted(team.waiting)
-    banks = [{name: data for name, data in bank.items() if name not in team.waiting} for bank in banks]
     figures.files = len(banks[0])
     for number, bank in enumerate(banks):
         for name in sorted(bank.keys() | banks[0].keys()):
@@ -349,7 +340,7 @@ def check(team: Team) -> None:
         figures.broken += [f"damage at member {number}: {one}" for one in told["damage"]]
         whole = b"\n".join(bank.values()).decode(errors="replace")
         everywhere.append({match[0] for match in MARK.finditer(whole)})
-    check_marks(team, memories, everywhere, waiting)
+    check_marks(team, memories, everywhere)
     for number, bank in enumerate(banks):
         figures.leaked += [f"{name} of member {number}" for name, data in bank.items() if b"harm98h" in data]
         outside = {path.name for path in (team.place / f"member{number}").iterdir()} - {".memories", "memlane.toml"}
@@ -361,10 +352,8 @@ def check(team: Team) -> None:
             figures.broken.append(f"member {number}: {team.last_words(number)}")
 
 
-def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]], waiting: set[str]) -> None:
-    """Compare the marks of the memories, and of all files, with the journals; those of files that wait for a person
-    need not be with everybody.
-    """
+def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]) -> None:
+    """Compare the marks of the memories, and of all files, with the journals."""
     tried = read_journals(team)
     replaced = {mark for line in tried if not line["kept"] for mark in line["touched"]}
     forgotten = kin({mark for line in tried if line["verb"] == "forget" for mark in line["touched"]}, tried)
@@ -373,16 +362,15 @@ def check_marks(team: Team, memories: list[set[str]], everywhere: list[set[str]]
         if not line.get("done"):
             continue
         new, verb = line["new"], line["verb"].split()[0]
-        if new and new not in replaced | forgotten | waiting:
+        if new and new not in replaced | forgotten:
             team.figures.checked += 1
             # of a record of the vault that two have changed the later text counts, and the other stays in the file
             seen = everywhere if line["verb"] == "update vault" else memories
             if missing := [number for number, marks in enumerate(seen) if new not in marks]:
                 team.figures.lost.append(f"{new} ({line['verb']}) is not with members {missing}")
         for mark in line["touched"] if verb in ("forget", "delete", "update") else ():
-            # an entry of a topic comes back when the file was changed at two remotes without knowing of each other
-            loose = mark in restored or line["verb"].endswith(" topics")
-            if verb == "forget" or (not loose and touched_by(kin({mark}, tried), tried) == {line["by"]}):
+            alone = mark not in restored and touched_by(kin({mark}, tried), tried) == {line["by"]}
+            if verb == "forget" or alone:
                 team.figures.checked += 1
                 seen = everywhere if verb == "forget" else memories
                 if there := [number for number, marks in enumerate(seen) if mark in marks]:

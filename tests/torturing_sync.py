@@ -129,8 +129,12 @@ class Member:
             self.do("rename", lambda: self.bank.move(memory.id, new), old=memory.text, kept=True)
 
     def forget(self) -> None:
+        """Forget a memory, and the others that say something of it: else those would stay."""
         if memory := self.any():
-            self.do("forget", lambda: self.bank.forget(memory.id), old=memory.text)
+            marks = set(MARK.findall(memory.text))
+            others = [each for each in self.bank.memories() if marks.intersection(MARK.findall(each.text))]
+            gone = {each.id: each.text for each in (memory, *others) if each.native_id not in SHARED}
+            self.do("forget", lambda: self.bank.forget(*gone), old="\n".join(gone.values()))
 
     def sync(self) -> None:
         from memlane.care import sync

@@ -364,7 +364,7 @@ def index_differs(site: Site) -> Planted:
     site.bank.close()
     site.index("UPDATE memories SET digest = x'00'")
     site.index("UPDATE shapes SET data = replace(data, '\"deploys\"', '\"another\"')")
-    why = "holds 1 memories otherwise than their files say, such as notes:deploys"
+    why = "holds 1 memory otherwise than its file says, such as notes:deploys"
     return [(f"{site.root}/indices/index.db", why, "memlane doctor --reindex")]
 
 
@@ -575,7 +575,7 @@ def test_deep_compares_all_that_a_search_sees_with_a_new_index(site: Site, tampe
     site.index(tampering)
     before = tree(site.folder)
     path = f"{site.root}/indices/index.db"
-    why = "holds 1 memories otherwise than their files say, such as notes:deploys"
+    why = "holds 1 memory otherwise than its file says, such as notes:deploys"
     assert site.found("index-differs", deep=True) == [
         Finding("index-differs", "error", path, why, "memlane doctor --reindex", True)
     ]

@@ -12,12 +12,12 @@ import pytest
 from commands import Run
 from memlane import Bank, InvalidInput, NotFound
 from memlane.care import sync
-from memlane.care.sync import state
+from memlane.care.sync import engine, state
 from memlane.core.errors import Busy
 from memlane.disk import files
-from memlane.exchange import sharing
+from memlane.exchange import remotes, sharing
 from memlane.exchange.remotes import Unreachable
-from synced import TEAM, at_remote, contents, member, sync_cut, synced
+from synced import TEAM, Cut, at_remote, contents, member, sync_cut, synced
 
 
 def _fill(bank: Bank) -> None:
@@ -349,3 +349,73 @@ def test_what_was_received_or_sent_by_an_interrupted_sync_does_not_come_back(tmp
         gone = {"deploy-day.md"}
     synced(ann, bob, ann)
     assert gone & (contents(ann).keys() | contents(bob).keys() | at_remote(tmp_path).keys()) == set()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_what_others_deleted_does_not_come_back_because_we_were_not_told_that_it_arrived(
+    tmp_path: Path, known: bool
+) -> None:
+    """A note, new or changed, arrives and the connection breaks; somebody else deletes it; then we sync again."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    if known:
+        ann.add("Deploys go out on Mondays.", title="Deploy day")
+        synced(ann, bob)
+        ann.update("notes:deploy-day", text="Deploys go out on Tuesdays.")
+    else:
+        ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    _put_unheard(ann)
+    synced(bob)
+    bob.delete("notes:deploy-day")
+    synced(bob, ann, bob)
+    assert "deploy-day.md" not in contents(ann)
+    assert contents(ann) == contents(bob)
+
+
+def test_what_others_deleted_in_a_file_does_not_come_back_because_we_were_not_told(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.topics.store("auth/oauth2", "Refresh fails after an hour.", title="Refresh")
+    synced(ann, bob)
+    ann.topics.store("auth/oauth2", "Scopes are sorted.", title="Scopes")
+    _put_unheard(ann)
+    synced(bob)
+    (bob.root / "topics/auth/oauth2.md").write_bytes(_without_first_entry(bob))
+    synced(bob)
+    ann.topics.store("auth/oauth2", "Tokens are long.", title="Tokens")
+    synced(ann, bob, ann)
+    assert sorted(memory.title for memory in ann.memories("topics")) == ["Refresh", "Tokens"]
+    assert contents(ann) == contents(bob)
+
+
+def test_what_we_changed_since_outlives_the_deletion_of_what_we_were_not_told_of(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    _put_unheard(ann)
+    synced(bob)
+    bob.delete("notes:deploy-day")
+    synced(bob)
+    ann.append("notes:deploy-day", "But not in August.")
+    synced(ann, bob)
+    assert "But not in August." in bob.get("notes:deploy-day").text
+
+
+def _put_unheard(bank: Bank) -> None:
+    """Sync until something has been put, and break off before we hear of it."""
+    with state.opened(bank.root) as kept:
+        assert kept is not None
+        settings = kept.remote(TEAM)
+        remote = _Deaf(remotes.opened(settings.url), 10**6, after=True)
+        with pytest.raises(Unreachable):
+            engine.run(bank, kept, settings, remote)
+        remote.close()
+
+
+class _Deaf(Cut):
+    def put(self, path: str, data: bytes, expected: str | None, **said: str) -> str:
+        super().put(path, data, expected, **said)
+        raise Unreachable("cut")
+
+
+def _without_first_entry(bank: Bank) -> bytes:
+    """A topic file as somebody leaves it who takes the first entry out in an editor."""
+    head, _, *entries = (bank.root / "topics/auth/oauth2.md").read_text().split("## 2")
+    return "## 2".join((head, *entries)).encode()

@@ -11,6 +11,7 @@ import pytest
 from memlane import Bank, InvalidInput
 from memlane.care import sync
 from memlane.care.sync.forgetting import PATH
+from memlane.core import alternatives
 from memlane.exchange import remotes
 from synced import at_remote, contents, member, sync_cut, synced
 
@@ -181,3 +182,64 @@ def test_what_is_written_on_purpose_after_it_was_forgotten_stays_when_others_wri
     assert contents(ann) == contents(bob)
     for text in (SAID, "The boiler is serviced in October."):
         assert text in bob.get("notes:board").text
+
+
+def test_a_copy_under_another_name_keeps_what_somebody_added_to_it(tmp_path: Path) -> None:
+    """Nobody is asked, and all members have the same in the end: also who had the copy from others."""
+    ann, bob, cid = _three(tmp_path)
+    ann.forget("notes:rent")
+    bob.move("notes:rent", "money/rent")
+    bob.append("notes:money/rent", "The heating is paid apart.")
+    synced(bob, cid)
+    synced(ann, bob, cid, rounds=2)
+    assert [bank.get("notes:money/rent").text for bank in (ann, bob, cid)] == ["The heating is paid apart."] * 3
+    assert contents(ann) == contents(bob) == contents(cid)
+    assert [each.unsent + each.held for each in synced(ann, bob, cid)] == [[], [], []]
+    for bank in (ann, bob, cid):
+        bank.close()
+    assert b"Nadia" not in _everything(tmp_path)
+
+
+def test_a_version_of_which_nothing_is_left_goes_and_the_others_stay() -> None:
+    ways = ((SAID,), ("She may move.",), ("The flat was sold.",))
+    text = "\n".join(("Above.", *alternatives.written([alternatives.Versions(ways)]), "Below."))
+    two = alternatives.written([alternatives.Versions(ways[1:])])
+    assert alternatives.without(text, SAID.__eq__) == "\n".join(("Above.", *two, "Below."))
+    assert alternatives.without(text, {SAID, "She may move."}.__contains__) == "Above.\nThe flat was sold.\nBelow."
+
+
+def test_a_copy_that_says_only_a_part_of_it_goes_as_a_whole(tmp_path: Path) -> None:
+    ann, bob, cid = _three(tmp_path)
+    bob.move("notes:rent", "money")
+    ann.append("notes:rent", "Her neighbour Ottilie has paid the same since the year before.")
+    ann.forget("notes:rent")
+    synced(ann, bob, cid, rounds=2)
+    assert contents(ann) == contents(bob) == contents(cid)
+    assert "money.md" not in contents(bob)
+
+
+def test_what_two_people_changed_is_not_like_what_others_changed_before(tmp_path: Path) -> None:
+    """The marks around versions are nobody's words."""
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    for title in ("Rent", "Deploys"):
+        ann.add(f"About {title}.", title=title)
+    synced(ann, bob)
+    for title in ("Rent", "Deploys"):
+        ann.update(f"notes:{title.lower()}", text=f"Ann says that {title} is due on the first of March.")
+        bob.update(f"notes:{title.lower()}", text=f"Bob heard of {title} from a man with a green hat.")
+    synced(ann)
+    bob.sync()
+    ann.sync()
+    ann.forget("notes:rent")
+    synced(ann, bob, ann)
+    assert [each.unsent for each in synced(ann, bob)] == [[], []]
+    assert "Version 2 of 2" in bob.get("notes:deploys").text
+
+
+def test_a_note_that_may_stay_may_stay_under_another_name(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann")
+    ann.add(SAID, title="Rent")
+    ann.add(f"{SAID} She wrote that in May.", title="Letter")
+    ann.forget("notes:rent")
+    ann.move("notes:letter", "post")
+    assert [hit.memory.id for hit in ann.search("Nadia landlord", lane="notes")] == ["notes:post"]

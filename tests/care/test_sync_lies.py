@@ -13,12 +13,12 @@ from memlane.care.sync import engine, receiving, state
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.exchange.remotes import SHARED, Conflict, Entry, TooLarge
 from memlane.history import undo
-from synced import TEAM, contents, member
+from synced import TEAM, OneByOne, contents, member
 
 MINE = "Deploys go out on Tuesdays."
 
 
-class Liar:
+class Liar(OneByOne):
     """A remote that says what a test wants it to say, and takes whatever it is given."""
 
     def __init__(self) -> None:

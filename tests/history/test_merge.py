@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -27,6 +28,7 @@ from memlane.lanes.merging import Unmergeable, undecided
 from memlane.lanes.merging import document as note
 from memlane.lanes.records.record import content_hash
 from memlane.lanes.topics import entries as text_of
+from memlane.lanes.topics import listing
 from memlane.lanes.topics.merging import archive, index, topic
 from memlane.lanes.vault.merging import vault
 from samples import words
@@ -177,6 +179,14 @@ def test_damaged_and_torn_lines_are_kept_as_they_are() -> None:
     )  # fmt: skip
 
 
+def test_equal_lines_of_several_versions_have_one_order() -> None:
+    """The sides have their lines in different orders, so that all are sorted; what is equal was in any order then."""
+    one, two, other = line("a", 2, "x"), line("a", 3, "x"), line("b", at=1)
+    assert brief(both("", one + two + other, other + one + two)) == [
+        ("a", 2, "x", False), ("a", 3, "x", False), ("b", 1, "text", False),
+    ]  # fmt: skip
+
+
 def test_merging_again_what_was_merged_changes_nothing() -> None:
     old = line("a", text="old")
     one, two = old + line("a", 2, "x", at=1), old + line("a", 2, "y", at=2)
@@ -265,22 +275,38 @@ def test_archives_are_united_and_an_entry_that_both_pruned_is_there_once() -> No
     )
 
 
+def test_an_index_of_many_topics_is_merged_in_time_that_grows_with_it() -> None:
+    """Each line was looked for a place among all others: 800 took four seconds."""
+
+    def page(*numbers: int) -> str:
+        return listing.edit_index("", {f"t{n:04}/a": listing.Listed("A", 1, 0, "2025-01-01") for n in numbers})
+
+    def cost(size: int) -> float:
+        third = size // 3
+        sides = page(*range(third)), page(*range(2 * third)), page(*range(third), *range(2 * third, size))
+        begin = time.process_time()
+        assert index(*sides) == page(*range(third), *range(third, size))
+        return time.process_time() - begin
+
+    assert min(cost(1200) for _ in range(3)) < 8 * min(cost(300) for _ in range(3))
+
+
 def test_the_index_of_both_sides_lists_everything_with_counts_added_up() -> None:
-    listed = text_of.Listed
-    base = text_of.edit_index("", {"auth/a": listed("A", 2, 1, "2025-01-01")})
-    ours = text_of.edit_index(
+    listed = listing.Listed
+    base = listing.edit_index("", {"auth/a": listed("A", 2, 1, "2025-01-01")})
+    ours = listing.edit_index(
         base, {"auth/a": listed("New", 3, 2, "2025-01-05"), "db/x": listed("X", 1, 0, "2025-01-05")}
     )
-    theirs = text_of.edit_index(base, {"auth/a": listed("Mine, by hand", 2, 1, "2025-01-01")})
-    theirs = text_of.edit_index(theirs, {"ci/y": listed("Y", 1, 0, "2025-01-06")})
+    theirs = listing.edit_index(base, {"auth/a": listed("Mine, by hand", 2, 1, "2025-01-01")})
+    theirs = listing.edit_index(theirs, {"ci/y": listed("Y", 1, 0, "2025-01-06")})
     text = index(base, ours, theirs)
     assert text == index(base, theirs, ours)
-    assert text_of.read_index(text) == {
+    assert listing.read_index(text) == {
         "auth/a": listed("Mine, by hand", 3, 2, "2025-01-05"),
         "ci/y": listed("Y", 1, 0, "2025-01-06"),
         "db/x": listed("X", 1, 0, "2025-01-05"),
     }
-    assert text == text_of.edit_index("", text_of.read_index(text))
+    assert text == listing.edit_index("", listing.read_index(text))
 
 
 # -- Markdown with front matter

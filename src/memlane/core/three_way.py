@@ -70,9 +70,11 @@ def interleaved(ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Any])
     shared = [item for item in ours if item in common]
     if shared != [item for item in theirs if item in common]:
         return sorted({*ours, *theirs}, key=key)
-    result: list[T] = []
-    for number, gaps in enumerate(zip(_gaps(ours, common), _gaps(theirs, common), strict=True)):
-        result += [*merge(*gaps, key=key), *shared[number : number + 1]]
+    same = same_start((ours, theirs))
+    result = shared[:same]
+    for number, gaps in enumerate(zip(_gaps(ours[same:], common), _gaps(theirs[same:], common), strict=True), same):
+        result += merge(*gaps, key=key) if all(gaps) else gaps[0] or gaps[1]
+        result += shared[number : number + 1]
     return result
 
 
@@ -267,6 +269,8 @@ def _same_segments(one: list[Segment], two: list[Segment]) -> list[tuple[int, in
     Compared are the lines, those inside of versions too: so versions are found to be at the place of the lines, or of
     the other versions, that they came from, and not at that of lines which happen to stand beside them.
     """
+    if {*map(type, one), *map(type, two)} <= {str}:
+        return _matches(one, two)
     numbers: dict[Segment, int] = {}
     (lines, places), (other_lines, other_places) = _flat(one, numbers), _flat(two, numbers)
     pairs: list[tuple[int, int]] = []
@@ -309,18 +313,18 @@ def _moved_up(base: list[Segment], edit: _Edit, least: int) -> _Edit:
     return _Edit(start, end, added)
 
 
-def _matches(one: list[Hashable], two: list[Hashable]) -> list[tuple[int, int]]:
+def _matches(one: Sequence[Hashable], two: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Pairs of places at which both have the same line: patience diff, with difflib where no line is unique."""
     matches: list[tuple[int, int]] = []
     pending = [(0, len(one), 0, len(two))]
     while pending:
         low, high, start, end = pending.pop()
-        while low < high and start < end and one[low] == two[start]:
-            matches.append((low, start))
-            low, start = low + 1, start + 1
-        while low < high and start < end and one[high - 1] == two[end - 1]:
-            high, end = high - 1, end - 1
-            matches.append((high, end))
+        size = same_start((one[low:high], two[start:end]))
+        matches += zip(range(low, low + size), range(start, start + size), strict=True)
+        low, start = low + size, start + size
+        size = same_start((one[low:high][::-1], two[start:end][::-1]))
+        high, end = high - size, end - size
+        matches += zip(range(high, high + size), range(end, end + size), strict=True)
         if low == high or start == end:
             continue
         anchors = _anchors(one[low:high], two[start:end])
@@ -335,7 +339,7 @@ def _matches(one: list[Hashable], two: list[Hashable]) -> list[tuple[int, int]]:
     return sorted(matches)
 
 
-def _anchors(one: list[Hashable], two: list[Hashable]) -> list[tuple[int, int]]:
+def _anchors(one: Sequence[Hashable], two: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Pairs of places of lines that occur once in each: the longest chain that has the same order in both."""
     counts, other_counts = Counter(one), Counter(two)
     places = {line: place for place, line in enumerate(two) if other_counts[line] == 1}

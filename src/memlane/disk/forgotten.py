@@ -22,31 +22,31 @@ import json
 import os
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memlane.core import alternatives
 from memlane.core.dates import utc_now
 from memlane.core.errors import StorageError
+from memlane.core.markdown import heading
 from memlane.core.model import Memory, Problem
 from memlane.core.patterns import lazily
-from memlane.core.values import dataclass, field
+from memlane.core.values import dataclass
 from memlane.disk import files
+from memlane.disk.forgotten_records import BUCKETS, FEWEST, Index, Record, Windows, enough, half, read_bag, united
 
 FOLDER = "forgotten"
 TELLING = 12  # characters; a shorter line does not tell whose it is
 LONGEST = 24  # words in a passage
-FEWEST = 5  # different words; fewer tell nothing, except under the same id
 SHORT = 48  # words; a longer text has shingles instead of passages
 SHINGLE = 6  # words
 LINE = 8  # different words that make a line of a long text a telling one
 MOST = 256  # lines, and shingles, that are kept of one text: the smallest hashes
-SHARE = 8  # one of so many shingles, and at least four, are enough
 COMMON = 3  # other memories with the same passage make it a turn of phrase
-_BUCKETS = 1024
 _KEY_BYTES = 32
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space between words
 _WORD = lazily(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
@@ -67,28 +67,6 @@ class Gone:
     alone: bool = False
 
 
-@dataclass(slots=True)
-class _Record:
-    """A line of the file about a forgotten memory."""
-
-    name: str
-    day: str
-    id: str
-    alone: bool
-    wholes: set[str]
-    lines: set[str]
-    passages: list[tuple[int, int]]  # how many words, and the buckets as bits
-    shingles: set[str]
-    spared: set[str] = field(default_factory=set)
-
-    def to_line(self) -> dict[str, Any]:
-        return {
-            "name": self.name, "day": self.day, "id": self.id, "alone": self.alone, "wholes": sorted(self.wholes),
-            "lines": sorted(self.lines), "passages": [[size, _spelt(bag)] for size, bag in self.passages],
-            "shingles": sorted(self.shingles), "spared": sorted(self.spared),
-        }  # fmt: skip
-
-
 class ForgottenTexts:
     """What was forgotten of one bank. Without a path nothing is known and nothing is written."""
 
@@ -105,12 +83,12 @@ class ForgottenTexts:
 
     def _clear(self) -> None:
         self._key = b""
-        self._records: list[_Record] = []
+        self._records: list[Record] = []
         self._wanted: set[str] = set()  # texts
         self._damage = 0  # the number of the first line that cannot be read
-        self._answers: dict[bytes, list[_Record]] = {}
+        self._answers: dict[bytes, list[Record]] = {}
         self._buckets: dict[str, int] = {}
-        self._index = _Index(())
+        self._index = Index(())
 
     # -- asking
 
@@ -125,13 +103,23 @@ class ForgottenTexts:
         return max(found, default=None)
 
     def is_gone(self, text: str, id: str, title: str) -> bool:
-        """Whether this very memory was forgotten: one of this id that was much like it, or one that said just this."""
-        return any(
+        """Whether this very memory was forgotten: one of this id that was much like it, one that said just this, or
+        several that said each of its lines.
+        """
+        found = [
             record.id == hashed or whole in record.wholes
             for each in self._each()
             for hashed, whole in [(each._hashed_id(id), each._whole(text))]
             for record in each._like(text, id, title)
-        )
+        ]
+        return any(found) or (bool(found) and not says_something(text, self.lines_of(text, id, title)))
+
+    def lines_of(self, text: str, id: str, title: str) -> Callable[[str], bool]:
+        """What tells whether a line of a text was forgotten, word for word."""
+        found = [
+            (each, {line for record in each._like(text, id, title) for line in record.lines}) for each in self._each()
+        ]
+        return lambda line: any(hash in lines for each, lines in found for hash in each._lines(line))
 
     def knows(self, id: str) -> bool:
         """Whether a memory of this id was forgotten and is not wanted since."""
@@ -191,21 +179,31 @@ class ForgottenTexts:
             lines: list[dict[str, Any]] = [{"text": each._whole(text), "n": os.urandom(4).hex()}]  # no line twice
             if id:
                 lines.insert(0, {"kept": each._hashed_id(id), "of": [record.name for record in records]})
-            with self.writing():
-                if each is self:
-                    self._append(*lines)
-                else:
-                    self._append({"key": each._key.hex()}, *lines, to=self.others_path)
+            self._say(each, lines)
         return max((record.day for records in found.values() for record in records), default=None)
 
-    def _is_known(self, new: _Record) -> bool:
+    def readdress(self, old: str, new: str) -> None:
+        """A memory has another id now; it stays where it may stay although something like it was forgotten."""
+        for each in self._each():
+            names = [record.name for record in each._records if each._hashed_id(old) in record.spared]
+            if names:
+                self._say(each, [{"kept": each._hashed_id(new), "of": names}])
+
+    def _say(self, of: ForgottenTexts, lines: Sequence[dict[str, Any]]) -> None:
+        with self.writing():
+            if of is self:
+                self._append(*lines)
+            else:
+                self._append({"key": of._key.hex()}, *lines, to=self.others_path)
+
+    def _is_known(self, new: Record) -> bool:
         """Whether a memory was forgotten before with all that it says now, and nobody wanted it since."""
         return any(
             old.id == new.id and new.wholes <= old.wholes and old.id not in old.spared and not new.wholes & self._wanted
             for old in self._records
         )
 
-    def _record(self, day: str, memory: Gone) -> _Record:
+    def _record(self, day: str, memory: Gone) -> Record:
         texts = [text for text in memory.texts if text.strip()]
         passages: dict[tuple[int, int], None] = {}
         shingles: set[str] = set()
@@ -221,7 +219,7 @@ class ForgottenTexts:
             else:
                 shingles |= set(sorted(self._shingles(words))[:MOST])
         wholes = {self._whole(text) for text in texts}
-        return _Record(
+        return Record(
             os.urandom(8).hex(),
             day,
             self._hashed_id(memory.id),
@@ -232,25 +230,29 @@ class ForgottenTexts:
             shingles,
         )
 
-    def _spare(self, records: Sequence[_Record], others: Iterable[Memory]) -> None:
+    def _spare(self, records: Sequence[Record], others: Iterable[Memory]) -> None:
         common: Counter[tuple[int, int]] = Counter()
         own = {record.id for record in records}
-        index = _Index(records)
+        index = Index(records)
         for other in others:
             id = self._hashed_id(other.id)
             if id in own:
                 continue
             words = _words(f"{other.text}\n{other.title}")
-            windows = _Windows([self._bucket(word) for word in words])
-            for record, passage in index.close_to(windows):
+            windows = Windows([self._bucket(word) for word in words])
+            close = list(index.close_to(windows))
+            for record, passage in close:
                 common[passage] += 1
                 record.spared.add(id)
             lines = set(self._lines(other.text))
+            texts = (other.text, *other.text.splitlines()) if close else ()
+            same = {passage for text in texts for passage in self._passages(_words(text))}
             shingles = self._shingles(words) if index.by_shingle else set()
             whole = self._whole(other.text)
             for record in records:
                 record.lines -= lines
-                if len(record.shingles & shingles) >= _enough(record):
+                record.passages = [passage for passage in record.passages if passage not in same]
+                if len(record.shingles & shingles) >= enough(record):
                     record.spared.add(id)
                 else:
                     record.shingles -= shingles
@@ -261,7 +263,7 @@ class ForgottenTexts:
 
     # -- likeness
 
-    def _like(self, text: str, id: str, title: str) -> list[_Record]:
+    def _like(self, text: str, id: str, title: str) -> list[Record]:
         """The forgotten memories that a memory would bring back."""
         self._read()
         if not self._records:
@@ -272,7 +274,7 @@ class ForgottenTexts:
             found = self._answers[digest] = self._compare(text, id, title)
         return found
 
-    def _compare(self, text: str, id: str, title: str) -> list[_Record]:
+    def _compare(self, text: str, id: str, title: str) -> list[Record]:
         whole, hashed_id = self._whole(text), self._hashed_id(id) if id else ""
         if whole in self._wanted:
             return []
@@ -280,19 +282,19 @@ class ForgottenTexts:
         index = self._index
         found = [*index.by_whole.get(whole, ()), *(record for line in lines for record in index.by_line.get(line, ()))]
         words = _words(f"{text}\n{title}")
-        windows = _Windows([self._bucket(word) for word in words])
+        windows = Windows([self._bucket(word) for word in words])
         found += [record for record, _ in index.close_to(windows)]
         shared: Counter[str] = Counter()
         for shingle in self._shingles(words) if index.by_shingle else ():
             shared.update([record.name for record in index.by_shingle.get(shingle, ())])
         for record in self._records if shared else ():
-            if shared[record.name] >= _enough(record):
+            if shared[record.name] >= enough(record):
                 found.append(record)
         for record in index.by_id.get(hashed_id, ()):
             if (
                 record.alone
                 or shared[record.name]
-                or any(windows.have(*passage, _half(passage[1])) for passage in record.passages)
+                or any(windows.have(*passage, half(passage[1])) for passage in record.passages)
             ):
                 found.append(record)
         unique = {record.name: record for record in found if hashed_id not in record.spared}
@@ -316,7 +318,7 @@ class ForgottenTexts:
         for start in dict.fromkeys((*range(0, last, LONGEST // 2), last)):
             part = words[start : start + LONGEST]
             if part:
-                yield len(part), _united(self._bucket(word) for word in part)
+                yield len(part), united(self._bucket(word) for word in part)
 
     def _shingles(self, words: Sequence[str]) -> set[str]:
         ends = range(SHINGLE, len(words) + 1)
@@ -325,7 +327,7 @@ class ForgottenTexts:
     def _bucket(self, word: str) -> int:
         bit = self._buckets.get(word)
         if bit is None:
-            number = int.from_bytes(_hash(self._key, f"word {word}", 4)) % _BUCKETS
+            number = int.from_bytes(_hash(self._key, f"word {word}", 4)) % BUCKETS
             bit = self._buckets[word] = 1 << number
         return bit
 
@@ -366,7 +368,7 @@ class ForgottenTexts:
                 self._damage = self._damage or number
         if not self._key:
             self._records.clear()
-        self._index = _Index(self._records)
+        self._index = Index(self._records)
 
     def _state(self, path: str) -> tuple[int, ...]:
         try:
@@ -402,9 +404,9 @@ class ForgottenTexts:
         elif "text" in line:
             self._wanted.add(line["text"])
         else:
-            passages = [(int(size), _read_bag(bag)) for size, bag in line["passages"]]
+            passages = [(int(size), read_bag(bag)) for size, bag in line["passages"]]
             wholes = set(line["wholes"])
-            record = _Record(
+            record = Record(
                 line["name"], str(line["day"]), line["id"], bool(line["alone"]), wholes, set(line["lines"]), passages,
                 set(line["shingles"]), set(line["spared"]),
             )  # fmt: skip
@@ -433,6 +435,11 @@ class ForgottenTexts:
         if data:
             files.append_lines(to or self.path or "", data.encode())
         self._read()
+
+
+def says_something(text: str, is_gone: Callable[[str], bool] = lambda _: False) -> bool:
+    """Whether there is more in a text than headings, and lines that are gone."""
+    return any(_words(line) and heading(line) is None and not is_gone(line) for line in text.splitlines())
 
 
 def sections(data: bytes) -> dict[str, list[bytes]]:
@@ -494,91 +501,13 @@ def _number(path: str) -> str:
     return ""
 
 
-class _Index:
-    """Records by what tells that one of them is back."""
-
-    def __init__(self, records: Sequence[_Record]) -> None:
-        self.by_id: defaultdict[str, list[_Record]] = defaultdict(list)
-        self.by_whole: defaultdict[str, list[_Record]] = defaultdict(list)
-        self.by_line: defaultdict[str, list[_Record]] = defaultdict(list)
-        self.by_shingle: defaultdict[str, list[_Record]] = defaultdict(list)
-        self._passages: list[tuple[int, int, int, _Record]] = []
-        for record in records:
-            self.by_id[record.id].append(record)
-            for whole in record.wholes:
-                self.by_whole[whole].append(record)
-            for line in record.lines:
-                self.by_line[line].append(record)
-            for shingle in record.shingles:
-                self.by_shingle[shingle].append(record)
-            for size, bag in record.passages:
-                if bag.bit_count() >= FEWEST:
-                    self._passages.append((size, bag, _most(bag), record))
-
-    def close_to(self, windows: _Windows) -> Iterator[tuple[_Record, tuple[int, int]]]:
-        """The passages that a text has most words of, close together."""
-        for size, bag, least, record in self._passages:
-            if windows.have(size, bag, least):
-                yield record, (size, bag)
-
-
-class _Windows:
-    """A text's buckets, and those of every stretch of it that is a little longer than a passage."""
-
-    def __init__(self, buckets: Sequence[int]) -> None:
-        self._buckets = buckets
-        self._all = _united(buckets)
-        self._made: dict[int, list[int]] = {}
-
-    def have(self, size: int, bag: int, least: int) -> bool:
-        """Whether some stretch has at least so many buckets of a passage of `size` words."""
-        if (self._all & bag).bit_count() < least:
-            return False
-        if size not in self._made:
-            self._made[size] = list(self._of(size))
-        return any((window & bag).bit_count() >= least for window in self._made[size])
-
-    def _of(self, size: int) -> Iterator[int]:
-        step = max(size // 4, 1)
-        blocks = [_united(self._buckets[at : at + step]) for at in range(0, len(self._buckets), step)]
-        width = -(-(size + size // 4) // step) + 1
-        for at in range(max(len(blocks) - width, 0) + 1):
-            yield _united(blocks[at : at + width])
-
-
-def _most(bag: int) -> int:
-    """How many buckets of a passage make a text the same: all but one of a few, 7 of 10 of many."""
-    count = bag.bit_count()
-    return count - 1 if count < 8 else -(-count * 7 // 10)
-
-
-def _enough(record: _Record) -> int:
-    """How many shingles of a long text make another one the same."""
-    return max(len(record.shingles) // SHARE, 4)
-
-
-def _half(bag: int) -> int:
-    """How many do under the same id."""
-    return max(-(-bag.bit_count() // 2), min(bag.bit_count(), 2))
-
-
-def _united(bits: Iterable[int]) -> int:
-    found = 0
-    for bit in bits:
-        found |= bit
-    return found
-
-
-def _spelt(bag: int) -> str:
-    return "".join(f"{number:03x}" for number in range(_BUCKETS) if bag >> number & 1)
-
-
-def _read_bag(text: str) -> int:
-    return _united(1 << int(text[at : at + 3], 16) for at in range(0, len(text), 3))
-
-
 def _words(text: str) -> list[str]:
-    """The words of a text as they are compared: in lower case and NFKC, without invisible characters."""
+    """The words of a text as they are compared: in lower case and NFKC, without invisible characters, and without what
+    a merge has written around versions: or whatever two people change at the same time would be like what they changed
+    before.
+    """
+    if alternatives.MARK in text:
+        text = alternatives.unmarked(text)
     if not text.isascii():
         text = "".join(char for char in unicodedata.normalize("NFKC", text) if not _is_unseen(char))
         return _WORD.findall(unicodedata.normalize("NFKC", text.casefold()))
@@ -590,6 +519,6 @@ def _is_unseen(char: str) -> bool:
 
 
 def _hash(key: bytes, text: str, size: int) -> bytes:
-    from hashlib import blake2b
+    from memlane.core.digests import blake2b
 
     return blake2b(text.encode(errors="replace"), key=key, digest_size=size).digest()

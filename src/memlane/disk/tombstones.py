@@ -324,6 +324,6 @@ def _day(stones: Sequence[_Stone]) -> str | None:
 
 
 def _hashed(key: bytes, text: str, size: int) -> bytes:
-    from hashlib import blake2b
+    from memlane.core.digests import blake2b
 
     return blake2b(text.encode(errors="replace"), key=key, digest_size=size).hexdigest().encode()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +89,14 @@ def test_a_remote_that_has_a_bank_already_is_pointed_out(bank: Bank, run: Run, r
     run("sync")
     run("sync", "remove", "team")
     assert "remove the remote now, or the two become one" in run("sync", "add", "again", str(remote)).err
+
+
+def test_staying_in_step_ends_by_the_signal_that_service_managers_send(bank: Bank, run: Run, remote: Path) -> None:
+    bank.add("Deploys go out on Tuesdays.", title="Deploy day")
+    run("sync", "add", "team", str(remote))
+    words = [sys.executable, "-u", "-m", "memlane", "--bank", str(bank.root), "sync", "now", "--watch"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert (first, *process.communicate(timeout=30), process.returncode) == ("team: 1 sent\n", "", "", 0)

@@ -10,22 +10,22 @@ clock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memlane import config, gate
 from memlane.care.sync import lineage, local, travel
-from memlane.care.sync.receiving import EVERY, TWIN, Receiving
+from memlane.care.sync.receiving import APART, BATCH_BYTES, BATCH_FILES, EVERY, TWIN, Receiving
 from memlane.care.sync.results import Synced
 from memlane.care.sync.state import Known, Settings, State, digest
 from memlane.care.sync.travel import Place
 from memlane.core import progress
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import Conflict, InvalidInput, StorageError
-from memlane.disk import journal, names
+from memlane.disk import files, journal, names
 from memlane.disk.written import SYNC
-from memlane.exchange.remotes import Remote
+from memlane.exchange.remotes import New, Remote
 from memlane.history.journaled import own_name
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
@@ -86,23 +86,30 @@ class _Run(Receiving):
         else:
             gone = [known for path in here if (known := self._known_of(path))]
             here = {path: each for path, each in here.items() if not travel.is_gone(each[0].file)}
-        stamped: list[Known] = []
-        for number, (place, why) in enumerate(here.values()):
+        new: list[tuple[Place, str]] = []
+        changed: list[tuple[Place, str]] = []
+        for place, why in here.values():
             known = self._known_of(place.path)
             stamp = travel.stamp_of(place.file)
-            new = known is None or not known.version
-            if new and not why and self.taken.setdefault(names.folded(place.path), place.path) != place.path:
+            unknown = known is None or not known.version
+            if unknown and not why and self.taken.setdefault(names.folded(place.path), place.path) != place.path:
                 why = TWIN
             if stamp and known and known.stamp == stamp and not why and known.unsent != TWIN:
                 continue
             if why:
                 self._refuse(place, known, why, stamp)
-            elif known := self._send(place, known, stamp):
+            else:
+                (changed if known else new).append((place, stamp))
+        total = len(new) + len(changed)
+        changed = self._send_new(new, total) + changed
+        stamped: list[Known] = []
+        for number, (place, stamp) in enumerate(changed, total - len(changed)):
+            if known := self._send(place, self._known_of(place.path), stamp):
                 stamped.append(known)
             if number % EVERY == 0:
-                progress.tell("sending", number, len(here))
-        if here:
-            progress.tell("sending", len(here), len(here))
+                progress.tell("sending", number, total)
+        if total:
+            progress.tell("sending", total, total)
         self.state.stamp(self.name, stamped)
         for known in [each for each in gone if each.path not in here]:
             self._send_deletion(known)
@@ -129,21 +136,76 @@ class _Run(Receiving):
         known.unsent, known.stamp = why, stamp
         self._save(known, self._base(known))
 
+    def _send_new(self, places: Iterable[tuple[Place, str]], total: int) -> list[tuple[Place, str]]:
+        """`_send` for files that the remote does not have, as far as we know, many of them at once. What is left to be
+        sent alone: what is large, and where somebody else was quicker.
+        """
+        alone: list[tuple[Place, str]] = []
+        batch: list[tuple[Place, str, bytes]] = []
+        size = done = 0
+        for place, stamp in places:
+            if files.size_of(place.file) > BATCH_BYTES:
+                alone.append((place, stamp))
+            elif (ours := local.read(place)) is not None:  # else it went just now: the next sync sees that
+                if len(batch) == BATCH_FILES or size + len(ours) > BATCH_BYTES:
+                    alone += self._send_batch(batch)
+                    done += len(batch)
+                    progress.tell("sending", done, total)
+                    batch, size = [], 0
+                batch.append((place, stamp, ours))
+                size += len(ours)
+        return alone + self._send_batch(batch)
+
+    def _send_batch(self, batch: Iterable[tuple[Place, str, bytes]]) -> list[tuple[Place, str]]:
+        ready: dict[New, Known] = {}
+        left: dict[str, tuple[Place, str]] = {}
+        with self.state.transaction():
+            for place, stamp, ours in batch:
+                clean, reasons = self.sieve.sendable(place, ours)
+                clean = self.sieve.remembered(place, clean, cut=False)
+                if clean is None:
+                    self._refuse(place, None, "; ".join(reasons) or "says what was forgotten", stamp)
+                    continue
+                left[place.path] = place, stamp
+                scope = self._scope_of(place, ours, None)
+                if (scope, place.path) not in self.known:
+                    known = Known(scope, place.path, "", digest(clean), "", "; ".join(reasons), stamp)
+                    told = self._said(place, ours)["lineage"]
+                    self.state.send(self.name, known, clean, told)
+                    ready[New(place.path, scope, clean, told)] = known
+        stored: list[tuple[New, str]] = []
+        try:
+            for one in self.remote.put_many(list(ready), author=self.settings.author):
+                stored.append(one)
+        finally:
+            with self.state.transaction():
+                for new, version in stored:
+                    known = ready[new]
+                    known.version = version
+                    self._save(known, new.data)
+                    del left[new.path]
+            self.done.sent += len(stored)
+        return list(left.values())
+
     def _send(self, place: Place, known: Known | None, stamp: str) -> Known | None:
         """Bring the remote to what is here; where it is already, what is known with a new stamp."""
         for _ in range(_ATTEMPTS):
             ours = local.read(place)
             if ours is None:
                 return None  # it went just now: the next sync sees that
+            same = known and digest(ours) == known.seen and not (known.held or known.unsent)
+            if known and same and self.sieve.remembered(place, ours, cut=False) == ours:
+                known.stamp = stamp  # the remote has it already, whatever the gate says
+                return known
             clean, reasons = self.sieve.sendable(place, ours)
-            clean = self.sieve.remembered(place, clean)
+            clean = self.sieve.remembered(place, clean, cut=False)
             if clean is None:
                 self._refuse(place, known, "; ".join(reasons) or "says what was forgotten", stamp)
                 return None
             try:
                 up, expected = self._going_up(place, known, clean)
             except Unmergeable as error:
-                self._refuse(place, known, f"both sides changed it, and it cannot be merged: {error}", "")
+                self._refuse(place, known, f"{APART}: {error}", "")
                 return None
             if up is None:
                 self._refuse(place, known, "the remote has a version that is held back", stamp)
@@ -159,10 +221,11 @@ class _Run(Receiving):
                 continue
             new = Known(scope, place.path, expected or "", digest(up), known.held if known else "", unsent)
             theirs = self.sieve.admitted(place, up)[0] if new.held else up
+            said = self._said(place, ours)
             try:
                 if known is None or digest(up) != known.seen:
-                    self.state.send(self.name, new, theirs)
-                    new.version = self.remote.put(place.path, up, expected, scope=scope, **self._said(place, ours))
+                    self.state.send(self.name, new, theirs, said["lineage"])
+                    new.version = self.remote.put(place.path, up, expected, scope=scope, **said)
                     self.done.sent += 1
             except Conflict:
                 if not self._fetch(place, scope):
@@ -186,7 +249,7 @@ class _Run(Receiving):
 
     def _said(self, place: Place, ours: bytes | None) -> dict[str, str]:
         """What is said of a content that goes up."""
-        told = lineage.spelt(lineage.of(self.state, place.path, ours))
+        told = lineage.spelt(self._looked_at(place, ours))
         return {"author": self.settings.author, "lineage": told}
 
     def _going_up(self, place: Place, known: Known | None, clean: bytes | None) -> tuple[bytes | None, str | None]:

@@ -2,7 +2,9 @@
 
 What was forgotten travels as keyed hashes (`memlane.disk.forgotten_shared`), never as text, and before anything else:
 so a member that was away cannot bring it back. Each member removes the memory with every trace that it has of it, as
-`forget` does, and what is merely like it is held back until a person decides.
+`forget` does. Another memory that repeats it, as a copy under another name to which somebody has added something, loses
+the lines that were forgotten, and keeps what was added: every member makes the same of it, so that nobody has to be
+asked. What is merely like it is held back until a person decides.
 """
 
 from __future__ import annotations
@@ -12,17 +14,18 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from memlane.care import forget
+from memlane.care.sync import local, travel
 from memlane.care.sync import state as states
-from memlane.care.sync import travel
 from memlane.care.sync.sieve import Sieve
 from memlane.care.sync.state import State, digest
 from memlane.care.sync.travel import Place
 from memlane.core.errors import Conflict, InvalidInput
 from memlane.core.model import Memory
+from memlane.disk import journal
 from memlane.disk.forgotten_shared import MOST_BYTES, unite
 from memlane.exchange.remotes import Remote
-from memlane.history.journaled import reading
-from memlane.lanes import scan
+from memlane.history.journaled import own_name, reading
+from memlane.lanes import NAMES, scan
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -59,22 +62,49 @@ def _cleared(bank: Bank, *, many: bool) -> int:
     gone = bank.tombstones.private.is_gone
     total = 0
     live: dict[str, None] = {}
+    repeating: dict[str, None] = {}
     for lane in bank.present():
         for item in scan(lane):
             if isinstance(item, Memory):
                 total += 1
                 if gone(item.text, item.id, item.title):
                     live[item.id] = None
+                elif bank.tombstones.forgotten(item.text, item.id, item.title) and not lane.answers.shares_files:
+                    repeating[item.file] = None
     if len(live) > MANY and len(live) * SHARE > total and not many:
         raise InvalidInput(
             f"Others have forgotten {len(live):,} of the {total:,} memories here: they are held back, not removed.",
             hint="If that is meant, `memlane sync --deletions` removes them for good.",
             code="many_deletions",
         )
+    if repeating:
+        with journal.paused():  # it is not to be told of what it must not know
+            cut_out(bank, repeating)
     ids = dict.fromkeys((*live, *_deleted(bank), *_in_journal(bank)))
     if ids:
         forget.forget_again(bank, ids)
     return len(live)
+
+
+def cut_out(bank: Bank, paths: Collection[str]) -> None:
+    """Take the lines that were forgotten out of these files, the journal, and what is known of them at remotes."""
+    sieve = Sieve(bank)
+    cut: dict[str, Place] = {}
+    try:
+        for place, _ in travel.among(bank, paths, NAMES, lambda _: True):
+
+            def decide(now: bytes | None, place: Place = place) -> bytes | None:
+                return now if now is None else sieve.without_lines(place, now) or now
+
+            before, after = local.settle(bank, place, decide)
+            if before != after:
+                cut[own_name(bank, place.file)] = place
+                bank.wrote(place.lane, place.file)
+        if cut and bank.journal is not None and bank.journal.path:
+            bank.journal.purge(lambda name, data: sieve.remembered(cut[name], data) if name in cut else data, ())
+    finally:
+        sieve.close()
+    clean_bases(bank, {place.file for place in cut.values()})
 
 
 def _deleted(bank: Bank) -> Iterator[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from memlane.care.sync.travel import LINES, Place
 from memlane.core.errors import AlreadyExists, NotFound, StorageError
 from memlane.core.three_way import interleaved, survivors
-from memlane.disk import files, log, written
+from memlane.disk import files, log, together, written
 from memlane.history.merge import merge as merge_files
 
 if TYPE_CHECKING:
@@ -87,6 +87,16 @@ def _settle_file(bank: Bank, place: Place, decide: Decide) -> tuple[bytes | None
             continue  # it went or came just now
 
 
+def create_all(contents: Mapping[Place, bytes]) -> set[Place]:
+    """Write files that are not here yet, of lanes whose files have one memory each; those that were written.
+
+    The others came just now, or `settle` says what is wrong with them.
+    """
+    with written.copying():
+        made = together.create_all({place.file: data for place, data in contents.items()})
+    return {place for place in contents if place.file in made}
+
+
 def _writing(bank: Bank, place: Place) -> AbstractContextManager[None]:
     """What a lane's writers hold; with a lane that has no folder yet, it is made, so that it can be held."""
     lane = bank.lane(place.lane) if place.lane else None
@@ -124,14 +134,6 @@ def _left(place: Place, base: bytes | None, ours: bytes | None, theirs: bytes | 
         return merge_files(place.driver, base or b"", ours or b"", theirs or b"") or None
     mine, yours = survivors(*(list(dict.fromkeys(lines_of(data or b""))) for data in (base, ours, theirs)))
     return b"".join(line + b"\n" for line in interleaved(mine, yours, key=bytes)) or None  # in one order for everybody
-
-
-def is_in(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bool:
-    """Whether what became of a base is in a content that others may have changed further: every line that was added,
-    and none that was taken out.
-    """
-    before, after, there = (set(lines_of(data or b"")) for data in (base, ours, theirs))
-    return before != after and after - before <= there and not (before - after) & there
 
 
 def lines_of(data: bytes) -> list[bytes]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memlane import config
-from memlane.care.sync import forgetting, lineage, local, travel
+from memlane.care.sync import forgetting, lineage, local, parts, travel
 from memlane.care.sync.results import Held, Synced, shown_path
 from memlane.care.sync.sieve import Sieve
 from memlane.care.sync.state import Known, Settings, State, digest
@@ -15,7 +15,7 @@ from memlane.care.sync.travel import Place
 from memlane.core import progress
 from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
-from memlane.disk import files, names, written
+from memlane.disk import names, tombstones, written
 from memlane.exchange.remotes import Entry, Remote, TooLarge
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
@@ -27,8 +27,29 @@ OWN = ".memlane/"  # what at a remote is no file of a bank
 MOST_FILES, MOST_BYTES = 100_000, 2 << 30  # that one sync takes from a remote
 MOST_ENTRIES = 2_000_000  # that a remote lists
 EVERY = 100  # files between two words on how far it is
+BATCH_FILES, BATCH_BYTES = 500, 4 << 20  # that are fetched, or sent, at once
 _AGAIN = "could not be written"
+APART = "both sides changed it, and it cannot be merged"
 TWIN = "has a name that differs from another one only in case or Unicode form"
+
+
+@dataclass(slots=True)
+class _Coming:
+    """What the remote has of a file (`data`, None for nothing), judged: what of it may be written here (`theirs`), why
+    the rest may not, and what both sides had in common.
+    """
+
+    place: Place
+    entry: Entry
+    data: bytes | None
+    full: bytes | None  # without what was forgotten
+    theirs: bytes | None
+    reasons: tuple[str, ...]
+    before: Known | None
+    base: bytes | None
+    known: Known  # of the file, once it is written
+    said: lineage.Lineage
+    have: lineage.Lineage = field(default_factory=dict)  # of what is here
 
 
 class Receiving:
@@ -46,6 +67,7 @@ class Receiving:
         self.taken = {names.folded(path): path for path in there}  # some file systems know no case
         self.several = len(state.remotes()) > 1
         self.files = self.bytes = 0
+        self.asked = False  # whether what was deleted is known as the remote has it now
         self.outdated: set[str] = set()  # lanes whose derived file has to be made anew
 
     def result(self) -> Synced:
@@ -68,13 +90,10 @@ class Receiving:
                 self.state.set_lineage(known.path, after, told)
                 self._save(known, base)
         self.state.settle(self.name)
-        for known, base in self.state.unheard(self.name):
-            found = None
-            with suppress(TooLarge):  # then it is not what we sent
-                found = self.remote.get(known.path, known.scope, files.MAX_LOG_BYTES)
-            if found and not found[0].deleted and digest(found[1]) == known.seen:
-                known.version = found[0].version
-                self._save(known, base)
+        for scope, path in self.state.unheard(self.name):
+            place = self._place(path)
+            if isinstance(place, Place):
+                self._fetch(place, scope)
 
     def forget(self) -> None:
         """Tell each other what was forgotten, and clear this bank of it: before anything else comes or goes."""
@@ -90,14 +109,14 @@ class Receiving:
             self._fetch_again([each for each in self.known.values() if each.held])
 
     def look_again(self) -> None:
-        """Look again at what was held back, where the gate has changed."""
+        """Look again at what could not be taken, and at what was held back, where the gate has changed."""
         if self.state.noted(self.name).gate != self.sieve.rules:
             self._fetch_again([each for each in self.known.values() if each.held])
             for known in [each for each in self.known.values() if each.unsent]:
                 known.stamp = ""
             self.state.note(self.name, gate=self.sieve.rules)
-        else:
-            self._fetch_again([each for each in self.known.values() if each.held.startswith(_AGAIN)])
+        failed = [each for each in self.known.values() if each.held.startswith(_AGAIN) or each.unsent.startswith(APART)]
+        self._fetch_again(failed)
 
     def _fetch_again(self, these: Collection[Known]) -> None:
         for known in these:
@@ -117,6 +136,7 @@ class Receiving:
         later: list[Entry] = []
         cursor = self.state.noted(self.name).cursor
         for entries, after in self.remote.changes(cursor):
+            news: list[Entry] = []
             for entry in entries:
                 listed += 1
                 if listed > MOST_ENTRIES:
@@ -129,14 +149,12 @@ class Receiving:
                     if isinstance(place, Place) and place.comes_later:
                         later.append(entry)
                     else:
-                        self._take(entry)
-                if listed % EVERY == 0:
-                    progress.tell("fetching", listed, None)
+                        news.append(entry)
+            self._take_all(news, listed - len(news))
             last = after
             if not later:
                 self.state.note(self.name, cursor=after)
-        for entry in sorted(later, key=lambda entry: entry.path.endswith("index.md")):
-            self._take(entry)
+        self._take_all(sorted(later, key=lambda entry: entry.path.endswith("index.md")), listed)
         if later:
             self.state.note(self.name, cursor=last)
         if listed >= EVERY:
@@ -177,10 +195,66 @@ class Receiving:
             if after is not None:
                 return False
             if ours is not None:
-                self._wrote(place, ours, None, "")
+                self._wrote(place, None)
             known.held, known.stamp = TWIN, ""
             self._save(known, None)
         return True
+
+    def _take_all(self, entries: Iterable[Entry], done: int) -> None:
+        """`_take` for each, where many are fetched at once, and those that are new here written at once."""
+        batch: dict[str, tuple[Place, Entry]] = {}
+        size = 0
+        for number, entry in enumerate(entries):
+            name = names.folded(entry.path)
+            if name in batch or len(batch) == BATCH_FILES or size + entry.size > BATCH_BYTES:
+                self._take_batch(list(batch.values()))
+                batch, size = {}, 0
+                progress.tell("fetching", done + number, None)
+            place = self._place(entry.path)
+            usual = isinstance(place, Place) and place.lane in self.lanes and not entry.deleted
+            if isinstance(place, Place) and usual and 0 <= entry.size <= min(BATCH_BYTES, place.most):
+                batch[name] = place, entry
+                size += entry.size
+            else:
+                self._take(entry)
+        self._take_batch(list(batch.values()))
+
+    def _take_batch(self, batch: list[tuple[Place, Entry]]) -> None:
+        asked = [entry for _, entry in batch]
+        found = {(entry.scope, entry.path): (entry, data) for entry, data in self.remote.get_many(asked)}
+        new: list[_Coming] = []
+        try:
+            for place, entry in batch:
+                if (entry.scope, entry.path) not in found:  # larger than it was, or gone
+                    self._fetch(place, entry.scope, entry.version)
+                    continue
+                entry, data = found[entry.scope, entry.path]
+                self._count(data)
+                coming = self._judged(place, entry, None if entry.deleted else data)
+                if self._is_new(place):
+                    new.append(coming)
+                else:
+                    self._merge(coming)
+        finally:
+            self._write_new(new)
+
+    def _is_new(self, place: Place) -> bool:
+        """Whether a file can be written without a look at what is there, or at others of its lane."""
+        return travel.is_gone(place.file) and not (place.is_log or self.bank.lane(place.lane).answers.shares_files)
+
+    def _write_new(self, comings: Collection[_Coming]) -> None:
+        """`_merge` for files that are not here, with one wait for the disk instead of several for each."""
+        with self.state.transaction():
+            after = {coming.place: self._decided(coming, None) for coming in comings}
+        self._note_origins((coming, None, after[coming.place]) for coming in comings)
+        made = local.create_all({place: data for place, data in after.items() if data is not None})
+        with self.state.transaction():
+            for coming in comings:
+                if after[coming.place] is None or coming.place in made:
+                    self._settled(coming, None, after[coming.place])
+        for coming in comings:
+            if after[coming.place] is not None and coming.place not in made:
+                self._merge(coming)  # somebody was quicker, or it says why it cannot be written
 
     def _take(self, entry: Entry) -> None:
         place = self._place(entry.path)
@@ -189,8 +263,8 @@ class Receiving:
                 self._save(Known(entry.scope, entry.path, entry.version, b"?", place), None)
         elif place.lane and place.lane not in self.lanes:
             return
-        elif entry.deleted and travel.is_gone(place.file):
-            self._take_content(place, entry, None)
+        elif entry.deleted and travel.is_gone(place.file) and not self.several:
+            self._merge(self._judged(place, entry, None))  # with several, it counts who deleted what: `get` tells
         else:
             self._fetch(place, entry.scope, entry.version)
 
@@ -204,11 +278,15 @@ class Receiving:
             self._save(known, self._base(known))
             return False
         if found is None:  # the remote has lost it, or is another one now: what is here is sent anew
-            if lost := self.known.get((scope, place.path)):
-                del self.known[scope, place.path]
-                self.state.drop(self.name, lost)
+            self.known.pop((scope, place.path), None)
+            self.state.drop(self.name, scope, place.path)
             return True
         entry, data = found
+        self._count(data)
+        return self._merge(self._judged(place, entry, None if entry.deleted else data))
+
+    def _count(self, data: bytes) -> None:
+        """Raise InvalidInput where the remote sends too much."""
         self.files += 1
         self.bytes += len(data)
         if self.files > MOST_FILES or self.bytes > MOST_BYTES:
@@ -216,66 +294,78 @@ class Receiving:
                 f"The remote has sent more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GiB in one sync.",
                 hint=f"If you expect that, `memlane sync {self.name}` goes on.",
             )
-        return self._take_content(place, entry, None if entry.deleted else data)
 
-    def _take_content(self, place: Place, entry: Entry, data: bytes | None) -> bool:
-        """Merge what the remote has of a file, None for nothing, into what is here; False where that cannot be."""
+    def _judged(self, place: Place, entry: Entry, data: bytes | None) -> _Coming:
+        """What the remote has of a file, None for nothing, as it may come in."""
         full = self.sieve.remembered(place, data)
         theirs, reasons = self.sieve.admitted(place, full) if full is not None else (None, ())
         if other := self._other_scope(place, entry):
             theirs, reasons = None, (f"has a name that is taken here in the scope {other}",)
+        if not self.asked and parts.are_in(self.bank, place, theirs):
+            self.asked = True  # what was deleted may be wanted again: that counts before anything is left out
+            stones = travel.place_of(self.bank, tombstones.FILE)
+            if isinstance(stones, Place):
+                self._fetch(stones, entry.scope)
         before = self.known.get((entry.scope, entry.path))
         base = self._base(before) if before else None
+        said = lineage.parsed(entry.lineage)
         if mine := self.state.sent(self.name, entry.scope, entry.path):
-            seen, then = mine
-            if seen == digest(data) or local.is_in(base, then, theirs):
+            seen, mark, then = mine
+            if seen == digest(data) or (mark and lineage.covers(said, lineage.parsed(mark))):
                 base = then  # it arrived, though we were not told
         known = Known(entry.scope, entry.path, entry.version, digest(data), "; ".join(reasons))
         known.unsent = before.unsent if before else ""
-        said = lineage.parsed(entry.lineage)
-        have: lineage.Lineage = {}
+        return _Coming(place, entry, data, full, theirs, reasons, before, base, known, said)
 
-        def decide(ours: bytes | None) -> bytes | None:
-            nonlocal have
-            have = lineage.of(self.state, place.path, ours)
-            if theirs is None and reasons and base is None:
-                return ours  # all of it is held back, and what is here is something else
-            if said and lineage.covers(have, said) and not reasons:
-                return ours  # it is old: it came from here, or over another remote before
-            # with several remotes, what changed at one of them may lack what another one brought: no side is the later
-            apart = self.several and said and not lineage.covers(said, have) and base in (ours, theirs)
-            if said and (base is None or theirs == base) and self._is_later(place, ours, said, have):
-                after = theirs  # this remote knows more of it than we know of this remote
-            else:
-                after = local.merged(place, None if apart else base, ours, theirs)
-            if after != ours:
-                told = lineage.told(self.state, lineage.joined(have, said), changed=after != theirs)
-                self.state.intend(self.name, known, theirs, after, told)
-            return after
+    def _decided(self, coming: _Coming, ours: bytes | None) -> bytes | None:
+        """What becomes of what is here; noted before it is written. Raises Unmergeable."""
+        place, base, theirs, said = coming.place, coming.base, coming.theirs, coming.said
+        have = coming.have = self._looked_at(place, ours)
+        if theirs is None and coming.reasons and base is None:
+            return ours  # all of it is held back, and what is here is something else
+        if said and lineage.covers(have, said) and not coming.reasons:
+            return ours  # it is old: it came from here, or over another remote before
+        # with several remotes, what changed at one of them may lack what another one brought: no side is the later
+        apart = bool(self.several and said and not lineage.covers(said, have) and base in (ours, theirs))
+        # or this remote knows more of it than we know of this remote
+        later = said and (base is None or theirs == base) and self._is_later(place, ours, said, have)
+        after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, apart=apart)
+        if after != ours:
+            told = lineage.told(self.state, lineage.joined(have, said), changed=after != theirs)
+            self.state.intend(self.name, coming.known, theirs, after, told)
+        return after
 
+    def _merge(self, coming: _Coming) -> bool:
+        """Merge what comes into what is here; False where that cannot be."""
+        known = coming.before or Known(coming.entry.scope, coming.entry.path)
         try:
-            ours, after = local.settle(self.bank, place, decide)
+            ours, after = local.settle(self.bank, coming.place, lambda ours: self._decided(coming, ours))
         except Unmergeable as error:
-            known = before or Known(entry.scope, entry.path)
-            known.unsent = f"both sides changed it, and it cannot be merged: {error}"
+            known.unsent = f"{APART}: {error}"
             known.stamp = ""
-            self._save(known, base)
+            self._save(known, coming.base)
             return False
         except StorageError as error:
             if error.code in ("disk_full", "no_permission", "busy"):
                 raise
-            known = before or Known(entry.scope, entry.path)
             known.held = f"{_AGAIN}: {error}"
-            self._save(known, base)
+            self._save(known, coming.base)
             return False
-        lineage.note(self.state, place.path, after, lineage.joined(have, said), changed=after != theirs)
+        self._note_origins([(coming, ours, after)])
+        self._settled(coming, ours, after)
+        return True
+
+    def _settled(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> None:
+        """A file here holds now what was made of what came."""
+        place, known, theirs = coming.place, coming.known, coming.theirs
+        lineage.note(self.state, place.path, after, lineage.joined(coming.have, coming.said), changed=after != theirs)
+        parts.note(self.bank, self.state, place, after)
         if after != ours:
-            self._wrote(place, ours, after, entry.author)
+            self._wrote(place, after)
             self.done.merged += after != theirs
-        if after == theirs and full == data and not place.is_log:
+        if after == theirs and coming.full == coming.data and not place.is_log:
             known.stamp = travel.stamp_of(place.file)
         self._save(known, theirs)
-        return True
 
     def _is_later(self, place: Place, ours: bytes | None, said: lineage.Lineage, have: lineage.Lineage) -> bool:
         """Whether a content was made by somebody who had all that is here, and of it nothing stayed here alone."""
@@ -306,19 +396,34 @@ class Receiving:
     def _is_there(self, known: Known | None) -> bool:
         return known is not None and known.seen != b"" and known.common
 
-    def _wrote(self, place: Place, before: bytes | None, after: bytes | None, author: str) -> None:
+    def _wrote(self, place: Place, after: bytes | None) -> None:
         """A file here was changed by what came."""
-        if after is None:
-            self.done.removed += 1
-        else:
-            self.done.received += 1
-            _note_origin(place, before, after, written.HERE if self.settings.mine else _origin(author))
+        self.done.removed += after is None
+        self.done.received += after is not None
         if place.lane:
             if self.bank.lane(place.lane).answers.derived():
                 self.outdated.add(place.lane)
             self.bank.wrote(place.lane, place.file)
 
+    def _note_origins(self, changes: Iterable[tuple[_Coming, bytes | None, bytes | None]]) -> None:
+        """Note whose the memories are that files get with this, and did not have: unless they were written here before.
+        Each comes with what its file held, and what it holds then.
+        """
+        kept = config.written()
+        whose: dict[str, str] = {}
+        for coming, before, after in changes:
+            if after is not None and after != before:
+                author = written.HERE if self.settings.mine else _origin(coming.entry.author)
+                whose |= dict.fromkeys(_keys(coming.place, before, after), author)
+        if kept and whose:
+            kept.note({key: whose[key] for key in kept.unknown(whose)})
+
     # -- what is known
+
+    def _looked_at(self, place: Place, ours: bytes | None) -> lineage.Lineage:
+        """Note what is here of a file; whose changes are in it."""
+        parts.note(self.bank, self.state, place, ours)
+        return lineage.of(self.state, place.path, ours)
 
     def _base(self, known: Known) -> bytes | None:
         return self.state.base(self.name, known.scope, known.path)
@@ -337,14 +442,11 @@ def _origin(author: str) -> str:
     return f"{written.SYNC} {' '.join(visible(author).split())[:60]}".strip()
 
 
-def _note_origin(place: Place, before: bytes | None, after: bytes, what: str) -> None:
-    """Note whose the memories are that a file has now and did not have: unless they were written here before."""
-    kept = config.written()
-    if kept is None or not place.lane:
-        return
-    if place.is_log:
-        had = set(local.lines_of(before or b""))
-        keys = [key for line in local.lines_of(after) if line not in had for key in written.record_keys(line)[0]]
-    else:
-        keys = [written.key_of(after)]
-    kept.note({key: what for key in keys if not kept.what(key)})
+def _keys(place: Place, before: bytes | None, after: bytes) -> list[str]:
+    """What the memories are known by that a file has now and did not have."""
+    if not place.lane:
+        return []
+    if not place.is_log:
+        return [written.key_of(after)]
+    had = set(local.lines_of(before or b""))
+    return [key for line in local.lines_of(after) if line not in had for key in written.record_keys(line)[0]]

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 from memlane.care import forget_journal
 from memlane.care.sync.local import lines_of
 from memlane.care.sync.travel import LINES, Place
+from memlane.core.alternatives import without
 from memlane.core.errors import MemlaneError
+from memlane.core.front_matter import find_front
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
 from memlane.core.text import strings_in
+from memlane.disk.forgotten import says_something
 from memlane.history.journaled import Reader, own_name
 
 if TYPE_CHECKING:
@@ -100,13 +103,46 @@ class Sieve:
 
     # -- what was forgotten
 
-    def remembered(self, place: Place, data: bytes | None) -> bytes | None:
-        """A content without the memories that somebody has forgotten; None when nothing is left."""
+    def remembered(self, place: Place, data: bytes | None, *, cut: bool = True) -> bytes | None:
+        """A content without the memories that somebody has forgotten; None when nothing is left.
+
+        Of another memory that repeats one, in a file of its own, the lines go that were forgotten, and the rest stays.
+        Without `cut` it goes as a whole: whoever wrote it here, knowing what was forgotten, decides.
+        """
         private = self._bank.tombstones.private
         if data is None or place.driver == LINES or not place.lane or not private.any():
             return data
-        forgotten = self._bank.tombstones.forgotten
-        return self._without(place, data, lambda one: bool(forgotten(one.text, one.id, one.title)))
+        if cut and not place.is_log and not self._bank.lane(place.lane).answers.shares_files:
+            left = self.without_lines(place, data)
+            if left is not None:
+                return left
+        return self._without(place, data, self._is_forgotten)
+
+    def without_lines(self, place: Place, data: bytes) -> bytes | None:
+        """A content of a file with one memory, without lines that were forgotten elsewhere; None where that is not all
+        that is to be said: the memory itself was forgotten, or what is left is still like it, or nothing.
+        """
+        name = own_name(self._bank, place.file)
+        private = self._bank.tombstones.private
+        with suppress(MemlaneError, UnicodeDecodeError):
+            for memory in self._reader.memories(name, data).values():
+                if not self._is_forgotten(memory):
+                    return data
+                if private.is_gone(memory.text, memory.id, memory.title):
+                    return None
+                text = data.decode()
+                front = find_front(text)
+                at = len(text) - len(text[front.body if front else 0 :].lstrip("\r\n"))
+                left = without(text[at:], private.lines_of(memory.text, memory.id, memory.title)).lstrip("\r\n")
+                answers = self._bank.lane(place.lane).answers
+                cut = answers.merge_files(place.driver, data, data, (text[:at] + left).encode())
+                after = list(self._reader.memories(name, cut).values())
+                if after and says_something(after[0].text) and not any(map(self._is_forgotten, after)):
+                    return cut
+        return None
+
+    def _is_forgotten(self, memory: Memory) -> bool:
+        return bool(self._bank.tombstones.forgotten(memory.text, memory.id, memory.title))
 
     def _without(self, place: Place, data: bytes, refused: Callable[[Memory], bool]) -> bytes | None:
         name = own_name(self._bank, place.file)

@@ -8,6 +8,7 @@ files      of each file: the remote's version and a hash of its content there (`
            in common as it was written here (`base`), what was held back of it (`held`) or is not sent (`unsent`), and
            what the file looked like (`stamp`) when there was nothing more to send
 lineages   of each file here: what it held when it was last looked at, and whose changes are in that
+parts      of files with many memories: every version of one that was ever here, as a hash
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot
@@ -36,7 +37,7 @@ from memlane.disk import files, locks
 from memlane.exchange.remotes import SHARED
 
 FOLDER = "sync"
-VERSION = 1
+VERSION = 2
 _TABLES = """
 CREATE TABLE remotes (
     name TEXT PRIMARY KEY, url TEXT NOT NULL, lanes TEXT NOT NULL, scopes TEXT NOT NULL, mine INTEGER NOT NULL,
@@ -53,6 +54,10 @@ CREATE TABLE lineages (path TEXT PRIMARY KEY, seen BLOB NOT NULL, lineage TEXT N
 CREATE TABLE intents (
     remote TEXT NOT NULL, scope TEXT NOT NULL, path TEXT NOT NULL, version TEXT NOT NULL, seen BLOB NOT NULL,
     held TEXT NOT NULL, after BLOB NOT NULL, lineage TEXT NOT NULL, base BLOB, UNIQUE (remote, scope, path));
+"""
+_SINCE_2 = """
+ALTER TABLE sending ADD COLUMN lineage TEXT NOT NULL DEFAULT '';
+CREATE TABLE parts (path TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (path, hash)) WITHOUT ROWID
 """
 
 
@@ -172,15 +177,18 @@ class State:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.execute("PRAGMA synchronous = NORMAL")
             self.db.execute("PRAGMA secure_delete = ON")
-            if self.db.execute("PRAGMA user_version").fetchone()[0] == 0:
-                with self.transaction():
-                    if self.db.execute("PRAGMA user_version").fetchone()[0] == 0:  # nobody else was quicker
-                        for statement in _TABLES.split(";"):
+            if self._version() < VERSION:
+                with self.transaction():  # somebody else may have been quicker
+                    for statements in (_TABLES, _SINCE_2)[self._version() :]:
+                        for statement in statements.split(";"):
                             self.db.execute(statement)
-                        self.db.execute(f"PRAGMA user_version = {VERSION}")
+                    self.db.execute(f"PRAGMA user_version = {VERSION}")
         except BaseException:
             self.db.close()
             raise
+
+    def _version(self) -> int:
+        return int(self.db.execute("PRAGMA user_version").fetchone()[0])
 
     def close(self) -> None:
         self.db.close()
@@ -284,10 +292,12 @@ class State:
                 [(known.stamp, remote, known.scope, known.path) for known in stamps],
             )
 
-    def drop(self, remote: str, known: Known) -> None:
-        self.db.execute(
-            "DELETE FROM files WHERE remote = ? AND scope = ? AND path = ?", (remote, known.scope, known.path)
-        )
+    def drop(self, remote: str, scope: str, path: str) -> None:
+        """The remote has nothing of a file, and what we sent is not there either."""
+        with self.transaction():
+            for table in ("files", "sending"):
+                which = f"DELETE FROM {table} WHERE remote = ? AND scope = ? AND path = ?"  # noqa: S608
+                self.db.execute(which, (remote, scope, path))
 
     def rebase(self, path: str, clean: Callable[[bytes], bytes | None]) -> None:
         """Let `clean` take out of every base of a file what must not stay; what was being merged is merged again."""
@@ -333,6 +343,17 @@ class State:
     def set_lineage(self, path: str, seen: bytes, lineage: str) -> None:
         self.db.execute("INSERT OR REPLACE INTO lineages VALUES (?, ?, ?)", (path, seen, lineage))
 
+    # -- versions of memories in a file of many
+
+    def had(self, path: str) -> set[bytes]:
+        """What stands for every version of a memory that a file ever had here."""
+        return {hash for (hash,) in self.db.execute("SELECT hash FROM parts WHERE path = ?", (path,))}
+
+    def has(self, path: str, hashes: Iterable[bytes]) -> None:
+        """Note what stands for the memories that a file has here now."""
+        with self.transaction():
+            self.db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", [(path, hash) for hash in hashes])
+
     # -- merges that are being written
 
     def intend(self, remote: str, known: Known, base: bytes | None, after: bytes | None, lineage: str) -> None:
@@ -354,29 +375,23 @@ class State:
     def settle(self, remote: str) -> None:
         self.db.execute("DELETE FROM intents WHERE remote = ?", (remote,))
 
-    def send(self, remote: str, known: Known, base: bytes | None) -> None:
-        """Note, before a file is sent, what both sides have in common once it has arrived."""
-        values = (remote, known.scope, known.path, known.seen, known.held, _packed(base))
-        self.db.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?, ?, ?)", values)
+    def send(self, remote: str, known: Known, base: bytes | None, lineage: str) -> None:
+        """Note, before a file is sent, what both sides have in common once it has arrived, and its lineage."""
+        values = (remote, known.scope, known.path, known.seen, known.held, _packed(base), lineage)
+        self.db.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
-    def unheard(self, remote: str) -> list[tuple[Known, bytes | None]]:
-        """What was sent without our being told that it arrived: what is known if it did, but for its version, and what
-        both sides have in common then.
+    def unheard(self, remote: str) -> list[tuple[str, str]]:
+        """The scopes and names of what was sent without our being told that it arrived."""
+        return self.db.execute("SELECT scope, path FROM sending WHERE remote = ?", (remote,)).fetchall()
+
+    def sent(self, remote: str, scope: str, path: str) -> tuple[bytes, str, bytes | None] | None:
+        """What we sent last and were not told that it arrived: what stands for it, its lineage, and what would be in
+        common then.
         """
-        rows = self.db.execute(
-            "SELECT scope, path, seen, held, base FROM sending WHERE remote = ?", (remote,)
-        ).fetchall()
-        return [
-            (Known(scope, path, seen=seen, held=held), None if base is None else zlib.decompress(base))
-            for scope, path, seen, held, base in rows
-        ]
-
-    def sent(self, remote: str, scope: str, path: str) -> tuple[bytes, bytes | None] | None:
-        """What we sent last and were not told that it arrived: what stands for it, and what would be in common then."""
         row = self.db.execute(
-            "SELECT seen, base FROM sending WHERE remote = ? AND scope = ? AND path = ?", (remote, scope, path)
+            "SELECT seen, lineage, base FROM sending WHERE remote = ? AND scope = ? AND path = ?", (remote, scope, path)
         ).fetchone()
-        return None if row is None else (row[0], None if row[1] is None else zlib.decompress(row[1]))
+        return None if row is None else (row[0], row[1], None if row[2] is None else zlib.decompress(row[2]))
 
 
 def _packed(base: bytes | None) -> bytes | None:

@@ -11,18 +11,22 @@ of a lane of this bank would be called, in plain characters.
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from memlane.core.errors import InvalidInput
 from memlane.core.front_matter import FrontMatterError, find_front, load_front
+from memlane.core.patterns import lazily
 from memlane.disk import anchors, derived, files, names, replaced, tombstones
 from memlane.disk.walking import is_settled
 from memlane.exchange import sharing
 from memlane.lanes import LANES, NAMES
+from memlane.lanes.answers import Answers
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -37,6 +41,13 @@ INSTRUCTIONS = frozenset(
     }
 )  # fmt: skip
 _NOT_OURS = "is no file of a lane here"
+_TAKEN = frozenset({*(LANES[name].place for name in NAMES), names.PRIVATE, derived.FOLDER, *SIDE} - {""})
+# Nearly all names: of letters that every system spells the same, and none of Windows' devices.
+_PLAIN = lazily(
+    r"(?:(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])[./])[a-z0-9_-]{1,150}/){0,20}"
+    r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])\.)[a-z0-9_-]{1,150}\.(?:md|jsonl)",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 class Place(NamedTuple):
@@ -58,24 +69,51 @@ class Place(NamedTuple):
         return files.MAX_LOG_BYTES if self.is_log else files.MAX_BYTES
 
 
+class _Lane(NamedTuple):
+    """What the names of a lane's files depend on."""
+
+    name: str
+    place: str  # the lane's usual one
+    root: str
+    answers: Answers
+    others: tuple[str, ...]  # lanes that lie in it
+
+
+_lanes: WeakKeyDictionary[Bank, tuple[_Lane, ...]] = WeakKeyDictionary()
+
+
+def _lanes_of(bank: Bank) -> tuple[_Lane, ...]:
+    """The lanes of a bank, notes last: looked at once, because every file's name is asked about."""
+    if bank not in _lanes:
+        roots = {
+            name: os.fspath(bank.lane(name).root) for name in sorted(NAMES, key=lambda name: LANES[name].place == "")
+        }
+        _lanes[bank] = tuple(
+            _Lane(
+                name, LANES[name].place, root, bank.lane(name).answers,
+                tuple(each for each in roots.values() if len(each) > len(root)),
+            )
+            for name, root in roots.items()
+        )  # fmt: skip
+    return _lanes[bank]
+
+
 def place_of(bank: Bank, path: str) -> Place | str:
     """The file that a name at a remote means here, or why there is none."""
     if path in SIDE:
         return Place(path, os.path.join(bank.root, path), "", LINES)
-    if why := _odd(path):
+    if not _PLAIN.fullmatch(path) and (why := _odd(path)):
         return why
-    lane = next((name for name in NAMES if LANES[name].place and _is_in(path, LANES[name].place)), "notes")
-    usual = LANES[lane].place
-    below = path[len(usual) :].lstrip("/")
-    first = path.split("/")[0]
-    if lane == "notes" and (_is_taken(first) or names.folded(path.rpartition("/")[2]) in INSTRUCTIONS):
+    lane = next(lane for lane in _lanes_of(bank) if not lane.place or _is_in(path, lane.place))
+    below = path[len(lane.place) :].lstrip("/")
+    if lane.name == "notes" and (_is_taken(path) or names.folded(path.rpartition("/")[2]) in INSTRUCTIONS):
         return "has a name that is not for notes"
-    opened = bank.lane(lane)
-    file = os.path.join(opened.root, below) if below else os.fspath(opened.root)
-    if opened.answers.is_folder != bool(below) or not opened.answers.owns(file) or _is_elsewhere(bank, lane, file):
+    file = f"{lane.root}/{below}" if below else lane.root
+    elsewhere = any(file == other or file.startswith(other + os.sep) for other in lane.others)
+    if lane.answers.is_folder != bool(below) or elsewhere or not lane.answers.owns(file):
         return _NOT_OURS
-    driver = _driver(bank, lane, below)
-    return Place(path, file, lane, driver, driver != opened.answers.merges[0][0])
+    driver = _driver(lane.answers.merges, below)
+    return Place(path, file, lane.name, driver, driver != lane.answers.merges[0][0])
 
 
 def _odd(path: str) -> str:
@@ -93,22 +131,13 @@ def _is_in(path: str, place: str) -> bool:
     return path == place or path.startswith(f"{place}/")
 
 
-def _is_taken(first: str) -> bool:
+def _is_taken(path: str) -> bool:
     """Whether a note's first folder or name is something else's, on some file system."""
-    others = (*(LANES[name].place for name in NAMES), names.PRIVATE, derived.FOLDER, *SIDE)
-    return names.folded(first) in filter(None, others)
+    return names.folded(path.split("/", 1)[0]) in _TAKEN
 
 
-def _is_elsewhere(bank: Bank, lane: str, file: str) -> bool:
-    """Whether another lane lies where this file would be."""
-    roots = (os.fspath(bank.lane(name).root) for name in NAMES if name != lane)
-    own = os.fspath(bank.lane(lane).root)
-    return any(len(root) > len(own) and (file == root or file.startswith(root + os.sep)) for root in roots)
-
-
-def _driver(bank: Bank, lane: str, below: str) -> str:
+def _driver(merges: Sequence[tuple[str, str]], below: str) -> str:
     """How a file of a lane merges; of several rules, the last that fits, as git has it."""
-    merges = bank.lane(lane).answers.merges
     for driver, pattern in reversed(merges):
         if not below or _fits(below, pattern):
             return driver
@@ -172,10 +201,12 @@ def _travelling(bank: Bank, knows: Callable[[str], bool]) -> Callable[[str, str]
         path = f"{LANES[name].place}/{below}".strip("/")
         private = name == "notes" and below.startswith(f"{names.PRIVATE}/")
         unshared = name == "records" and not shared(file) and not knows(path)
-        if private or unshared or not lane.answers.owns(file):
+        if private or unshared:
             return None
         found = place_of(bank, path)
-        return (found, "") if isinstance(found, Place) else (Place(path, file, name, ""), found)
+        if isinstance(found, Place):
+            return found, ""
+        return (Place(path, file, name, ""), found) if lane.answers.owns(file) else None
 
     return travels
 

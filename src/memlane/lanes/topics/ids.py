@@ -100,6 +100,11 @@ def archived(folder: Folder, path: str) -> tuple[Entry, ...]:
     return tuple(with_id(entry, f"{topic}/{entry.subtopic}/{tail}") for entry, tail in pairs if tail)
 
 
+def named(entry: Entry) -> str:
+    """The last part of an entry's id before namesakes are numbered."""
+    return _named(entry.date, entry.title)
+
+
 def _named(date: str, title: str) -> str:
     """The last part of an id before it is numbered. An id is shown everywhere, so no secret of a title is in it."""
     if _TELLING.search(title):

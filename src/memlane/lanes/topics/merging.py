@@ -14,7 +14,8 @@ from memlane.core.markdown import heading
 from memlane.core.three_way import interleaved, merged, merged_value
 from memlane.lanes.merging import BY_HAND, Unmergeable
 from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.entries import Listed
+from memlane.lanes.topics import listing
+from memlane.lanes.topics.listing import Listed
 from memlane.lanes.topics.pages import opened
 
 T = TypeVar("T", bound=Hashable)
@@ -134,28 +135,31 @@ def index(base: str, ours: str, theirs: str) -> str:
     bare = [_without_lines(text) for text in texts]
     if any(text is None for text in bare):  # written by hand, in a way of its own
         return merged(base, ours, theirs)
-    first, left, right = map(text_of.read_index, texts)
+    first, left, right = map(listing.read_index, texts)
     both = {name: _listed(first.get(name), left.get(name), right.get(name)) for name in {*left, *right}}
     lines = {name: line for name, line in both.items() if line is not None}
-    text = text_of.edit_index(merged(*(text or "" for text in bare)), lines)
-    if text_of.read_index(text) != lines:
+    text = listing.edit_index(merged(*(text or "" for text in bare)), lines)
+    if listing.read_index(text) != lines:
         return merged(base, ours, theirs)
     return text.replace("\n", newline)
 
 
 def _without_lines(text: str) -> str | None:
     """The text without the lines of sub-topics and the headings above them; None when some are not of our making."""
-    known = text_of.read_index(text)
+    known = listing.read_index(text)
     if any(line.entries is None for line in known.values()):
         return None
+    if not any(sign in text for sign in ("- `", "* `")):
+        return text.removesuffix("\n") + "\n" * bool(text)
     rows: list[str] = []
     seen = 0
     for row in text.removesuffix("\n").split("\n") if text else []:
-        name = next(iter(text_of.read_index(f"### x\n{row}\n")), None) if row[:3] in ("- `", "* `") else None
-        if name is not None:
+        listed = row.startswith(("- `", "* `")) and listing.read_index(f"### x\n{row}\n")
+        if listed:
+            (name,) = listed
             seen += 1
             if rows and (title := heading(rows[-1])) and title[0] == 3:
-                if text_of.topic_of(title[1]) != name.partition("/")[0]:
+                if listing.topic_of(title[1]) != name.partition("/")[0]:
                     return None
                 rows.pop()
                 if rows and not rows[-1].strip():

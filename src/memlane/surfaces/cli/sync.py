@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from typing import Any
 
 import click
@@ -96,6 +98,8 @@ def now(bank: Bank, name: str | None, watch: bool, deletions: bool, as_json: boo
     if watch:
         from memlane.care.sync.watching import watch as watching
 
+        # the first process of a container does not end by this signal unless it says so
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         for done in watching(bank, name):
             if isinstance(done, str):
                 say(done)
