@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from memlane.core.values import replace
-from memlane.exchange.remotes import SHARED, Conflict, Entry, InvalidInput, Remote, TooLarge, Unreachable, opened
+from memlane.exchange.remotes import SHARED, Conflict, Entry, InvalidInput, New, Remote, TooLarge, Unreachable, opened
 from remote_servers import Place
 
 MOST = 1 << 20
@@ -217,6 +217,65 @@ def test_a_remote_can_be_used_again_after_it_was_closed(remote: Remote) -> None:
     put(remote, "a.md", b"text")
     remote.close()
     assert content(remote, "a.md") == b"text"
+
+
+# -- many files at once
+
+
+def news(*names: str, scope: str = SHARED) -> list[New]:
+    return [New(name, scope, f"text of {name}".encode(), "0000ff:1") for name in names]
+
+
+def test_many_files_are_put_and_fetched_as_one_by_one(remote: Remote) -> None:
+    wanted = [
+        *news(*(f"notes/{number}.md" for number in range(120))),
+        New("empty.md", SHARED, b""),
+        *news("a.md", scope="équipe α"),
+    ]
+    stored = dict(remote.put_many(wanted, author="ada"))
+    assert set(stored) == set(wanted)
+    told, _ = everything(remote)
+    assert {key: entry.version for key, entry in told.items()} == {(one.scope, one.path): stored[one] for one in wanted}
+    found = remote.get_many(list(told.values()))
+    assert sorted((entry.path, entry.scope, data, entry.lineage) for entry, data in found) == sorted(
+        (one.path, one.scope, one.data, one.lineage) for one in wanted
+    )
+    assert {entry.author for entry, _ in found} == {"ada"}
+    assert {(entry.scope, entry.path): remote.get(entry.path, entry.scope, MOST) for entry, _ in found} == {
+        (entry.scope, entry.path): (entry, data) for entry, data in found
+    }
+
+
+def test_of_many_those_that_have_been_there_are_left_out(remote: Remote) -> None:
+    put(remote, "1.md", b"first")
+    remote.delete("2.md", put(remote, "2.md", b"first"), scope=SHARED, author="ada")
+    stored = dict(remote.put_many(news("0.md", "1.md", "2.md", "3.md"), author="ada"))
+    assert sorted(one.path for one in stored) == ["0.md", "3.md"]
+    assert [content(remote, f"{number}.md") for number in range(4)] == [b"text of 0.md", b"first", b"", b"text of 3.md"]
+
+
+def test_of_many_what_is_gone_or_grew_or_was_never_there_is_left_out(remote: Remote) -> None:
+    versions = {one.path: version for one, version in remote.put_many(news("a.md", "b.md", "c.md"), author="ada")}
+    told, _ = everything(remote)
+    put(remote, "b.md", b"much longer than it was listed", versions["b.md"])
+    never = Entry("never.md", SHARED, told[SHARED, "a.md"].version, 100, False, "")
+    found = remote.get_many([*told.values(), never])
+    assert sorted((entry.path, data) for entry, data in found) == [("a.md", b"text of a.md"), ("c.md", b"text of c.md")]
+
+
+def test_nothing_is_asked_for_or_put_where_nothing_is_wanted(remote: Remote) -> None:
+    assert list(remote.put_many([], author="ada")) == []
+    assert remote.get_many([]) == []
+
+
+def test_many_files_wake_the_others_and_a_conflict_does_not(remote: Remote) -> None:
+    list(remote.put_many(news("a.md", "b.md"), author="ada"))
+    _, cursor = everything(remote)
+    assert list(remote.put_many(news("a.md", "b.md"), author="ada")) == []
+    assert remote.watch(cursor, 0) is False
+    list(remote.put_many(news("b.md", "c.md"), author="ada"))
+    assert remote.watch(cursor, 0) is True
+    assert "c.md" in {path for _, path in everything(remote, cursor)[0]}
 
 
 # -- several processes

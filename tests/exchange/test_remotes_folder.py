@@ -78,7 +78,7 @@ def test_what_was_left_half_written_is_removed_a_day_later(remote: Remote, drive
         one.mkdir()
         (one / "entry").write_bytes(b"half")
     os.utime(old, (1, 1))
-    put(remote, "b.md")
+    put(opened(drive.as_uri()), "b.md")
     assert (old.exists(), young.exists()) == (False, True)
     assert seen(remote) == ["a.md", "b.md"]
 

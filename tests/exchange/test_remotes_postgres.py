@@ -293,3 +293,18 @@ def test_a_password_that_is_wrong_is_not_repeated(
     with pytest.raises(Unreachable) as failed:
         opened(cluster.url(database, "nobody_at_all")).get("a.md", SHARED, MOST)
     assert "hunter2" not in failed.value.message + failed.value.hint
+
+
+# -- encodings
+
+
+def test_paths_are_text_in_a_database_that_knows_no_encoding(cluster: Cluster) -> None:
+    """As `initdb` makes one where no locale is set."""
+    cluster.sql("create database plain encoding 'SQL_ASCII' template template0")
+    remote = opened(cluster.url("plain"))
+    try:
+        put(remote, "größe.md", "Größe".encode())
+        assert seen(remote) == [(SHARED, "größe.md")]
+    finally:
+        remote.close()
+        cluster.sql("drop database plain with (force)")

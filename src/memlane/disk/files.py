@@ -157,20 +157,15 @@ def create(path: str, data: bytes) -> None:
 
 
 def _create_from_nameless(path: str, at: int, name: str, data: bytes) -> bool:
-    """Linux: O_TMPFILE, then a link through /proc. False where the file system or the machine does not support it."""
-    if not hasattr(os, "O_TMPFILE"):
+    """False where the file system or the machine does not support it."""
+    fd = nameless(at)
+    if fd is None:
         return False
     try:
-        fd = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=at)
-    except OSError as error:
-        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
-            return False
-        raise
-    try:
-        _write(fd, data)
+        write(fd, data)
+        sync(fd)
         with journal.writing(path, None, data):
-            # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
-            os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=at, dst_dir_fd=at)
+            give_name(fd, at, name)
     except FileExistsError:
         raise _taken(name) from None
     except OSError as error:
@@ -180,6 +175,26 @@ def _create_from_nameless(path: str, at: int, name: str, data: bytes) -> bool:
     finally:
         os.close(fd)
     return True
+
+
+def nameless(at: int) -> int | None:
+    """A new file without a name in an open folder, which the caller closes; None where the system has none: it is
+    Linux that does (O_TMPFILE).
+    """
+    if not hasattr(os, "O_TMPFILE"):
+        return None
+    try:
+        return os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            return None
+        raise
+
+
+def give_name(fd: int, at: int, name: str) -> None:
+    """Give a nameless file a free name in its folder, through /proc. Raises OSError."""
+    # naming src_dir_fd makes Python call linkat() so that it follows the link in /proc
+    os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=at, dst_dir_fd=at)
 
 
 def _create_from_temp(path: str, at: int, name: str, data: bytes) -> None:
@@ -267,7 +282,7 @@ def append_lines(path: str, data: bytes) -> None:
                         _blank(path, fd, taken)
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
                 with in_place(path):
-                    _sync(fd)
+                    sync(fd)
                     if before.st_size == 0:
                         sync_folder(os.path.dirname(path))
                 if is_at(fd, path):
@@ -288,7 +303,7 @@ def _blank(path: str, fd: int, count: int) -> None:
     ):  # through fd, with O_APPEND, Linux would write at the end
         if os.path.samestat(os.fstat(over), os.fstat(fd)):
             os.pwrite(over, b" " * count, end - count)
-            _sync(over)
+            sync(over)
 
 
 @contextmanager
@@ -489,7 +504,8 @@ def write_temp(at: int, data: bytes, mode: int | None = None) -> str:
     try:
         if mode is not None:
             os.fchmod(fd, mode)
-        _write(fd, data)
+        write(fd, data)
+        sync(fd)
     except BaseException:
         os.unlink(temp, dir_fd=at)
         raise
@@ -504,14 +520,15 @@ def unlink(at: int, name: str) -> None:
         os.unlink(name, dir_fd=at)
 
 
-def _write(fd: int, data: bytes) -> None:
+def write(fd: int, data: bytes) -> None:
+    """Write all of it. Raises OSError."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
-    _sync(fd)
 
 
-def _sync(fd: int) -> None:
+def sync(fd: int) -> None:
+    """Bring an open file to stable storage. Raises OSError."""
     full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
     if full is None:
         os.fsync(fd)

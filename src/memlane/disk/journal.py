@@ -231,7 +231,7 @@ def keep(places: Mapping[str, str], journal: Journal | None) -> None:
                 _kept[path] = (journal, name)
 
 
-def _known(path: str) -> tuple[Journal, str] | None:
+def kept_by(path: str) -> tuple[Journal, str] | None:
     """The journal that a file's changes go to, and its name there."""
     if not _kept or _paused.get():
         return None
@@ -250,13 +250,13 @@ def _known(path: str) -> tuple[Journal, str] | None:
 
 def records(path: str) -> bool:
     """Whether a change to this file is recorded, so that its content has to be known."""
-    return _known(path) is not None
+    return kept_by(path) is not None
 
 
 @contextmanager
 def writing(path: str, before: bytes | None, after: bytes | None) -> Iterator[None]:
     """A file gets this content inside, or is removed (None). Raises StorageError; then it must not be done."""
-    known = _known(path)
+    known = kept_by(path)
     if known is None or before == after:
         yield
         return
@@ -268,7 +268,7 @@ def writing(path: str, before: bytes | None, after: bytes | None) -> Iterator[No
 @contextmanager
 def moving(source: str, target: str, data: bytes) -> Iterator[None]:
     """A file with this content gets another name inside."""
-    here, there = _known(source), _known(target)
+    here, there = kept_by(source), kept_by(target)
     if here and there and here[0] is there[0]:
         journal, name, other = here[0], here[1], there[1]
         with journal.recorded(Row(name, OUT, data, other=other), Row(other, IN, None, data, 0, len(data), name)):
@@ -281,7 +281,7 @@ def moving(source: str, target: str, data: bytes) -> Iterator[None]:
 @contextmanager
 def appending(path: str, fd: int, at: int, data: bytes, *, new: bool) -> Iterator[None]:
     """These bytes are written inside at the end of a log, which is open and has `at` bytes. `new`: it was not there."""
-    known = _known(path)
+    known = kept_by(path)
     if known is None:
         yield
         return
@@ -303,7 +303,7 @@ def _whole(fd: int, size: int) -> bytes:
 @contextmanager
 def cutting(path: str, at: int, data: bytes, *, gone: bool) -> Iterator[None]:
     """These bytes at the end of a log are taken off inside. `gone`: the file goes with them."""
-    known = _known(path)
+    known = kept_by(path)
     if known is None:
         yield
         return
@@ -411,8 +411,9 @@ class Journal:
     # -- recording
 
     @contextmanager
-    def recorded(self, *rows: Row, base: Callable[[], bytes] | None = None) -> Iterator[None]:
-        """The rows are on stable storage while the change is made; one that failed is taken out again.
+    def recorded(self, *rows: Row, base: Callable[[], bytes] | None = None) -> Iterator[list[int]]:
+        """The rows are on stable storage while the change is made; when it fails, they are taken out again. Of several
+        changes, the caller may name those that failed (`retract`), by what this yields for each row.
 
         `base` reads the log that a row is appended to, where the journal does not know all of it.
         """
@@ -420,15 +421,19 @@ class Journal:
         noted: list[int] = []
         try:
             noted = self._do(lambda file: self._record(file, group, rows, base), [], make=True)
-            yield
+            yield noted
         except Exception:  # and not Ctrl-C, which may come when it is done
-            if noted:
-                with suppress(StorageError):
-                    self._do(lambda file: file.retract(noted), None)
+            self.retract(noted)
             raise
         finally:
             if group.alone:
                 group.end()
+
+    def retract(self, noted: Sequence[int]) -> None:
+        """Take out rows of what did not happen, as well as that can be done."""
+        if noted:
+            with suppress(StorageError):
+                self._do(lambda file: file.retract(noted), None)
 
     def _record(
         self, file: JournalFile, group: Group, rows: Sequence[Row], base: Callable[[], bytes] | None
@@ -588,6 +593,6 @@ def branch_of(home: str) -> str:
 
 def hashed(data: bytes) -> bytes:
     """What a content is known by."""
-    from hashlib import blake2b
+    from memlane.core.digests import blake2b
 
     return blake2b(data, digest_size=16).digest()

@@ -34,7 +34,7 @@ def path_of(folder: str, home: str) -> str:
 
 
 def name_of(home: str) -> str:
-    from hashlib import sha256
+    from memlane.core.digests import sha256
 
     return sha256(os.fsencode(home)).hexdigest()[:32]
 

@@ -21,7 +21,7 @@ takes that away, for all that its file says, and the user's own change to what a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -49,9 +49,9 @@ _copying: ContextVar[bool] = ContextVar("copying", default=False)
 
 def key_of(data: bytes) -> str:
     """What a memory is known by."""
-    import hashlib  # this module is part of every start
+    from memlane.core.digests import sha256  # this module is part of every start
 
-    return hashlib.sha256(data).hexdigest()[:32]
+    return sha256(data).hexdigest()[:32]
 
 
 def key_of_file(path: str) -> str:
@@ -90,6 +90,11 @@ class Written:
         data = self._read(key[:2])
         at = data.rfind(b"\n" + key.encode() + b" ")
         return data[at + len(key) + 2 :].partition(b"\n")[0].decode(errors="replace") if at >= 0 else ""
+
+    def unknown(self, keys: Collection[str]) -> list[str]:
+        """Those of which nothing is noted."""
+        read = {name: self._read(name) for name in {key[:2] for key in keys}}
+        return [key for key in keys if b"\n" + key.encode() + b" " not in read[key[:2]]]
 
     def note(self, facts: Mapping[str, str]) -> None:
         """Note what is known of these keys."""

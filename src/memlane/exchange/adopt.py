@@ -14,7 +14,7 @@ from memlane.core.errors import ConfigError, InvalidInput
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
-from memlane.core.toml import load_toml
+from memlane.core.toml import MAX_TOML, load_toml
 from memlane.disk import files
 from memlane.lanes import NAMES, open_lane, scan
 
@@ -135,6 +135,8 @@ def set_key(text: str, table: str, key: str, value: Any, path: Path) -> str:
     if header is None:
         gap = "" if not text else end_of_line if text.endswith("\n") else end_of_line * 2
         after = f"{text}{gap}[{table}]{end_of_line}{line}"
+        if table not in before and len(after) <= MAX_TOML:
+            return after  # a new table below a whole text changes nothing of it
     else:
         following = re.search(r"^\[", text[header.end() :], re.MULTILINE)
         end = header.end() + following.start() if following else len(text)

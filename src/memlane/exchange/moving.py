@@ -62,6 +62,7 @@ def to(bank: Bank, memory: Memory, native: str) -> Memory:
     bank.replaced.readdress(memory.id, moved.id)
     with suppress(MemlaneError, OSError):  # an opinion is no reason to fail
         judged.readdress(bank, memory.id, moved.id)
+    bank.tombstones.private.readdress(memory.id, moved.id)
     remarks = bank.tombstones.lift(moved.text, forgotten=False)
     return replace(moved, remarks=(*moved.remarks, *remarks, *_relink(bank, linking, memory.id, moved.id)))
 

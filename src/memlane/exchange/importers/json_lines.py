@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memlane.core.model import Problem
-from memlane.disk import files
+from memlane.disk import files, log
 
 T = TypeVar("T")
 
 MAX_LINE = 64 * 1024 * 1024  # bytes: a memory of 10 MB, with every character escaped
-_BEGINNINGS = frozenset(bytes([byte]) for byte in b'{["-0123456789tfnIN')  # of a JSON value, as Python reads it
 MAX_DOCUMENT = 1024 * 1024 * 1024  # bytes: years of conversations
 
 
@@ -71,13 +70,11 @@ def _object(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE:
         raise ValueError(f"is longer than {MAX_LINE:,} bytes and is not read")
     try:
-        if line.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] not in _BEGINNINGS:  # quick, for a file that is something else
-            raise ValueError
-        value = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        raise ValueError("is not JSON") from None
+        value = log.json_of(line.removeprefix(log.BOM).decode(), ...)
+    except UnicodeDecodeError:
+        value = ...
     if not isinstance(value, dict):
-        raise ValueError("is not a JSON object")
+        raise ValueError("is not JSON" if value is ... else "is not a JSON object")
     return value
 
 

@@ -14,15 +14,15 @@ somebody else: paths, sizes, authors and contents are claims to be checked befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from memlane.core.errors import Conflict, InvalidInput, MemlaneError
 from memlane.core.values import dataclass
 
-__all__ = ["LONGEST", "SHARED", "Conflict", "Entry", "Remote", "TooLarge", "Unreachable", "opened"]
+__all__ = ["LONGEST", "SHARED", "Conflict", "Entry", "New", "Remote", "TooLarge", "Unreachable", "opened"]
 
 SHARED = "shared"  # the scope of what everybody may read
 LONGEST = 700  # bytes of a path: S3 takes 1,024 for a whole key, PostgreSQL 2,700 for one of an index
@@ -44,6 +44,15 @@ class Entry:
     deleted: bool
     author: str  # who says to have put it; "" where unknown
     lineage: str = ""  # what whoever put it says of where it comes from; only `get` tells
+
+
+class New(NamedTuple):
+    """A file that is to be put where none was before."""
+
+    path: str
+    scope: str
+    data: bytes
+    lineage: str = ""
 
 
 class Unreachable(MemlaneError):
@@ -69,11 +78,22 @@ class Remote(Protocol):
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:
         """The file as it is now; without content when it is deleted. Raises TooLarge above `most` bytes."""
 
+    def get_many(self, listed: Sequence[Entry]) -> list[tuple[Entry, bytes]]:
+        """Files that `changes` has just listed, as they are now, in any order: for the price of a few requests. What is
+        not there, or is larger than it was listed, is left out, and `get` tells more of it. The caller sees to it that
+        all of them together fit into memory.
+        """
+
     def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:
         """Store the content, if the file still has the `expected` version, and return its new one. With None it must
         not have been there before: a deleted file counts, and has a version. Raises Conflict.
 
         `lineage` is kept beside the content: at most 2,000 plain characters, which mean nothing to the remote.
+        """
+
+    def put_many(self, new: Sequence[New], *, author: str) -> Iterator[tuple[New, str]]:
+        """`put` with None for each of these, for the price of a few requests: those that are stored, each with its
+        version. One that has been there before is left out. When it breaks off, it tells first what is stored.
         """
 
     def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:

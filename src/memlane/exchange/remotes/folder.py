@@ -25,13 +25,24 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 from urllib.parse import quote
 
 from memlane.core.errors import MemlaneError, StorageError
-from memlane.exchange.remotes import Entry, Seen, TooLarge, Unreachable, checked, conflict, emptied
+from memlane.core.waiting import side_by_side
+from memlane.exchange.remotes import (
+    Conflict,
+    Entry,
+    New,
+    Seen,
+    TooLarge,
+    Unreachable,
+    checked,
+    conflict,
+    emptied,
+)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -69,7 +80,8 @@ class FolderRemote:
         seen = Seen()
         page: list[Entry] = []
         with self._reached(), self._folder(missing=cursor) as bank:
-            for name, numbers in _files(bank):
+            same = cursor != "" and _cursor(bank) == cursor  # the numbers alone are looked at far more quickly
+            for name, numbers in () if same else _files(bank):
                 seen.add(name, str(max(numbers)))
                 if len(numbers) > 1 or (name, max(numbers)) not in self._known:
                     self._known[name, max(numbers)] = _latest_of(bank, name, tidy=True)
@@ -78,7 +90,7 @@ class FolderRemote:
                 if len(page) == _PAGE:
                     yield page, cursor
                     page = []
-        yield page, seen.cursor()
+        yield page, cursor if same else seen.cursor()
 
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:
         name = _name(path, scope)
@@ -93,16 +105,25 @@ class FolderRemote:
                     return found.entry, _read(fd, found.start, found.entry.size)
         raise Unreachable(f"{path} is changing all the time at {self.root}.", hint="Try again later.")
 
+    def get_many(self, listed: Sequence[Entry]) -> list[tuple[Entry, bytes]]:
+        def one(entry: Entry) -> tuple[Entry, bytes] | None:
+            name = _name(entry.path, entry.scope)
+            known = self._known.get((name, int(entry.version.partition("-")[0])))
+            if known and known.entry == entry:
+                with _passing_over_links(), _opened(bank, *_at(name, known.number), "entry") as fd:
+                    return entry, _read(fd, known.start, entry.size)
+            return None
+
+        with self._reached(), self._folder() as bank:
+            return [found for found in side_by_side(one, listed) if found]
+
     def watch(self, cursor: str, seconds: float) -> bool:
         end = time.monotonic() + seconds
         while True:
             begun = time.monotonic()
-            seen = Seen()
             with self._reached(), self._folder(missing=cursor) as bank:
-                for name, numbers in _files(bank):
-                    seen.add(name, str(max(numbers)))
-            if seen.cursor() != cursor:
-                return True
+                if _cursor(bank) != cursor:
+                    return True
             now = time.monotonic()
             if now >= end:
                 return False
@@ -118,6 +139,16 @@ class FolderRemote:
 
     def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:
         return self._publish(path, data, expected, {"scope": scope, "author": author, "lineage": lineage})
+
+    def put_many(self, new: Sequence[New], *, author: str) -> Iterator[tuple[New, str]]:
+        def one(file: New) -> tuple[New, str] | None:
+            with suppress(Conflict):
+                return file, self.put(file.path, file.data, None, scope=file.scope, author=author, lineage=file.lineage)
+            return None
+
+        for first in new[:1]:  # the folder is made and tried before several threads use it
+            yield from filter(None, [one(first)])
+        yield from filter(None, side_by_side(one, new[1:]))
 
     def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:
         return self._publish(path, None, expected, {"scope": scope, "author": author, "lineage": lineage})
@@ -150,6 +181,7 @@ class FolderRemote:
                 _sync(home)
                 last = _latest(home, name)
                 if last:
+                    self._known[name, last.number] = last
                     _remove_older(home, last)
                 if last is None or mark not in last.marks:
                     raise conflict(path, _version(last) if last else None)
@@ -226,10 +258,20 @@ def _files(bank: int) -> Iterator[tuple[str, list[int]]]:
             with _opened(bank, group) as folder:
                 for name in sorted(_names(folder)):
                     if _HEX.fullmatch(name) and name[:2] == group:
-                        with _opened(folder, name) as home:
+                        home = os.open(name, _FOLDER, dir_fd=folder)
+                        try:
                             numbers = _numbers(home)
+                        finally:
+                            os.close(home)
                         if numbers:
                             yield name, numbers
+
+
+def _cursor(bank: int) -> str:
+    seen = Seen()
+    for name, numbers in _files(bank):
+        seen.add(name, str(max(numbers)))
+    return seen.cursor()
 
 
 def _numbers(home: int) -> list[int]:
@@ -330,11 +372,9 @@ def _written(bank: int, mode: int, content: bytes) -> str:
                 while view:
                     view = view[os.write(fd, view) :]
                 os.fsync(fd)
-                made = os.fstat(fd).st_mtime
             finally:
                 os.close(fd)
             _sync(folder)
-        _remove_left_behind(new, made)
     return name
 
 
@@ -345,7 +385,7 @@ def _remove_older(home: int, last: _Version) -> None:
 
 
 def _remove_left_behind(new: int, now: float) -> None:
-    """What killed writers left. The time is the drive's own: it has just been given to a file."""
+    """What killed writers left. The time is the drive's own: it has just been given to a folder."""
     for name in _names(new):
         with suppress(OSError):
             if now - os.stat(name, dir_fd=new, follow_symlinks=False).st_mtime > _LEFT_BEHIND:
@@ -368,6 +408,8 @@ def _refuse_careless(bank: int, mode: int) -> None:
     except OSError as error:
         if error.errno not in _TAKEN:
             raise
+        with _opened(bank, _NEW) as new:
+            _remove_left_behind(new, os.stat(one, dir_fd=new).st_mtime)
     else:
         raise StorageError(
             "This folder lies on a file system that lets one writer overwrite another: memories would be lost.",

@@ -20,12 +20,12 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
-from memlane.exchange.remotes import Entry, TooLarge, Unreachable, checked, conflict, emptied, not_installed
+from memlane.exchange.remotes import Entry, New, TooLarge, Unreachable, checked, conflict, emptied, not_installed
 
 try:
     import psycopg
@@ -56,15 +56,19 @@ create policy by_scope on memlane.file
 
 _NUMBERED = """\
 with numbered as (
-  insert into memlane.bank as bank values (%(bank)s, 1)
-  on conflict (name) do update set number = bank.number + 1 returning bank.number),
+  insert into memlane.bank as bank values (%(bank)s, %(count)s)
+  on conflict (name) do update set number = bank.number + %(count)s returning bank.number),
 """
 _NEW = """\
+given as (
+  select * from unnest(%(paths)s::text[], %(contents)b::bytea[], %(lineages)s::text[])
+  with ordinality as given (path, content, lineage, place)),
 changed as (
   insert into memlane.file (bank, scope, path, number, version, content, author, lineage)
-  select %(bank)s, %(scope)s, %(path)s, number, number::text || '-' || %(mark)s, %(content)s, %(author)s, %(lineage)s
-  from numbered
-  on conflict (bank, scope, path) do nothing returning number, version)
+  select %(bank)s, %(scope)s, path, number - %(count)s + place, (number - %(count)s + place)::text || '-' || %(mark)s,
+    content, %(author)s, lineage
+  from numbered, given
+  on conflict (bank, scope, path) do nothing returning path, number, version)
 """
 _NEXT = """\
 changed as (
@@ -73,7 +77,7 @@ changed as (
       content = %(content)s, author = %(author)s, lineage = %(lineage)s
   from numbered
   where file.bank = %(bank)s and file.scope = %(scope)s and file.path = %(path)s and file.version = %(expected)s
-  returning file.number, file.version)
+  returning file.path, file.number, file.version)
 """
 _CHANGES = """\
 select number, path, scope, version, coalesce(octet_length(content), 0), content is null, author from memlane.file
@@ -84,9 +88,14 @@ select path, scope, version, coalesce(octet_length(content), 0), content is null
   case when octet_length(content) <= %s then content end
 from memlane.file where bank = %s and scope = %s and path = %s
 """
+_FILES = """\
+select path, scope, version, coalesce(octet_length(content), 0), content is null, author, lineage, content
+from memlane.file join unnest(%s::text[], %s::text[], %s::bigint[]) as listed (scope, path, size) using (scope, path)
+where bank = %s and (content is null or octet_length(content) <= size)
+"""
 _NEWS = "select exists (select 1 from memlane.file where bank = %s and number > %s)"
-_TOLD = "select version, pg_notify(%(channel)s, number::text)::text from changed"
-_UNTOLD = "select version from changed"
+_TOLD = "select path, version, (select pg_notify(%(channel)s, max(number)::text)::text from changed) from changed"
+_UNTOLD = "select path, version from changed"
 
 
 def setup(*members: str) -> str:
@@ -113,6 +122,7 @@ class PostgresRemote:
         self._settings: dict[str, Any] = {
             "connect_timeout": CONNECTING, "tcp_user_timeout": int(PATIENCE * 1000), "application_name": "memlane",
             "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, **settings,
+            "client_encoding": "UTF8",  # else a database of SQL_ASCII, or PGCLIENTENCODING, decides what a path is
         }  # fmt: skip
         self._bank = bank
         self._channel = "memlane_" + hashlib.sha256(bank.encode()).hexdigest()[:16]
@@ -153,6 +163,11 @@ class PostgresRemote:
             raise TooLarge(f"{path} has {entry.size} bytes at the remote.", hint="Make it smaller there.")
         return entry, bytes(content or b"")
 
+    def get_many(self, listed: Sequence[Entry]) -> list[tuple[Entry, bytes]]:
+        asked = [[each.scope for each in listed], [each.path for each in listed], [each.size for each in listed]]
+        rows = self._asked(_FILES, (*asked, self._bank))
+        return [(Entry(*described), bytes(content or b"")) for *described, content in rows]
+
     def watch(self, cursor: str, seconds: float) -> bool:
         end, losses = time.monotonic() + seconds, 0
         if not self._ready:
@@ -188,25 +203,41 @@ class PostgresRemote:
     # -- writing
 
     def put(self, path: str, data: bytes, expected: str | None, *, scope: str, author: str, lineage: str = "") -> str:
-        return self._change(path, data, expected, scope, author, lineage)
+        if expected is not None:
+            return self._replaced(path, data, expected, scope, author, lineage)
+        for _, version in self.put_many([New(path, scope, data, lineage)], author=author):
+            return version
+        raise conflict(path)
+
+    def put_many(self, new: Sequence[New], *, author: str) -> Iterator[tuple[New, str]]:
+        for scope in dict.fromkeys(each.scope for each in new):  # one that is refused does not stop the others
+            files = {checked("path", each.path): each for each in new if each.scope == scope}
+            said = {
+                "paths": list(files), "contents": [each.data for each in files.values()],
+                "lineages": [each.lineage for each in files.values()], "count": len(files),
+            }  # fmt: skip
+            yield from ((files[path], version) for path, version in self._changed(_NEW, said, scope, author))
 
     def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:
-        return self._change(path, None, expected, scope, author, lineage)
+        return self._replaced(path, None, expected, scope, author, lineage)
 
-    def _change(
-        self, path: str, content: bytes | None, expected: str | None, scope: str, author: str, lineage: str
-    ) -> str:
+    def _replaced(self, path: str, content: bytes | None, expected: str, scope: str, author: str, lineage: str) -> str:
         said = {
-            "bank": self._bank, "scope": checked("scope", scope), "path": checked("path", path), "content": content,
-            "author": author.replace("\0", ""), "lineage": lineage, "expected": expected, "channel": self._channel,
-            "mark": os.urandom(6).hex(),
+            "path": checked("path", path), "content": content, "expected": expected, "lineage": lineage, "count": 1,
+        }  # fmt: skip
+        for _, version in self._changed(_NEXT, said, scope, author):
+            return version
+        raise conflict(path)
+
+    def _changed(self, how: str, said: dict[str, Any], scope: str, author: str) -> list[tuple[str, str]]:
+        """(path, new version) of each file that was changed."""
+        said |= {
+            "bank": self._bank, "scope": checked("scope", scope), "author": author.replace("\0", ""),
+            "channel": self._channel, "mark": os.urandom(6).hex(),
         }  # fmt: skip
         self._prepared()
         told = _TOLD if self._notifies else _UNTOLD
-        rows = self._asked(_NUMBERED + (_NEW if expected is None else _NEXT) + told, said, again=False)
-        if not rows:
-            raise conflict(path)
-        return str(rows[0][0])
+        return [(row[0], row[1]) for row in self._asked(_NUMBERED + how + told, said, again=False)]
 
     # -- the connection
 
@@ -218,7 +249,7 @@ class PostgresRemote:
             connection = self._prepared()
             try:
                 with _in_time(connection):
-                    return list(connection.execute(sql, values))
+                    return list(connection.execute(sql, values, binary=True))  # as text, contents take twice the bytes
             except (errors.SerializationFailure, errors.DeadlockDetected) as error:
                 failure: psycopg.Error = error
                 time.sleep(random.uniform(0, 0.02 * (attempt + 1)))  # noqa: S311
@@ -306,7 +337,7 @@ class PostgresRemote:
             )
         if isinstance(error, errors.DiskFull):
             return StorageError(f"{self._place} has a full disk.", hint="Free some space there.", code="disk_full")
-        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".") + "."
         if isinstance(error, psycopg.OperationalError):
             return Unreachable(
                 f"{self._place} cannot be reached: {why}",

@@ -15,14 +15,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 from urllib.parse import quote, unquote
 
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
-from memlane.exchange.remotes import Entry, Seen, TooLarge, Unreachable, checked, conflict, emptied, not_installed
+from memlane.core.waiting import AT_ONCE, side_by_side
+from memlane.exchange.remotes import (
+    Conflict,
+    Entry,
+    New,
+    Seen,
+    TooLarge,
+    Unreachable,
+    checked,
+    conflict,
+    emptied,
+    not_installed,
+)
 
 try:
     from botocore.config import Config
@@ -85,6 +97,16 @@ class S3Remote:
         author, lineage = unquote(said.get("author", "")), said.get("lineage", "")
         return Entry(path, scope, answer["ETag"], len(data), not content, author, lineage), data
 
+    def get_many(self, listed: Sequence[Entry]) -> list[tuple[Entry, bytes]]:
+        def one(entry: Entry) -> tuple[Entry, bytes] | None:
+            with suppress(TooLarge):
+                return self.get(entry.path, entry.scope, entry.size)
+            return None
+
+        with self._reached():
+            self._s3  # noqa: B018  it is made once, before several threads use it
+        return [found for found in side_by_side(one, listed) if found]
+
     def _present(self, key: str, most: int) -> tuple[dict[str, Any], bytes | None] | None:
         """What the store says of an object, and its content; None instead of what is larger."""
         try:
@@ -131,14 +153,22 @@ class S3Remote:
         escaped = _ESCAPE + data if not data or data[:1] == _ESCAPE else data
         return self._change(self._key(path, scope), escaped, expected, author, lineage)
 
+    def put_many(self, new: Sequence[New], *, author: str) -> Iterator[tuple[New, str]]:
+        def one(file: New) -> tuple[New, str] | None:
+            with suppress(Conflict):
+                return file, self.put(file.path, file.data, None, scope=file.scope, author=author, lineage=file.lineage)
+            return None
+
+        with self._reached(writing=True):
+            self._try()
+        yield from filter(None, side_by_side(one, new))
+
     def delete(self, path: str, expected: str, *, scope: str, author: str, lineage: str = "") -> str:
         return self._change(self._key(path, scope), b"", expected, author, lineage)
 
     def _change(self, key: str, content: bytes, expected: str | None, author: str, lineage: str) -> str:
         with self._reached(writing=True):
-            if not self._tried:
-                self._refuse_careless()
-                self._tried = True
+            self._try()
             try:
                 said = {"author": quote(author[:60])[:600], "lineage": lineage[:1200]}  # 2,000 bytes in all
                 return self._stored(key, content, expected, said)
@@ -155,6 +185,11 @@ class S3Remote:
         condition = {"IfNoneMatch": "*"} if expected is None else {"IfMatch": expected}
         answer = self._s3.put_object(Bucket=self._bucket, Key=key, Body=content, Metadata=said or {}, **condition)
         return str(answer["ETag"])
+
+    def _try(self) -> None:
+        if not self._tried:
+            self._refuse_careless()
+            self._tried = True
 
     def _refuse_careless(self) -> None:
         """Raise StorageError for a store that takes what a condition forbids, or refuses what it allows."""
@@ -216,6 +251,7 @@ class S3Remote:
             config = Config(
                 connect_timeout=CONNECTING,
                 read_timeout=PATIENCE,
+                max_pool_connections=AT_ONCE,
                 retries={"mode": "standard", "total_max_attempts": 3},
                 # other stores have no host name for each bucket, and do not know Amazon's newer checksums
                 s3={"addressing_style": "path" if endpoint else "auto"},
