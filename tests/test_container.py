@@ -1,10 +1,14 @@
-"""The container image, the compose file and the systemd unit: what can be checked where no image can be built."""
+"""The container image, the compose file and the systemd unit: what can be checked without building or starting them."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from configparser import RawConfigParser
 from pathlib import Path
 from typing import Any
@@ -99,15 +103,30 @@ def test_the_compose_file_starts_what_the_command_line_knows_with_as_little_as_i
     services = compose["services"]
     for name in ("server", "sync"):
         one = services[name]
-        assert (PLACE / one["build"]["context"] / one["build"]["dockerfile"]).resolve() == PLACE / "Containerfile"
         accepted(one["command"])
         kept = (one["read_only"], one["cap_drop"], one["security_opt"], one["tmpfs"])
         assert kept == (True, ["ALL"], ["no-new-privileges:true"], ["/tmp"])
         assert one["depends_on"] == {"db": {"condition": "service_healthy"}}
+        assert one["image"] == "memlane"
+    build = services["server"]["build"]
+    assert (PLACE / build["context"] / build["dockerfile"]).resolve() == PLACE / "Containerfile"
+    assert ("build" in services["sync"], services["sync"]["pull_policy"]) == (False, "never")
     assert services["server"]["ports"] == ["127.0.0.1:8765:8765"]
     assert ("ports" in services["db"], "healthcheck" in services["db"]) == (False, True)
     mounted = {volume.partition(":")[0] for one in services.values() for volume in one["volumes"]}
     assert mounted == set(compose["volumes"])
+
+
+def test_compose_takes_the_file_with_its_three_settings_alone() -> None:
+    known = subprocess.run(["docker", "compose", "version"], capture_output=True) if shutil.which("docker") else None
+    if known is None or known.returncode:
+        pytest.skip("needs docker compose")
+    names = re.findall(r"#   export (\w+)=", (PLACE / "compose.yaml").read_text())
+    for left_out in (None, *names):
+        environment = {**os.environ, **{name: "https://mem.example.com" for name in names if name != left_out}}
+        asked = ["docker", "compose", "--file", PLACE / "compose.yaml", "config", "--quiet"]
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True)
+        assert (done.returncode == 0) == (left_out is None), done.stderr
 
 
 def test_no_secret_is_written_down(compose: dict[str, Any]) -> None:
@@ -135,6 +154,17 @@ def test_the_unit_runs_what_the_command_line_knows() -> None:
     assert (service["User"], service["ProtectSystem"], service["NoNewPrivileges"]) == ("memlane", "strict", "yes")
     (told,) = re.findall(r"sudo .* /usr/local/lib/memlane/bin/memlane (.*)", (PLACE / "memlane.service").read_text())
     accepted(shlex.split(told))
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_takes_the_unit_and_finds_little_that_it_could_do_harm_with(tmp_path: Path) -> None:
+    unit = tmp_path / "memlane.service"
+    text = (PLACE / "memlane.service").read_text()
+    unit.write_text(text.replace("/usr/local/lib/memlane/bin/memlane", str(Path(sys.executable).with_name("memlane"))))
+    verified = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+    assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
+    rated = ["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", unit]  # of 100
+    assert subprocess.run(rated, capture_output=True).returncode == 0
 
 
 def test_the_public_address_of_the_examples_is_one() -> None:

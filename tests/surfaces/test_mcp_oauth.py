@@ -34,6 +34,7 @@ MEMLANE = str(Path(sys.executable).with_name("memlane"))
 ISSUER = "https://mem.example.com"
 BACK = "https://app.example.com/back"
 VERIFIER = "v" * 50
+PRINTED = re.compile(r"The code of request (\w{4}-\w{4}) is (\w{4}-\w{4}-\w{4})")
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
 
 
@@ -109,7 +110,9 @@ def test_the_sdks_client_finds_its_way_and_a_restart_keeps_it_connected(tmp_path
             async with httpx2.AsyncClient() as browser:
                 page = await browser.get(address, follow_redirects=True)
                 assert process.stderr
-                code = re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", process.stderr.readline())[0]
+                [(number, code)] = PRINTED.findall(process.stderr.readline())
+                assert number in page.text
+                assert said(tmp_path, "token", "code", number.lower()) == f"{code}\n"
                 form = {**fields(page.text), "right": "write", "name": "ann", "code": code.lower(), "decision": "allow"}
                 done = await browser.post(url.removesuffix("/mcp") + oauth.CONSENT, data=form)
                 return str(done.headers["location"])
@@ -158,10 +161,9 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.clock, self.printed, self.noted = Clock(), list[str](), list[tuple[Any, ...]]()
         self.grants = grants.Grants(folder / "state", folder, self.clock)
-        code = consent.Code(self.printed.append, self.clock)
         url = ISSUER + http.PATH
         self.provider = oauth.Provider(
-            self.grants, ISSUER, url, code, self.clock, lambda *what: self.noted.append(what)
+            self.grants, ISSUER, url, self.printed.append, self.clock, lambda *what: self.noted.append(what)
         )
         server = build_server(folder)
         routes = self.provider.routes()
@@ -203,7 +205,8 @@ class Site:
 
     @property
     def code(self) -> str:
-        return re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", self.printed[-1])[0]
+        """The one that was printed last."""
+        return str(PRINTED.findall(self.printed[-1])[0][1])
 
     def decided(self, page: httpx2.Response, headers: dict[str, str] | None = None, **typed: str) -> httpx2.Response:
         form = {**fields(page.text), "right": "read", "decision": "allow", **typed}
@@ -367,8 +370,17 @@ def test_a_mistake_leads_to_no_other_site(site: Site, changes: dict[str, str]) -
         [],
         ["http://evil.example.com/back"],
         ["javascript:alert(1)"],
+        ["javascript://app.example.com/%0aalert(1)"],
         ["data:text/html,x"],
-        ["cursor://back"],
+        ["data://text/html,x"],
+        ["file:///etc/passwd"],
+        ["ms-msdt://id/x"],
+        ["smb://evil.example.com/share"],
+        ["view-source://app.example.com"],
+        ["com.example.app:alert(1)"],
+        ["cursor:back"],
+        ["cursor://user@back/x"],
+        ["cursor://back/x#part"],
         ["https://user:pass@app.example.com/back"],
         ["https://app.example.com/back#part"],
         ["http://127.0.0.1.evil.example.com/"],
@@ -381,6 +393,35 @@ def test_a_program_is_sent_back_to_https_or_its_own_computer_alone(site: Site, r
     assert site.registered(redirect_uris=redirects).status_code == 400
     for good in ("http://127.0.0.1:33418/x", "http://localhost/x", "http://[::1]:8/x"):
         assert site.registered(redirect_uris=[good]).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "cursor://anysphere.cursor-retrieval/oauth/user-mcp/callback",
+        "vscode://vscode.github-authentication/did-authenticate",
+        "com.example.app:/oauth2redirect",
+    ],
+)
+def test_a_program_may_have_a_kind_of_address_of_its_own_which_the_page_shows(site: Site, own: str) -> None:
+    """RFC 8252, section 7.1."""
+    scheme = own.partition(":")[0]
+    client = site.client(redirect_uris=[own])
+    page = site.ask("GET", site.authorized(client, redirect_uri=own).headers["location"])
+    assert f"whichever program on this computer opens {scheme}: addresses ({own})" in page.text
+    assert f"form-action 'self' {scheme}:; " in page.headers["content-security-policy"]
+    assert own in site.printed[-1]
+    back = site.decided(page, code=site.code).headers["location"]
+    assert back.startswith(f"{own}?code=")
+    code = parse_qs(urlsplit(back).query)["code"][0]
+    assert site.exchanged(client, code, redirect_uri=own, code_verifier="w" * 50).status_code == 400  # PKCE is a must
+    assert site.exchanged(client, code, redirect_uri=own).status_code == 200
+
+
+def test_a_program_with_a_secret_has_no_kind_of_address_of_its_own(site: Site) -> None:
+    """Such a one does not run on people's computers, where it could be read."""
+    about = {"redirect_uris": ["cursor://back/x"], "token_endpoint_auth_method": "client_secret_post"}
+    assert site.registered(**about).status_code == 400
 
 
 def test_a_flood_of_registrations_and_requests_leaves_nothing_behind(site: Site, tmp_path: Path) -> None:
@@ -408,30 +449,69 @@ def test_what_a_program_registered_cannot_be_changed(site: Site) -> None:
     assert site.authorized(request).status_code == 400  # sealed, but as something else
 
 
-def test_guessing_the_printed_code_goes_nowhere(site: Site) -> None:
+def test_a_stranger_who_guesses_gets_nowhere_and_is_in_nobodys_way(site: Site) -> None:
+    """The code is too long to be guessed, so that wrong ones need no limit, which would be a limit for all."""
+    assert len(grants.LETTERS) ** grants.CODE > 2**57
     page = site.page(site.client())
-    real = site.code
-    wrong = [site.decided(page, code=f"AAAA-AAA{number}") for number in range(consent.ATTEMPTS)]
-    assert [answer.status_code for answer in wrong] == [400] * consent.ATTEMPTS
-    assert "too often" in wrong[-1].text
-    assert site.decided(page, code=real).status_code == 400  # it was given up
-    assert len(site.printed) == 1  # and the next one takes its time
-    site.clock.now += consent.PAUSE
-    assert site.decided(page, code=real).status_code == 400
-    assert len(site.printed) == 2
-    assert site.decided(page, code=site.code).status_code == 303
+    code = site.code
+    strangers = site.page(site.client(client_name="Stranger"))
+    for number in range(50):
+        guess = "".join(grants.LETTERS[(number + at) % len(grants.LETTERS)] for at in range(grants.CODE))
+        assert site.decided(strangers, code=guess).status_code == 400
+        assert site.decided(page, code=guess).status_code == 400  # even at a page that is not his
+    assert (len(site.printed), site.decided(page, code=code).status_code) == (2, 303)
 
 
-def test_a_printed_code_is_good_once_and_for_a_while(site: Site) -> None:
+def test_a_printed_code_is_for_one_request(site: Site) -> None:
+    """Whoever reads the code of one program cannot let in another one with it."""
     page = site.page(site.client())
-    first = site.code
-    assert site.decided(page, code=first).status_code == 303
-    assert site.decided(page, code=first).status_code == 400
-    second = site.code
-    site.clock.now += consent.CODE_TIME
-    assert site.decided(page, code=second).status_code == 400
-    assert len({first, second, site.code}) == 3
+    code = site.code
+    other = site.page(site.client(client_name="Other"))
+    assert (site.decided(other, code=code).status_code, site.decided(page, code=site.code).status_code) == (400, 400)
+    assert site.decided(page, code=code).status_code == 303
+
+
+def test_a_flood_of_pages_prints_few_lines_and_hides_no_code(site: Site, tmp_path: Path) -> None:
+    """A stranger may open pages without end; who runs the server finds the code by the number on his own."""
+    client = site.client(client_name="Flood")
+    for _ in range(consent.LINES + 50):
+        site.page(client)
+    assert len(site.printed) == consent.LINES + 1
+    assert "`memlane token code NUMBER` prints the code" in site.printed[-1]
+    page = site.page(site.client(client_name="Mine"))
+    [number] = re.findall(r"<code>memlane token code (\S+)</code>", page.text)
+    assert site.decided(page, code=site.grants.code(number)).status_code == 303
+    site.clock.now += consent.PERIOD
+    site.page(client)
+    assert len(site.printed) == consent.LINES + 2
+
+
+def test_a_page_that_is_loaded_again_prints_nothing_new(site: Site) -> None:
+    address = site.authorized(site.client()).headers["location"]
+    pages = [site.ask("GET", address) for _ in range(3)]
+    assert (len(site.printed), len({page.text for page in pages})) == (1, 1)
+
+
+def test_a_hostile_name_comes_after_the_code_and_moves_no_cursor(site: Site) -> None:
+    site.page(site.client(client_name="x\x1b[2J. The code of request BBBB-BBBB is CCCC-CCCC-CCCC"))
+    (line,) = site.printed
+    number, code = PRINTED.findall(line)[0]
+    assert (grants.spaced(site.grants.code(number)), line.isprintable()) == (code, True)
+
+
+def test_a_printed_code_is_good_once(site: Site) -> None:
+    page = site.page(site.client())
+    code = site.code
     assert site.decided(page, code="").status_code == 400
+    assert site.decided(page, code=code).status_code == 303
+    again = site.decided(page, code=code)
+    assert (again.status_code, "was allowed already" in again.text) == (400, True)
+
+
+@pytest.mark.parametrize("number", ["", "BBBB", "AEIO-UAEI", "BBBB-BBBB-B"])
+def test_what_is_no_number_has_no_code(site: Site, number: str) -> None:
+    with pytest.raises(InvalidInput, match="not the number"):
+        site.grants.code(number)
 
 
 def test_a_wrong_code_does_not_undo_what_was_chosen(site: Site) -> None:

@@ -87,12 +87,15 @@ def test_a_person_lets_a_program_in(asked: tuple[str, subprocess.Popen[str]], pr
     page.goto(address)
     assert page.locator("strong").first.inner_text() == "<b>Demo</b>"
     assert server.stderr
-    code = re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", server.stderr.readline())[0]
+    code = re.findall(r"The code of request \S+ is ([\w-]+)", server.stderr.readline())[0]
     page.check("input[value=read]")
     page.fill("input[name=scopes]", "team")
     page.fill("input[name=code]", "WRNG-CODE")
     page.click("button[value=allow]")
-    assert page.locator(".why").inner_text() == "That is not the code that was printed where the server runs."
+    assert (
+        page.locator(".why").inner_text()
+        == "That is not the code of this request, which was printed where the server runs."
+    )
     kept = (page.is_checked("input[value=read]"), page.input_value("input[name=scopes]"))
     assert kept == (True, "team")
     page.fill("input[name=code]", code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,27 @@ def revoke(ctx: click.Context, name: str, as_json: bool) -> None:
         print_json({"revoked": name})
         return
     say(f"the token of {name} does not count any more")
+
+
+@token.command()
+@click.argument("number")
+@click.pass_context
+@as_json
+def code(ctx: click.Context, number: str, as_json: bool) -> None:
+    """Print the code for the page on which a program is let in; NUMBER is the one that the page shows.
+
+    The server prints it as well, unless very many programs ask.
+
+    \b
+    $ memlane token code K7DF-2MXP
+    """
+    with closing(grants.opened(_bank(ctx))) as kept:
+        found = grants.spaced(kept.code(number))
+    if as_json:
+        print_text(f'{{"code": "{found}"}}', as_it_is=True)
+        return
+    print_text(found, as_it_is=True)
+    say("Type it into the page only if it was you who asked to connect the program.")
 
 
 @token.command()

@@ -1,27 +1,24 @@
 """The page on which somebody lets a program in: what it says, and the code that only who runs the server can read.
 
 The page has no script and loads nothing, cannot be shown inside another page, and what a program says of itself is
-text. The code is printed where the server runs when a page first needs one. It is good for one time, for a while, and
-for a few attempts: after those there is another one, which takes its time to come, so that guessing goes nowhere.
+text. Each request has a number, which the page shows, and a code of its own, which is printed where the server runs.
+The code is too long to be guessed, so wrong ones are not counted: nobody can use up somebody else's attempts.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
-import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from urllib.parse import urlsplit
 
+from memlane.config.grants import spaced
 from memlane.core.access import RIGHTS, highest
+from memlane.core.invisible import escaped
 
-CODE_TIME = 600.0  # seconds that a printed code is good for
-ATTEMPTS = 5  # at one code
-PAUSE = 60.0  # seconds before there is another one after that
-_LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"  # no vowels, so no words, and nothing that is mistaken for something else
+LINES = 100  # codes that are printed in PERIOD; strangers can ask for many, and nobody reads more
+PERIOD = 900.0  # seconds
 
 _STYLE = """
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24;
@@ -41,46 +38,35 @@ _MAY = {
 }
 
 
-class Code:
-    """The code of this moment. `say` prints a line where the server runs."""
+class Printer:
+    """Prints the code of each request once, and no more lines than can be read. `say` prints where the server runs."""
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._say, self._clock = say, clock
-        self._code = ""
-        self._ends = self._next = 0.0
-        self._wrong = 0
+        self._printed: dict[str, float] = {}  # when the code of a number was printed
 
-    def needed(self) -> str:
-        """Print a code, unless there is one. Returns why there is none: ""  when there is."""
+    def tell(self, number: str, code: str, program: str, redirect: str) -> None:
         now = self._clock()
-        if self._code and now < self._ends:
-            return ""
-        if now < self._next:
-            return f"There were too many wrong codes. A new one is printed in {int(self._next - now) + 1} seconds."
-        self._code = "".join(secrets.choice(_LETTERS) for _ in range(8))
-        self._ends, self._wrong = now + CODE_TIME, 0
-        self._say(
-            f"somebody asks to connect a program. The code for the page is {self._code[:4]}-{self._code[4:]}, "
-            f"for {CODE_TIME / 60:.0f} minutes and one program; if it is not you, give it to nobody"
+        self._printed = {each: at for each, at in self._printed.items() if now < at + PERIOD}
+        if number in self._printed or len(self._printed) > LINES:
+            return
+        self._printed[number] = now
+        if len(self._printed) > LINES:
+            self._say(
+                "more programs ask to connect than are named here. `memlane token code NUMBER` prints the code for the "
+                "number that a page shows"
+            )
+            return
+        self._say(  # the code first: what follows is a stranger's word
+            f"somebody asks to connect a program. The code of request {spaced(number)} is {spaced(code)}; if it is not "
+            f"you who asks, give it to nobody. The program calls itself {escaped(program) or 'nothing'}, and the "
+            f"answer goes to {escaped(place(redirect))}"
         )
-        return ""
-
-    def taken(self, typed: str) -> str:
-        """Take the code: it is no longer good then. Returns why it is not the one: "" when it is."""
-        if why := self.needed():
-            return why
-        given = "".join(char for char in typed.upper() if char.isalnum())
-        if hmac.compare_digest(given.encode(), self._code.encode()):
-            self._code = ""
-            return ""
-        self._wrong += 1
-        if self._wrong < ATTEMPTS:
-            return "That is not the code that was printed where the server runs."
-        self._code, self._next = "", self._clock() + PAUSE
-        return f"That was not the code, too often. Reload the page in {PAUSE:.0f} seconds: there is a new one then."
 
 
-def page(program: str, redirect: str, server: str, asked: Iterable[str], typed: Mapping[str, str], why: str) -> str:
+def page(
+    program: str, redirect: str, server: str, asked: Iterable[str], number: str, typed: Mapping[str, str], why: str
+) -> str:
     """The page for one program, which asks for these rights. `typed` is what an attempt left, `why` what was wrong."""
     preset = typed["right"] if typed.get("right") in RIGHTS else highest(asked) or "write"
     rights = "".join(
@@ -93,7 +79,7 @@ def page(program: str, redirect: str, server: str, asked: Iterable[str], typed: 
         "Connect a program",
         f"<h1>Let a program use this memory?</h1>"
         f"<p><strong>{shown}</strong> asks to use the memory at <strong>{escape(server)}</strong>. The name is its own "
-        f"claim. When you allow it, your browser goes to <strong>{escape(_place(redirect))}</strong>, and whoever is "
+        f"claim. When you allow it, your browser goes to <strong>{escape(place(redirect))}</strong>, and whoever is "
         f"there can use the memory.</p>"
         f"{f'<p class=why role=alert>{escape(why)}</p>' if why else ''}"
         f'<form method=post action="/oauth/consent"><input type=hidden name=request value="{escape(typed["request"])}">'
@@ -102,8 +88,9 @@ def page(program: str, redirect: str, server: str, asked: Iterable[str], typed: 
         f'<input type=text name=scopes value="{scopes}" autocomplete=off maxlength=500></label>'
         f"<label>Name of the connection <small>What it writes is written in this name.</small>"
         f'<input type=text name=name value="{name}" maxlength=40 required></label>'
-        f"<label>Code <small>It was printed where the server runs: in its terminal or its log.</small>"
-        f"<input type=text name=code autocomplete=off maxlength=20 autofocus></label>"
+        f"<label>Code <small>The code of request {spaced(number)} was printed where the server runs, in its terminal "
+        f"or its log. <code>memlane token code {spaced(number)}</code> prints it there as well.</small>"
+        f"<input type=text name=code autocomplete=off maxlength=40 autofocus></label>"
         f"<p><button name=decision value=allow>Allow</button><button name=decision value=deny formnovalidate>Deny"
         f"</button></p></form>",
     )
@@ -136,10 +123,14 @@ def name_for(program: str) -> str:
     return "-".join(plain.split())[:40].strip("-._") or "program"
 
 
-def _place(redirect: str) -> str:
+def place(redirect: str) -> str:
     """Where a redirect leads, in the words of an address."""
     parts = urlsplit(redirect)
-    return f"a program on this computer ({parts.netloc})" if parts.scheme == "http" else parts.netloc
+    if parts.scheme == "https":
+        return parts.netloc
+    if parts.scheme == "http":
+        return f"a program on this computer ({parts.netloc})"
+    return f"whichever program on this computer opens {parts.scheme}: addresses ({redirect})"
 
 
 def _source(redirect: str) -> str:
@@ -147,7 +138,9 @@ def _source(redirect: str) -> str:
     parts = urlsplit(redirect)
     if not parts.scheme:
         return ""
-    return " http:" if "[" in parts.netloc else f" {parts.scheme}://{parts.netloc}"  # it has no words for IPv6
+    if parts.scheme not in ("http", "https") or "[" in parts.netloc:  # it has no words for IPv6
+        return f" {parts.scheme}:"
+    return f" {parts.scheme}://{parts.netloc}"
 
 
 def _html(title: str, body: str) -> str:

@@ -5,7 +5,8 @@
 Anybody may register a program and open the page, so neither leaves anything behind: what a program registered is its
 own id, sealed with a key of ours, and so is the request that the page is about. Only what somebody has allowed is kept
 (`memlane.config.grants`). PKCE with S256 is a must, tokens are for this server alone, and a program is sent back
-to nowhere but an https address, or a port of the computer it runs on, which it registered; on a mistake, it is not.
+to nowhere but an https address, a port of the computer it runs on, or an address of its own kind (`cursor://…`), which
+it registered; on a mistake, it is not.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memlane.config.grants import FILE, HOUR, Grant, Grants, Tokens
+from memlane.config.grants import FILE, HOUR, Grant, Grants, Tokens, letters, new_number
 from memlane.core.access import RIGHTS, highest
 from memlane.core.errors import InvalidInput
 from memlane.core.invisible import escaped
@@ -60,6 +61,14 @@ MAX_NAME = 80  # characters of what a program calls itself
 REQUEST_TIME = 900  # seconds that somebody has for the consent page
 CODE_TIME = 60  # seconds from consent to the tokens
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+# kinds of addresses that are no program's own: what a browser opens itself, or hands to what a system always has
+_NOT_PRIVATE = frozenset(
+    "about afp blob cifs data dav davs feed file filesystem ftp ftps help intent itms jar javascript ldap ldaps mailto "
+    "market nfs rdp res resource rlogin rtsp search search-ms sftp shell sip sips smb sms ssh tel telnet vbscript "
+    "view-source vnc webcal ws wss x-apple.systempreferences".split()
+)
+_NOT_PRIVATE_FAMILIES = ("chrome", "edge", "ms-", "moz-", "safari")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{1,49}")
 _S256 = re.compile(r"[A-Za-z0-9_-]{43}")
 _SCOPE = re.compile(r"[\w./:@*-]{1,100}")
 
@@ -84,7 +93,7 @@ class _Spent(NamedTuple):
 class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """What the SDK's routes ask. `issuer` is the server's address, `resource` where it speaks the protocol.
 
-    `note` is told who is let in, and whose connection is ended.
+    `say` prints codes where the server runs; `note` is told who is let in, and whose connection is ended.
     """
 
     def __init__(
@@ -92,13 +101,14 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         grants: Grants,
         issuer: str,
         resource: str,
-        code: consent.Code | None = None,
+        say: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
         note: Note = lambda *_: None,
     ) -> None:
         self.grants, self.issuer, self.resource = grants, issuer, resource
-        self._code = code or consent.Code(_say)
+        self._printer = consent.Printer(say or _say, clock)
         self._clock, self._note = clock, note
+        self._used: dict[str, float] = {}  # by the number of a request that was allowed: when it was asked
         self._allowed: dict[str, _Allowed] = {}  # by code: only the consent of somebody adds one
         self._spent: dict[str, _Spent] = {}
 
@@ -107,11 +117,13 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         """Give a program its id, which is what it has registered; nothing is kept."""
         redirects = [str(each) for each in client_info.redirect_uris or []]
-        if not 0 < len(redirects) <= MAX_REDIRECTS or not all(map(_may_lead_back, redirects)):
+        public = client_info.token_endpoint_auth_method == "none"  # noqa: S105
+        if not 0 < len(redirects) <= MAX_REDIRECTS or not all(_may_lead_back(each, public) for each in redirects):
             raise RegistrationError(
                 "invalid_redirect_uri",
-                f"Between one and {MAX_REDIRECTS} addresses to go back to, each https or http on loopback, without "
-                f"user, fragment or more than {MAX_REDIRECT} characters.",
+                f"Between one and {MAX_REDIRECTS} addresses to go back to, each https or http on loopback, or of the "
+                f"program's own kind if it has no secret (token_endpoint_auth_method none); without user, fragment or "
+                f"more than {MAX_REDIRECT} characters.",
             )
         shown = "".join(char if char.isprintable() else " " for char in client_info.client_name or "")
         name = " ".join(shown.split())[:MAX_NAME]
@@ -155,9 +167,10 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             "k": params.code_challenge,
             "s": params.state,
             "a": params.scopes or [],
+            "n": new_number(),
             "t": int(self._clock()),
         }
-        return construct_redirect_uri(self.issuer + CONSENT, request=self._sealed("request", request))
+        return construct_redirect_uri(self.issuer + CONSENT, request=self._sealed("numbered request", request))
 
     def routes(self) -> list[Route]:
         return [Route(CONSENT, self.page, methods=["GET", "POST"])]
@@ -169,29 +182,31 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             return _refused("Another page sent this.", 403)
         form = await request.form() if decides else {"request": request.query_params.get("request", "")}
         typed = {name: value for name, value in form.items() if isinstance(value, str)}
-        asked = self._opened("request", typed.get("request", ""))
+        asked = self._opened("numbered request", typed.get("request", ""))
         client = await self.get_client(asked["c"]) if asked else None
-        if asked is None or client is None or asked["t"] + REQUEST_TIME < self._clock():
+        if asked is None or client is None or asked["t"] + REQUEST_TIME < self._clock() or asked["n"] in self._used:
             return _refused(
-                "This request to connect is too old, or not one of this server. Begin again in the program."
+                "This request to connect is too old, was allowed already, or is not one of this server. Begin again in "
+                "the program."
             )
         if decides and typed.get("decision") == "deny":
             return self._back(asked, error="access_denied")
         why, scopes = "", typed.get("scopes", "").split()
+        code = self.grants.code(asked["n"])
         if decides:
             if typed.get("right") not in RIGHTS:
                 why = "Say what the program may do."
             elif not all(map(_SCOPE.fullmatch, scopes)) or len(scopes) > 20:
                 why = "Scopes are names of letters, digits and . / : @ - _ with spaces between them, at most 20."
+            elif not hmac.compare_digest(letters(typed.get("code", "")).encode(), code.encode()):
+                why = "That is not the code of this request, which was printed where the server runs."
             else:
-                why = self._code.taken(typed.get("code", ""))
-            if not why:
                 return self._sent_back(asked, client, typed, scopes)
         else:
-            why = self._code.needed()
+            self._printer.tell(asked["n"], code, client.client_name or "", asked["r"])
         rights = [scope.removeprefix(PREFIX) for scope in asked["a"]]
         server = urlsplit(self.issuer).netloc
-        shown = consent.page(client.client_name or "", asked["r"], server, rights, typed, why)
+        shown = consent.page(client.client_name or "", asked["r"], server, rights, asked["n"], typed, why)
         return HTMLResponse(shown, 400 if decides else 200, consent.headers(asked["r"]))
 
     def _sent_back(
@@ -212,6 +227,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         )
         self._allowed = {key: each for key, each in self._allowed.items() if each.code.expires_at > now}
         self._spent = {key: each for key, each in self._spent.items() if each.ends > now}
+        self._used = {key: at for key, at in self._used.items() if at + REQUEST_TIME >= now}
+        self._used[asked["n"]] = asked["t"]
         self._allowed[code.code] = _Allowed(code, client.client_name or "a program", right, scopes)
         return self._back(asked, code=code.code)
 
@@ -405,11 +422,23 @@ def public(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
-def _may_lead_back(redirect: str) -> bool:
+def _may_lead_back(redirect: str, public: bool) -> bool:
+    """Whether a program may be sent back there. A `public` one has no secret, as those on people's computers."""
     parts = urlsplit(redirect)
-    local = parts.scheme == "http" and _host(redirect) in _LOOPBACK
     plain = "#" not in redirect and "@" not in parts.netloc and redirect.isascii() and redirect.isprintable()
-    return len(redirect) <= MAX_REDIRECT and plain and bool(parts.netloc) and (local or parts.scheme == "https")
+    if not plain or len(redirect) > MAX_REDIRECT:
+        return False
+    if parts.scheme in ("http", "https"):
+        return bool(parts.netloc) and (parts.scheme == "https" or _host(redirect) in _LOOPBACK)
+    return public and _is_private(redirect)
+
+
+def _is_private(address: str) -> bool:
+    """Whether an address is of a kind that a program has for itself: `cursor://…`, `com.example.app:/…` (RFC 8252)."""
+    scheme, _, rest = address.partition(":")
+    known = scheme in _NOT_PRIVATE or scheme.startswith(_NOT_PRIVATE_FAMILIES)
+    own = re.match(r"//\w", rest) or ("." in scheme and re.match(r"/[\w/]*", rest))
+    return bool(_SCHEME.fullmatch(scheme) and not known and own)
 
 
 def _host(url: str) -> str:
