@@ -1,15 +1,23 @@
 """How soon the MCP server answers: the handshake in a large bank that is not indexed, then searches; or many clients.
 
     python bench/mcp_server.py [--notes 10000] [--repeats 7]
-    python bench/mcp_server.py --load [--data FOLDER] [--notes 10000] [--seconds 6]
+    python bench/mcp_server.py --load [--data FOLDER] [--notes 10000] [--seconds 6] [--beside SRC] [--only TEXT]
+        [--paces 100 200]
 
 "Beyond the SDK" is the CPU time of a process that answers the handshake and ends, less that of a bare interpreter that
 only imports the SDK; both are the best of the repeats, taken in turns.
 
 `--load` asks one `memlane mcp --http` by 1, 8 and 32 clients, each of which sends its next search as soon as it has an
-answer, alone and beside two clients that only write; then by 32 clients that together ask 100 or 200 times a second.
-With as many readers as the server starts by itself, and with none, in turns. The clients share the machine with the
-server. FOLDER holds the archives of notes that bench/search.py reads; without it the notes are made up.
+answer, alone and beside two clients that only write; then by 32 clients that together ask 100 or 200 times a second, or
+at other `--paces`; and 20 times a second while half of all files are changed by somebody and have to be indexed again.
+With as many readers as the server starts by itself, and with none, in turns; with `--beside`, the folder `src` of
+another version, that version's server takes the place of the one without readers. Each has a bank of its own. `--only`
+leaves out the rows whose name has not this text. FOLDER holds the archives of notes that bench/search.py reads; without
+it the notes are made up.
+
+The clients are one process, which shares the machine with the server: `lag` is what the slowest twentieth of its own
+timers is late by, and a search cannot be seen to take less. `others` is how many cores programs had that are neither
+server nor clients: where that is not nearly 0, only the ratio of two lines counts.
 
 How long clients wait that never pause says little of the server: by Little's law that is their number divided by the
 answers a second. On two cores 32 of them wait at least sixteen times as long as one, even where nothing is lost. So
@@ -20,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
 import json
 import os
 import random
@@ -31,7 +38,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,13 +128,24 @@ def cpu(process: subprocess.Popen[Any]) -> float:
 
 
 class Asked(NamedTuple):
-    """What some clients found: the seconds of each search, writes, and the time and CPU time that it took."""
+    """What some clients found: the seconds of each search, write and late timer, the time that it took, and CPU time:
+    of the server, of the clients and of everything else."""
 
     searches: list[float]
     writes: list[float]
+    late: list[float]
     took: float
     server: float
     clients: float
+    others: float
+
+
+class Side(NamedTuple):
+    """A server that is measured."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    folder: Path
 
 
 def request(tool: str, arguments: dict[str, Any]) -> bytes:
@@ -171,25 +189,52 @@ def searches() -> Iterator[bytes]:
 
 
 def remembered() -> Iterator[bytes]:
-    for number in itertools.count():
-        text = f"Note {number} of {time.time()} about quokkas and wombats."
+    """Notes that have little in common."""
+    dice = random.Random()
+    words = sorted({word for text in made_up(200) for word in text.split()})
+    while True:
+        text = " ".join(dice.choices(words, k=30))
         yield request("remember", {"text": text, "title": f"{time.time()}"})
 
 
-def asked(server: subprocess.Popen[bytes], port: int, clients: int, writers: int, seconds: float, pace: float) -> Asked:
+async def timers(end: float, late: list[float]) -> None:
+    while (now := time.perf_counter()) < end:
+        await asyncio.sleep(0.005)
+        late.append(time.perf_counter() - now - 0.005)
+
+
+def change_half(folder: Path) -> None:
+    """Somebody adds a line to every other note."""
+    for path in sorted(folder.glob(".memories/n/*/*.md"))[::2]:
+        path.write_text(f"{path.read_text()}\nAdded at {time.time()}.\n")
+
+
+def asked(
+    side: Side, clients: int, writers: int, seconds: float, pace: float, changing: Callable[[Path], None] | None = None
+) -> Asked:
     searched: list[float] = []
     wrote: list[float] = []
+    late: list[float] = []
 
     async def all_clients() -> None:
         end = time.perf_counter() + seconds
         every = clients / pace if pace else 0.0
-        reading = [client(port, searches(), end, searched, every) for _ in range(clients)]
-        await asyncio.gather(*reading, *(client(port, remembered(), end, wrote) for _ in range(writers)))
+        reading = [client(side.port, searches(), end, searched, every) for _ in range(clients)]
+        writing = [client(side.port, remembered(), end, wrote) for _ in range(writers)]
+        changes = [asyncio.to_thread(changing, side.folder)] if changing else []
+        await asyncio.gather(timers(end, late), *reading, *writing, *changes)
 
-    began, used, own = time.perf_counter(), cpu_of_tree(server.pid), time.process_time()
+    began = time.perf_counter(), cpu_of_tree(side.process.pid), time.process_time(), cpu_of_all()
     asyncio.run(all_clients())
-    took = time.perf_counter() - began
-    return Asked(searched, wrote, took, cpu_of_tree(server.pid) - used, time.process_time() - own)
+    ended = time.perf_counter(), cpu_of_tree(side.process.pid), time.process_time(), cpu_of_all()
+    took, server, own, everything = (after - before for before, after in zip(began, ended, strict=True))
+    return Asked(searched, wrote, late, took, server, own, max(everything - server - own, 0.0))
+
+
+def cpu_of_all() -> float:
+    """The CPU seconds that the cores have worked."""
+    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of_tree(pid: int) -> float:
@@ -205,51 +250,85 @@ def cpu_of_tree(pid: int) -> float:
     return used
 
 
-def serving(folder: Path, readers: int | None) -> tuple[subprocess.Popen[bytes], int]:
-    """A server and its port."""
+def serving(folder: Path, options: Sequence[str] = (), source: str = "") -> Side:
+    """A server that answers, perhaps one of another version's source."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    chosen = [] if readers is None else ["--readers", str(readers)]
-    command = [MEMLANE, "--bank", str(folder), "mcp", "--http", "--port", str(port), *chosen]
-    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    command = [MEMLANE, "--bank", str(folder), "mcp", "--http", "--port", str(port), *options]
+    env = {**os.environ, "PYTHONPATH": source} if source else None
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=env)
     for _ in range(600):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             break
         except OSError:
             time.sleep(0.1)
-    return server, port
+    return Side(server, port, folder)
 
 
-def load(folder: Path, seconds: float) -> None:
-    print("| clients | readers | searches/s | p50 | p95 | writes/s | write p95 | CPU of the server | of the clients |")
-    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
-    servers: dict[str, tuple[subprocess.Popen[bytes], int]] = {}
+def load(
+    folder: Path, texts: list[str], notes: int, seconds: float, beside: str, only: str, paces: Sequence[float]
+) -> None:
+    heads = ["clients", "server", "searches/s", "p50", "p95", "writes/s", "write p95", "CPU of the server"]
+    print(f"| {' | '.join([*heads, 'of the clients', 'lag', 'others'])} |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    kinds: dict[str, tuple[list[str], str]] = {"now": ([], ""), "without readers": (["--readers", "0"], "")}
+    if beside:
+        kinds = {"before": ([], beside), "now": ([], "")}
+    sides: dict[str, Side] = {}
     try:
-        for readers, count in (("its own", None), ("none", 0)):
-            servers[readers] = serving(folder, count)
-            asked(*servers[readers], 8, 0, 15.0, 0.0)  # until the readers are up, with the index in their memory
+        for number, (name, (options, source)) in enumerate(kinds.items()):
+            place = folder / str(number)
+            place.mkdir()
+            Bank.init(place).close()
+            write_notes(place / ".memories/n", texts, notes)
+            with Bank.open(place) as bank:
+                bank.index.refresh(force=True)
+            sides[name] = serving(place, options, source)
+            asked(sides[name], 8, 0, 15.0, 50.0)  # until the readers are up, with the index in their memory
         for clients, writers, pace in (
             *((n, w, 0.0) for w in (0, 2) for n in (1, 8, 32)),
-            *((32, w, pace) for pace in (100.0, 200.0) for w in (0, 2)),
+            *((32, w, pace) for pace in paces for w in (0, 2)),
         ):
-            for readers, (server, port) in servers.items():
-                found = asked(server, port, clients, writers, seconds, pace)
-                calls = len(found.searches) + len(found.writes)
-                who = f"{clients}{f' at {pace:.0f}/s' if pace else ''}{' and 2 writers' if writers else ''}"
-                wrote = (
-                    [f"{len(found.writes) / found.took:.0f}", milliseconds(found.writes, 0.95)] if writers else ["", ""]
+            who = f"{clients}{f' at {pace:.0f}/s' if pace else ''}{' and 2 writers' if writers else ''}"
+            for name, side in sides.items() if only in who else ():
+                print(
+                    f"| {' | '.join([who, name, *cells(asked(side, clients, writers, seconds, pace))])} |", flush=True
                 )
-                cells = [
-                    who, readers, f"{len(found.searches) / found.took:.0f}", milliseconds(found.searches, 0.5),
-                    milliseconds(found.searches, 0.95), *wrote, f"{found.server * 1000 / calls:.1f} ms/call",
-                    f"{found.clients * 1000 / calls:.1f} ms/call",
-                ]  # fmt: skip
-                print(f"| {' | '.join(cells)} |", flush=True)
+        who = "32 at 20/s, half of the files change"
+        for name, side in sides.items() if only in who else ():
+            found = asked(side, 32, 0, max(seconds, 15.0), 20.0, change_half)
+            print(f"| {' | '.join([who, name, *cells(found)])} |", flush=True)
+        for name, side in sides.items():
+            print(f"\n{name}: {memory_of_tree(side.process.pid) / 1024:.0f} MB of memory, readers included")
     finally:
-        for server, _ in servers.values():
-            server.terminate()
-            server.wait()
+        for side in sides.values():
+            side.process.terminate()
+            side.process.wait()
+
+
+def cells(found: Asked) -> list[str]:
+    calls = max(len(found.searches) + len(found.writes), 1)
+    wrote = [f"{len(found.writes) / found.took:.0f}", milliseconds(found.writes, 0.95)] if found.writes else ["", ""]
+    return [
+        f"{len(found.searches) / found.took:.0f}", milliseconds(found.searches, 0.5),
+        milliseconds(found.searches, 0.95), *wrote, f"{found.server * 1000 / calls:.1f} ms/call",
+        f"{found.clients * 1000 / calls:.1f} ms/call", milliseconds(found.late, 0.95),
+        f"{found.others / found.took:.1f}",
+    ]  # fmt: skip
+
+
+def memory_of_tree(pid: int) -> int:
+    """The KB of memory of a process and of those that it has started; what they share counts once."""
+    total = 0
+    try:
+        fields = dict(line.split()[:2] for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
+        total += int(fields["Pss:"])
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            total += sum(map(memory_of_tree, map(int, (task / "children").read_text().split())))
+    except OSError:
+        pass
+    return total
 
 
 def milliseconds(times: list[float], part: float) -> str:
@@ -263,15 +342,14 @@ def main() -> None:
     parser.add_argument("--load", action="store_true")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--beside", default="", help="the folder `src` of another version")
+    parser.add_argument("--paces", type=float, nargs="*", default=(100.0, 200.0))
+    parser.add_argument("--only", default="", help="the rows whose name has this text")
     options = parser.parse_args()
     if options.load:
         with tempfile.TemporaryDirectory() as name:
-            Bank.init(name).close()
             texts = paragraphs(options.data) if options.data else made_up()
-            write_notes(Path(name, ".memories/n"), texts, options.notes)
-            with Bank.open(name) as bank:
-                bank.index.refresh(force=True)
-            load(Path(name), options.seconds)
+            load(Path(name), texts, options.notes, options.seconds, options.beside, options.only, options.paces)
         return
     dice = random.Random(0)
     with tempfile.TemporaryDirectory() as name:

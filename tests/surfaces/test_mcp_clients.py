@@ -208,7 +208,7 @@ def asking(tmp_path: Path) -> Iterator[tuple[str, Callable[[str], str]]]:
             """Where the browser is sent in the end."""
             with urllib.request.urlopen(address, timeout=LONGEST) as page:
                 request = re.findall(r'name=request value="([^"]+)"', page.read().decode())[0]
-            code = re.findall(r"[B-Z0-9]{4}-[B-Z0-9]{4}", said.readline())[0]
+            code = re.findall(r"The code of request \S+ is ([\w-]+)", said.readline())[0]
             form = {"request": request, "right": "write", "name": "ann", "code": code, "decision": "allow"}
             parts = urllib.parse.urlsplit(url)
             connection = HTTPConnection(parts.netloc, timeout=LONGEST)

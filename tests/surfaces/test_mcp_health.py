@@ -194,9 +194,12 @@ def test_a_server_is_ready_as_long_as_its_bank_can_be_used(folder: Path, capsys:
     assert said[1:] == ["memlane: ready again."]
 
 
-def test_a_folder_without_a_bank_is_not_ready_and_its_path_is_nobodys_business(tmp_path: Path) -> None:
-    gone = Site(tmp_path / "none").get(health.READY, "192.0.2.1")
+def test_a_folder_without_a_bank_is_not_ready_and_its_path_is_nobodys_business(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = Site(tmp_path).get(health.READY, "192.0.2.1")
     assert (gone.status_code, gone.json()) == (503, {"ready": False, "why": "The bank cannot be used."})
+    assert "no memlane.toml was found. Run `memlane init`" in capsys.readouterr().err
 
 
 def test_a_remote_that_is_not_reached_is_told_and_takes_a_server_out_only_when_asked_to(

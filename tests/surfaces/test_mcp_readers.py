@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,9 +15,11 @@ import pytest
 from mcp import Client
 
 from memlane import Bank
+from memlane.core.access import Access
+from memlane.surfaces.mcp import toolsets
 from memlane.surfaces.mcp.answers import Answer
-from memlane.surfaces.mcp.readers import Call, Readers
-from memlane.surfaces.mcp.server import build_server
+from memlane.surfaces.mcp.readers import FEW, Call, Readers
+from memlane.surfaces.mcp.server import _Handlers, build_server
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from samples import words
 
@@ -187,3 +190,107 @@ def test_calls_that_come_at_once_start_the_readers_and_are_all_answered(folder: 
         return failed
 
     assert anyio.run(run) == [False] * 3 * len(names)
+
+
+def bring(folder: Path, count: int) -> None:
+    for number in range(count):
+        (folder / ".memories" / f"n{number}.md").write_text(f"# Note {number}\n\nNo deploys of quokka{number}.\n")
+
+
+LATER = "\n(Some files are not indexed yet: ask again soon.)"
+
+
+def bring_at_once(folder: Path, count: int) -> None:
+    """The same in one folder, which comes with all its files."""
+    (folder / "apart" / ".memories").mkdir(parents=True)
+    bring(folder / "apart", count)
+    (folder / "apart" / ".memories").rename(folder / ".memories" / "many")
+
+
+def test_a_read_does_not_wait_for_files_that_come_in_great_numbers(folder: Path) -> None:
+    """It is answered with what is indexed and says so; the rest is indexed between calls."""
+
+    async def run() -> list[Answer]:
+        async with one_reader(folder) as readers:
+            await answer(readers, FIND)
+            bring_at_once(folder, 5 * FEW)
+            readers._bank.writes += 1
+            early = await answer(readers, FIND)
+            with anyio.fail_after(60):
+                while LATER in (late := await answer(readers, FIND)).text:
+                    await anyio.sleep(0.01)
+            return [early, late]
+
+    early, late = anyio.run(run)
+    assert "memory:deploy-day" in [hit["memory_id"] for hit in (early.data or {})["result"]]
+    assert early.text.endswith(LATER)
+    assert len((late.data or {})["result"]) > 1
+
+
+def test_all_files_are_looked_at_between_calls_by_one_reader_at_a_time(folder: Path) -> None:
+    async def run() -> tuple[list[bool], list[bool]]:
+        readers = Readers(SharedBank(folder), (), 2)
+        readers.start()
+        try:
+            with anyio.fail_after(60):
+                while len(readers._free) < 2:
+                    await anyio.sleep(0.01)
+            for reader in readers._free:
+                reader.due = 0.0
+            both = [*readers._free]
+            kept = []
+            for _ in both:
+                await answer(readers, DAY)  # by the one that answered last, or else the other one
+                kept.append(readers._keeping)
+                with anyio.fail_after(60):
+                    while readers._keeping:
+                        await anyio.sleep(0.01)
+                readers._free.reverse()
+            return kept, [reader.due > 0.0 for reader in both]
+        finally:
+            await readers.close()
+
+    assert anyio.run(run) == ([True, True], [True, True])
+
+
+def test_a_reader_that_is_killed_while_it_looks_is_replaced(folder: Path) -> None:
+    async def run() -> Answer:
+        async with one_reader(folder) as readers:
+            (reader,) = readers._free
+            reader.due = 0.0
+            await answer(readers, DAY)
+            os.kill(reader.process.pid, signal.SIGKILL)
+            with anyio.fail_after(60):
+                while readers._keeping or not readers.ready or reader in readers._free:
+                    await readers.answer(DAY, silent)
+            return await answer(readers, DAY)
+
+    assert not anyio.run(run).failed
+
+
+def test_a_reader_that_is_ready_has_the_bank_open_as_the_first_caller_sees_it(folder: Path) -> None:
+    async def run() -> bool:
+        readers = Readers(SharedBank(folder), (), 1)
+        readers.start(Access("ann", "read", ("team",)))
+        try:
+            await ready(readers)
+            return any((folder / ".memories/indices").glob("scopes-*/index.db"))
+        finally:
+            await readers.close()
+
+    assert anyio.run(run)
+
+
+def test_a_write_beside_readers_is_told_to_the_index(folder: Path) -> None:
+    """Else every reader would have to read and index what was written, one after the other."""
+
+    async def run() -> list[str]:
+        handlers = _Handlers(SharedBank(folder), toolsets.tools(()), Readers(SharedBank(folder), (), 1))
+        handlers.readers.start()
+        async with Client(handlers.server()) as client:
+            await ready(handlers.readers)
+            await client.call_tool("remember", {"text": "About quicksilver.", "title": "Metal"})
+            with sqlite3.connect(folder / ".memories/indices/index.db") as db:
+                return [id for (id,) in db.execute("SELECT id FROM memories WHERE id LIKE '%metal'")]
+
+    assert anyio.run(run) == ["notes:metal"]

@@ -27,14 +27,12 @@ from memlane.core.progress import OnProgress, tell
 from memlane.core.values import dataclass
 from memlane.disk import locks, notices
 from memlane.disk.notices import Notices
-from memlane.index import building, database, seal, writing
+from memlane.index import building, database, kept_columns, seal, writing
 from memlane.index.columns import (
     POSTING,
     Array,
     Columns,
-    extend_columns,
     passing,
-    read_columns,
     read_vectors,
 )
 from memlane.index.database import BLOCK, get_meta, set_meta
@@ -61,7 +59,6 @@ LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that t
 QUIET = 5.0  # seconds without a look at all files while the kernel tells of changes: it does not tell of everything
 KEPT = 4_000  # memories that are kept as they were read
 JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
-SMALL = 3_000  # chunks; the columns of a smaller index are read again after every change
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
 # a memory counts only together with the file that it was read from
 _SHAPES = (
@@ -117,7 +114,8 @@ def _posted(blocks: Sequence[tuple[int, bytes]]) -> tuple[Array, Array]:
 class Index:
     """The index of one bank. `lanes` gives the lanes that exist on disk; `refresh` brings the index up to date.
 
-    `complete` is False after a refresh that ran out of time before everything was indexed.
+    `complete` is False after a refresh that ran out of time before everything was indexed. With `few`, nobody waits for
+    what takes long: where more files have changed, or nobody can say which, they are left to a refresh without it.
     """
 
     _open = staticmethod(database.open_file)
@@ -127,6 +125,7 @@ class Index:
         self._path, self._folder = os.fspath(file.path), os.fspath(file.path.parent)
         self._stands: tuple[int, ...] | None = None  # its place when it was last found to be ours
         self.complete = True
+        self.few: int | None = None
         self._lanes = lanes
         self._encoder_name = encoder
         self._encoder: Encoder | None = None
@@ -154,7 +153,7 @@ class Index:
     def _open_again(self) -> None:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._db.close()
-        self._columns, self._seen, self._swept, self._noted = None, None, False, 1
+        self._columns, self._seen, self._swept, self._noted, self.complete = None, None, False, 1, True
         self._read, self._memories, self._chunks, self._counted = _Read((-1, -1)), {}, {}, -1
         self._db, self._identity = self._open(self.file)
         self._mark, self._marked = seal.mark(self._db), (-1, -1)
@@ -248,7 +247,19 @@ class Index:
 
     # -- keeping up with the disk
 
-    def refresh(self, *, force: bool = False, wait: float | None = None, on_progress: OnProgress | None = None) -> None:
+    @property
+    def is_told(self) -> bool:
+        """Whether the kernel tells of every file that is written here."""
+        return self._notices is not None and not self._notices.lost
+
+    def refresh(
+        self,
+        *,
+        force: bool = False,
+        now: bool = False,
+        wait: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> None:
         """Compare the disk with the index and apply the difference; with `wait`, stop after so many seconds.
 
         What is done is kept, and the next call goes on from there; `complete` tells whether anything is missing.
@@ -258,22 +269,28 @@ class Index:
         kernel tells of changes, it is made every few seconds, and in between only at the files that were told of. In a
         bank of tens of thousands it is made more rarely, whatever was told, so that it never takes more than a
         twentieth of the time. Comparing everything takes three times as long as a look, and counts as one. `force` does
-        it in any case.
+        it in any case, and `now` makes the look, due or not.
         """
         with self._alone():
             self._follow_file()
-            news = None if force else self._look()
-            if news is None or news.folders or news.files:
-                self._apply_difference(news, wait, on_progress or partial(tell, "indexing files"))
+            most = None if force else self.few
+            if most is not None and not self.complete:
+                return
+            known, news = self._seen, None if force else self._look(now)
+            if news is None and known and most is not None:
+                self.complete, self._seen = False, None
+            elif news is None or news.folders or news.files:
+                self._apply_difference(news, wait, on_progress or partial(tell, "indexing files"), most)
 
-    def _look(self) -> News | None:
+    def _look(self, every: bool) -> News | None:
         """What has changed since the last look; None where everything has to be compared."""
         if not self._seen:
             return None
         now, (last, cost) = time.monotonic(), self._looked
         listening = self._notices is not None and self._seen.are_roots(self._lanes())
         told = self._notices.told() if self._notices and listening else None
-        if now - last < max(20 * cost if cost > LONG_LOOK else 0.0, 0.0 if told is None else QUIET):
+        often = max(20 * cost if cost > LONG_LOOK else 0.0, 0.0 if told is None else QUIET)
+        if not every and now - last < often:
             return self._seen.news_of(told or ())
         # before the look, so that nothing is missed; a bank that is asked once does not listen
         self._notices = notices.anew(self._notices, {*self._seen.folders, os.path.dirname(self._folder)})
@@ -296,10 +313,14 @@ class Index:
         self._looked = (now, (time.thread_time() - began) / 3)
         return Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, found.stamps), found
 
-    def _apply_difference(self, news: News | None, wait: float | None, on_progress: OnProgress) -> None:
+    def _apply_difference(self, news: News | None, wait: float | None, tell: OnProgress, most: int | None) -> None:
         began = time.monotonic()
         seen, (changed, gone, settled, _) = self._compared(news)
-        if len(changed) >= BATCH and not sys.stderr.isatty() and not self._db.execute("SELECT 1 FROM files").fetchone():
+        is_empty = not self._db.execute("SELECT 1 FROM files").fetchone()
+        if most is not None and len(changed) > most and not is_empty:
+            self.complete = False
+            return
+        if len(changed) >= BATCH and is_empty and not sys.stderr.isatty():
             print(f"memlane: indexing {len(changed):,} files", file=sys.stderr)
         if not self._swept:
             gone |= {path for (path,) in self._db.execute(_WITHOUT_FILE)}
@@ -310,11 +331,11 @@ class Index:
                     writing.forget_file(db, path)
             self._forgotten += len(gone)
         if settled:
-            self._renew_stamps(settled)
+            _renew_stamps(self, settled)
         done, counted, tokens = 0, 0, None
         with closing(self._index_files(changed, None if wait is None else BATCH)) as indexing:
             while done < len(changed):
-                on_progress(done, len(changed))
+                tell(done, len(changed))
                 if wait is not None and time.monotonic() - began > wait:
                     self.complete = False
                     return
@@ -324,20 +345,11 @@ class Index:
         self.complete = True
         self._seen = seen
         if changed:
-            on_progress(len(changed), len(changed))
+            tell(len(changed), len(changed))
         if changed or gone or self._noted:
             self._noted = 0
-            self._tune_encoder(counted, tokens)
-            self._pack()
-
-    def _renew_stamps(self, settled: Settled) -> None:
-        """Write the stamps of files that are no longer young; unless another process writes, for it can wait."""
-        try:
-            with database.waiting(self._db, 0), self._writing() as db:
-                writing.renew_stamps(db, settled)
-        except sqlite3.OperationalError as error:
-            if not database.is_busy(error):
-                raise
+            _tune_encoder(self, counted, tokens)
+            _pack(self)
 
     def note(self, lane: Lane, path: str) -> None:
         """Index one file that was just written or removed. Never fails: the next `refresh` mends what goes wrong."""
@@ -359,8 +371,8 @@ class Index:
                 self._forgotten += 1
             self._noted += 1
             if self._noted % 100 == 0:
-                self._tune_encoder()
-                self._pack()
+                _tune_encoder(self)
+                _pack(self)
 
     def _index_files(self, changed: Changed, most: int | None) -> Generator[tuple[Unit, Prepared]]:
         """Index files, at most so many memories in a transaction, and yield each that is done.
@@ -383,15 +395,6 @@ class Index:
         """The files of the unit that have to be read again; None when all of it has to be prepared again."""
         with self._writing() as db:
             return writing.write(db, unit, prepared) if self._embedded == encoder.fingerprint else None
-
-    def _pack(self) -> None:
-        """Renumber all chunks when most numbers belong to deleted ones, which every update leaves behind."""
-        alive, used = writing.chunk_counts(self._db)
-        if used < 3 * alive + 1000:
-            return
-        encoder = self.encoder
-        with self._writing() as db:
-            writing.renumber(db, encoder)
 
     # -- the encoder
 
@@ -418,18 +421,6 @@ class Index:
             self._counted, counts = counted, get_meta(self._db, "counts")
             self._encoder.use_counts(None if counts is None else np.frombuffer(counts, "<i8"))
 
-    def _tune_encoder(self, counted: int = 0, tokens: Array | None = None) -> None:
-        """Count the bank's own words again when it has grown by half since; `tokens` are those of so many chunks."""
-        total, _ = writing.chunk_counts(self._db)
-        encoder = self.encoder
-        if not isinstance(encoder, StaticEncoder) or total < 1.5 * (get_meta(self._db, "counted") or 16):
-            return
-        with self._writing() as db:
-            if tokens is None or counted != total:
-                tokens = writing.all_tokens(db, encoder)
-            set_meta(db, counts=np.asarray(tokens, "<i8").tobytes(), counted=total)
-        self._use_counts()
-
     # -- reading
 
     def columns(self) -> Columns:
@@ -440,11 +431,8 @@ class Index:
             known = self._columns if layout == self._layout else None
             if known is None:
                 self._chunks = {}
-            # a small index is read whole: that is quick, and the mean of its vectors is then the current one
-            if known is None or known.used < SMALL or not extend_columns(self._db, self.encoder.dim, known):
-                known = read_columns(self._db, self.encoder.dim)
-            self._columns, self._layout = known, layout
-            self._now().columns = known
+            self._columns = kept_columns.current(self.file, self._db, self.encoder.dim, layout, known)
+            self._layout, self._now().columns = layout, self._columns
         return self._columns
 
     def _now(self) -> _Read:
@@ -512,3 +500,36 @@ class Index:
     def ids(self) -> list[str]:
         """The ids of all memories."""
         return [id for (id,) in self._db.execute("SELECT id FROM memories")]
+
+
+def _tune_encoder(index: Index, counted: int = 0, tokens: Array | None = None) -> None:
+    """Count the bank's own words again when it has grown by half since; `tokens` are those of so many chunks."""
+    total, _ = writing.chunk_counts(index._db)
+    encoder = index.encoder
+    if not isinstance(encoder, StaticEncoder) or total < 1.5 * (get_meta(index._db, "counted") or 16):
+        return
+    with index._writing() as db:
+        if tokens is None or counted != total:
+            tokens = writing.all_tokens(db, encoder)
+        set_meta(db, counts=np.asarray(tokens, "<i8").tobytes(), counted=total)
+    index._use_counts()
+
+
+def _renew_stamps(index: Index, settled: Settled) -> None:
+    """Write the stamps of files that are no longer young; unless another process writes, for it can wait."""
+    try:
+        with database.waiting(index._db, 0), index._writing() as db:
+            writing.renew_stamps(db, settled)
+    except sqlite3.OperationalError as error:
+        if not database.is_busy(error):
+            raise
+
+
+def _pack(index: Index) -> None:
+    """Renumber all chunks when most numbers belong to deleted ones, which every update leaves behind."""
+    alive, used = writing.chunk_counts(index._db)
+    if used < 3 * alive + 1000:
+        return
+    encoder = index.encoder
+    with index._writing() as db:
+        writing.renumber(db, encoder)

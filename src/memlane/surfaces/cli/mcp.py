@@ -81,10 +81,11 @@ def mcp(
     server = build_server(folder, flags, more=more, readers=readers if http else 0, bank=bank)
     if not http:
         from memlane.surfaces.mcp import stdio
+        from memlane.surfaces.resident import command
 
         if sys.stdin.isatty():
             say("memlane: waiting for an MCP client on standard input; Ctrl-C ends it")
-        stdio.serve(server)
+        stdio.serve(server, hooks=lambda: command(folder, flags))
         return
     from memlane.surfaces.mcp import http as web
 

@@ -120,7 +120,7 @@ class Health:
         except TimeoutError:
             return "The bank does not answer in time.", ""
         except MemlaneError as error:
-            return "The bank cannot be used.", f" {error} {error.hint}".rstrip()
+            return "The bank cannot be used.", f" {_told(error)}"
         except Exception as error:
             return "The bank cannot be used.", f" {type(error).__name__}"
         return "", ""
@@ -147,8 +147,12 @@ def _remotes(root: Path) -> tuple[bool | None, str]:
             with closing(remotes.opened(each.url)) as remote:
                 remote.get(_NOTHING, each.scopes[0], 1)
     except MemlaneError as error:
-        return False, f"{error} {error.hint}".rstrip()
+        return False, _told(error)
     return (True if chosen else None), ""
+
+
+def _told(error: MemlaneError) -> str:
+    return f"{str(error).rstrip('.')}. {error.hint}".rstrip()
 
 
 def _say(line: str) -> None:

@@ -9,6 +9,7 @@ A request has to arrive as a whole in time, and is bounded in size: see `memlane
 
 from __future__ import annotations
 
+import gc
 import hmac
 import ipaddress
 import json
@@ -117,6 +118,10 @@ def serve(
     known_as = f" as {url}" if public_url else ""
     print(f"memlane: serving {local}{PATH}{known_as}{with_token}; Ctrl-C ends it", file=sys.stderr, flush=True)
     logging.getLogger("mcp").setLevel(logging.ERROR)
+    # While a write is under way on its thread, whoever asks something waits that long, several times for each answer.
+    sys.setswitchinterval(0.0005)
+    gc.collect()
+    gc.freeze()  # what is there now stays: to look through it for what could be thrown away takes a tenth of a second
     connections.serve(metrics.counted(app), listener, _SHUTDOWN)
 
 

@@ -2,12 +2,16 @@
 
 They are started when a read comes while another call is under way, so a server with one client has none. The first line
 of a reader's input names the bank, every further line is a call, and each is answered with a line of JSON, after lines
-on progress where indexing takes long. It ends when its input does, also when the server is killed.
+on progress where a new index is made. It ends when its input does, also when the server is killed.
+
+No read waits for what takes long. Every few seconds all files have to be looked at, and somebody may bring thousands of
+them: that is done between calls, by one reader at a time, while the others answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -26,9 +30,12 @@ from memlane.core.access import EVERYTHING, Access
 from memlane.core.values import astuple
 from memlane.disk import children, locks
 from memlane.surfaces.mcp import answers, toolsets
-from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank
+from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank, is_current
 
 LONGEST = 1 << 30  # bytes of an answer
+FEW = 100  # files that a call indexes by itself: that takes a few hundredths of a second
+LOOK = 4.0  # seconds after which all files are looked at between calls: before a call would have to
+SPARE = 20  # a reader is busy with that for a twentieth of its time at most
 T = TypeVar("T")
 Progress = Callable[[float, float], Awaitable[None]]
 
@@ -54,14 +61,18 @@ class Readers:
         self._up = 0  # free ones, and those that are answering
         self._turns = Semaphore(max(count, 1))  # in the order in which the calls came
         self._tasks: set[asyncio.Task[Any]] = set()  # what goes on without anybody who waits for it
-        self._started = False
+        self._access: Access | None = None  # who was the first to need them; None before
+        self._keeping = False  # whether one of them looks at all files
 
-    def start(self) -> None:
-        """Start them beside what goes on, once. Each takes part as soon as it says that it is ready."""
-        if not self._started:
-            self._started = True
+    def start(self, access: Access = EVERYTHING) -> None:
+        """Start them beside what goes on, once. Each takes part as soon as it says that it is ready.
+
+        Then it has the bank open, as somebody with this access sees it.
+        """
+        if self._access is None:
+            self._access = access
             for _ in range(self._count):
-                self._begin(self._add())
+                self._begin(self._add(access))
 
     @property
     def ready(self) -> bool:
@@ -89,32 +100,54 @@ class Readers:
             waiting = False
 
     async def _answered(self, reader: _Reader, call: Call, came: float, progress: Progress) -> answers.Answer | None:
+        given = await self._said(reader, reader.answer(call, self._bank.writes, came, progress))
+        if given is not None and reader.due <= time.monotonic() and not self._keeping:
+            self._keeping = True
+            self._begin(self._kept(reader))
+        elif given is not None:
+            self._give_back(reader)
+        return given
+
+    async def _kept(self, reader: _Reader) -> None:
+        """Let a reader bring the index up to date, which ends its turn; where it is the only one, after each slice."""
         try:
-            given = await reader.answer(call, self._bank.writes, came, progress)
-            self._free.append(reader)
-            return given
+            while (done := await self._said(reader, reader.keep())) is False:
+                if self._up == 1 and self._turns.statistics().tasks_waiting:
+                    break
+        finally:
+            self._keeping = False
+        if done is not None:
+            self._give_back(reader)
+
+    def _give_back(self, reader: _Reader) -> None:
+        self._free.append(reader)
+        self._turns.release()
+
+    async def _said(self, reader: _Reader, saying: Coroutine[Any, Any, T]) -> T | None:
+        """What a reader says; None when it broke: then its turn is over, and another one is started."""
+        try:
+            return await saying
         except BaseException as error:
             self._up -= 1
+            self._turns.release()
             await reader.close()
             if not isinstance(error, OSError | ValueError):  # the server ends
                 raise
-            self._begin(self._add())
+            self._begin(self._add(self._access or EVERYTHING))
             return None
-        finally:
-            self._turns.release()
 
     async def close(self) -> None:
         """End them. A call that one of them is answering is given up."""
-        self._started, self._up = True, 0
+        self._access, self._up = self._access or EVERYTHING, 0
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         while self._free:
             await self._free.pop().close()
 
-    async def _add(self) -> None:
+    async def _add(self, access: Access) -> None:
         with suppress(OSError, ValueError):  # the server answers by itself
-            self._free.append(await _started(self._bank, self._tools))
+            self._free.append(await _started(self._bank, self._tools, access))
             self._up += 1
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -124,14 +157,15 @@ class Readers:
         return task
 
 
-async def _started(bank: SharedBank, tools: tuple[str, ...]) -> _Reader:
+async def _started(bank: SharedBank, tools: tuple[str, ...], access: Access) -> _Reader:
     """A reader that is ready. Raises OSError or ValueError when it does not start."""
     pipe = asyncio.subprocess.PIPE
     command = children.command(__name__, "main")
     reader = _Reader(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=LONGEST))
     folder = None if bank.folder is None else os.path.abspath(bank.folder)
     try:
-        await reader.send({"folder": folder, "flags": bank.flags, "tools": tools, "held": bank.held})
+        about = {"folder": folder, "flags": bank.flags, "held": bank.held}
+        await reader.send({**about, "tools": tools, "access": astuple(access)})
         await reader.receive()
     except BaseException:
         await reader.close()
@@ -146,12 +180,22 @@ class _Reader:
         self.process = process
         self._input = cast(asyncio.StreamWriter, process.stdin)
         self._output = cast(asyncio.StreamReader, process.stdout)
+        self.due = time.monotonic() + LOOK  # when it has to look at all files
 
     async def answer(self, call: Call, writes: int, came: float, progress: Progress) -> answers.Answer:
         await self.send({**call._asdict(), "access": astuple(call.access), "writes": writes, "came": came})
         while "done" in (line := await self.receive()):
             await progress(line["done"], line["total"])
+        if line.pop("behind"):
+            self.due = 0.0
         return answers.Answer(**line)
+
+    async def keep(self) -> bool:
+        """Bring the index up to date for a while; whether it is."""
+        await self.send({"keep": True})
+        kept = await self.receive()
+        self.due = time.monotonic() + max(LOOK, SPARE * kept["took"])
+        return bool(kept["current"])
 
     async def close(self) -> None:
         """End the process. A reader writes nothing but the index, which outlives anything."""
@@ -182,55 +226,86 @@ def main() -> None:
             os._exit(0)
 
     first = json.loads(sys.stdin.readline())
-    users = SharedBank(first["folder"] and Path(first["folder"]), first["flags"], held=first["held"])
+    folder = first["folder"] and Path(first["folder"])
+    users = SharedBank(folder, first["flags"], held=first["held"], few=FEW)
     tools = {tool.name: tool for tool in toolsets.tools(first["tools"])}
+    _warm(users.seen_by(_access(first["access"])))
     say(ready=True)
     writes = -1
     for line in sys.stdin:
         call = json.loads(line)
+        if "keep" in call:
+            say(**_kept(users))
+            continue
         if call["writes"] != writes:
             writes = call["writes"]
             users.outdate()
-        name, right, scopes = call["access"]
-        access = Access(name, right, None if scopes is None else tuple(scopes))
+        access = _access(call["access"])
         bank = users.seen_by(access)
         tool = tools[call["tool"]]
+        behind = False
         try:
             arguments = tool.checked(call["arguments"])
             with bank.opened(call["came"]) as opened:
-                behind, now = 0, time.monotonic()
+                now = time.monotonic()
                 # calls that waited together are answered by one look at the disk, made after they came
                 if tool.reads_index and (bank.outdated or call["came"] >= bank.looked):
-                    behind = _indexed(bank, opened, say)
+                    _indexed(bank, opened, say)
+                    behind = not is_current(opened)
                     bank.looked = bank.looked if behind else now
                 answer = answers.answer(opened, tool, arguments, call["who"], tools, access)
                 if behind:
-                    many = f"{behind:,}" if access.scopes is None else "Some"
-                    answer = answer._replace(text=f"{answer.text}\n({many} files are not indexed yet: ask again soon.)")
+                    answer = answer._replace(text=f"{answer.text}\n(Some files are not indexed yet: ask again soon.)")
         except Exception as error:
             answer = answers.failure(error, tool.name, tools)
-        say(**answer._asdict())
+        say(**answer._asdict(), behind=behind)
 
 
-def _indexed(bank: SharedBank, opened: Bank, say: Callable[..., None]) -> int:
-    """Bring the index up to date, and return the number of files that are missing in it.
+def _access(given: list[Any]) -> Access:
+    name, right, scopes = given
+    return Access(name, right, None if scopes is None else tuple(scopes))
 
-    A new index is made whole. Else a read does not wait for files that somebody brings in great numbers.
+
+def _warm(bank: SharedBank) -> None:
+    """Have everything in memory that a search needs. What is wrong with the bank, the calls will say.
+
+    What is there then stays: nobody need look through it again for what could be thrown away, which would take longer
+    than a search.
     """
+    with suppress(Exception), bank.opened() as opened:
+        bank.index_slice(opened, SLICE)
+        opened.search("memory", limit=1)
+    gc.collect()
+    gc.freeze()
+
+
+def _kept(users: SharedBank) -> dict[str, Any]:
+    """Look at all files and index what has changed, for a while; whether all of it is, and the CPU seconds of that."""
+    began, current = time.thread_time(), True
+    for bank in [*users.views.values()]:
+        with suppress(Exception):  # a call will say it
+            current = bank.kept(SLICE) and current
+    return {"current": current, "took": time.thread_time() - began}
+
+
+def _indexed(bank: SharedBank, opened: Bank, say: Callable[..., None]) -> None:
+    """Bring the index up to date, as far as that is quick. A new index is made whole."""
     try:
         new = not opened.index.columns().used
     except (sqlite3.Error, ValueError, LookupError):  # it is damaged, and will be replaced
         new = True
+    if not new:
+        bank.index_slice(opened, SLICE)
+        return
     most, wait = 0, SLICE
     shown = bank.access.scopes is None  # how many files there are is not for everybody to know
     while True:
-        done, total = bank.index_slice(opened, wait)
+        done, total = bank.index_slice(opened, wait, now=True)
         most = max(most, total)
-        if done == total or not new:
+        if done == total:
             break
         if shown:
             say(done=most - total + done, total=most)
         wait *= 1 if done else 2  # so large a bank that looking for changes took the whole slice
-    if shown and most >= MANY and done == total:
+    if shown and most >= MANY:
         say(done=most, total=most)
-    return total - done

@@ -104,7 +104,7 @@ def _page(memory: Memory) -> str:
 
 def _overview(bank: Bank) -> str:
     memories = bank.list(brief=True)
-    lines = [f"# {len(memories):,} memories in {bank.root}", ""]
+    lines = [f"# {len(memories):,} {'memory' if len(memories) == 1 else 'memories'} in {bank.root}", ""]
     for memory in memories[:NEWEST]:
         when = (iso(memory.created_at or memory.updated_at) or "")[:10]
         tags = "".join(f" #{tag}" for tag in memory.tags)

@@ -7,7 +7,7 @@ client sent, except a resource's URI with its secrets redacted.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from memlane import __version__, config, gate
+from memlane.bank import Bank
 from memlane.core.access import Access
 from memlane.core.errors import ConfigError, InvalidInput, NotEnabled, NotFound
 from memlane.core.invisible import visible
@@ -107,7 +108,7 @@ class _Handlers:
                 "resources/list": _NOW,
                 "resources/read": _NOW,
             },
-            get_tool_input_schema=lambda name: self.tools[name].definition.input_schema if name in self.tools else None,
+            get_tool_input_schema=lambda _: None,  # it is for arguments that are sent as headers, too: none is
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             on_list_resources=self.list_resources,
@@ -149,7 +150,7 @@ class _Handlers:
         progress, who, access = _reporter(ctx), _client(ctx), caller(ctx)
         with self._under_way() as others:
             if others and tool.reads:
-                self.readers.start()
+                self.readers.start(access)
             given = None
             if tool.reads and self.readers.ready:
                 call = Call(tool.name, params.arguments or {}, who, access)
@@ -171,10 +172,14 @@ class _Handlers:
             shared = self.bank.seen_by(access)
             if tool.reads_index:
                 await shared.update_index(progress)
-            return await shared.run(
-                lambda bank: answers.answer(bank, tool, arguments, who, self.tools, access),
-                outdates_index=tool.outdates_index,
-            )
+
+            def answered(bank: Bank) -> Answer:
+                if tool.updates_index and self.readers.ready:
+                    with suppress(Exception):  # what is wrong with it, the next search says; the write goes on
+                        bank.index.complete  # noqa: B018 - opens it: else each reader has to find out what is written
+                return answers.answer(bank, tool, arguments, who, self.tools, access)
+
+            return await shared.run(answered, outdates_index=tool.outdates_index)
         except Exception as error:
             return answers.failure(error, tool.name, self.tools)
 

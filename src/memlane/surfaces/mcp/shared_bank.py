@@ -45,7 +45,7 @@ class SharedBank:
     """A bank that is opened when it is first needed. `folder` and `flags` come from the command line.
 
     It is the user's own view of it; others have other views of the same bank: `seen_by`. `held` is the folder in which
-    a bank with files was seen.
+    a bank with files was seen. `few`: as in `memlane.index.store.Index`.
     """
 
     def __init__(
@@ -54,11 +54,14 @@ class SharedBank:
         flags: Mapping[str, Any] | None = None,
         access: Access = EVERYTHING,
         held: str = "",
+        few: int | None = None,
     ) -> None:
         self.folder = folder
         self.flags = dict(flags or {})
         self.access = access
         self.held = held
+        self.few = few
+        self._entry = ""  # something that was in that folder
         self.views: dict[Access, SharedBank] = {access: self}  # of this bank, the same ones in all of them
         self._settings: config.Config | None = None
         self._bank: Bank | None = None
@@ -79,7 +82,7 @@ class SharedBank:
         if view not in self.views:
             while len(self.views) >= VIEWS:
                 self.views.pop(next(key for key in self.views if key is not EVERYTHING)).close()
-            made = SharedBank(self.folder, self.flags, view, self.held)
+            made = SharedBank(self.folder, self.flags, view, self.held, self.few)
             made.views = self.views
             self.views[view] = made
         return self.views[view]
@@ -167,20 +170,25 @@ class SharedBank:
             yield bank
         finally:
             with self._opening:
-                if not self.held and walking.holds_something(os.fspath(bank.root)):
-                    self.held = os.fspath(bank.root)
+                if not self.held:
+                    self._held(os.fspath(bank.root))
                 self._users[bank] -= 1
                 self._close_unused(bank)
 
     def _require_files(self, root: str) -> None:
         """Raise StorageError when the bank held files, and there are none."""
-        if walking.holds_something(root):
-            self.held = root
-        elif self.held == root:
+        if not self._held(root) and self.held == root:
             raise StorageError(
                 "The bank's folder is gone, or empty: it held files when this server began.",
                 hint="Bring it back, or mount its disk again. If it is meant to be empty, start the server again.",
             )
+
+    def _held(self, root: str) -> bool:
+        """Whether the folder holds something: a look at what it held before is a hundredth of listing it."""
+        if not (self._entry and self.held == root and os.path.lexists(self._entry)):
+            self._entry = walking.something_in(root)
+            self.held = root if self._entry else self.held
+        return bool(self._entry)
 
     def _use(self, bank: Bank | None) -> None:
         before, self._bank = self._bank, bank
@@ -191,22 +199,44 @@ class SharedBank:
             del self._users[bank]
             bank.close()
 
-    def index_slice(self, bank: Bank, wait: float) -> tuple[int, int]:
-        """Index for `wait` seconds. Returns how many files were indexed and how many needed it."""
+    def kept(self, wait: float) -> bool:
+        """Look at all files and index for `wait` seconds, where the bank is open; whether everything is indexed."""
+        if self._bank is None:
+            return True
+        with self.opened() as bank:
+            self.index_slice(bank, wait, now=True)
+            return is_current(bank)
+
+    def index_slice(self, bank: Bank, wait: float, *, now: bool = False) -> tuple[int, int]:
+        """Index for `wait` seconds. Returns how many files were indexed and how many needed it.
+
+        `now`: every file is looked at, and as many are indexed as it takes.
+        """
         progress = [(0, 0)]
         # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
         outdated, self.outdated = self.outdated, False  # before we look: a write may end meanwhile
         try:
             for one in filter(None, (bank, bank.under)):
-                one.index.refresh(
-                    force=outdated, wait=wait, on_progress=lambda done, total: progress.append((done, total or 0))
-                )
+                one.index.few = None if now else self.few
+                try:
+                    one.index.refresh(
+                        now=now or (outdated and not one.index.is_told),
+                        wait=wait,
+                        on_progress=lambda done, total: progress.append((done, total or 0)),
+                    )
+                finally:
+                    one.index.few = self.few
                 if progress[-1][0] != progress[-1][1]:
                     break
         except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError):  # the next search repairs it
             self.outdated = True
             return 0, 0
         return progress[-1]
+
+
+def is_current(bank: Bank) -> bool:
+    """Whether the index has everything that the files had when it last looked."""
+    return all(one.index.complete for one in (bank, bank.under) if one)
 
 
 def _seen_by(access: Access, settings: config.Config) -> Bank:

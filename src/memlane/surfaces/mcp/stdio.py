@@ -1,6 +1,7 @@
 """Serve over standard input and output. The server ends at the end of its input, on SIGTERM and on Ctrl-C.
 
-Requests that came before the end are still answered, so `memlane mcp < requests` works.
+Requests that came before the end are still answered, so `memlane mcp < requests` works. A client that talks to a server
+also calls hooks: once its first request is answered, a process is started that answers them (`resident`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
+from subprocess import DEVNULL
 from typing import Any
 
 import anyio
@@ -25,15 +28,15 @@ AT_SIGNAL = 5.0  # the same when a signal ends the process
 Item = SessionMessage | Exception
 
 
-def serve(server: Server[Any]) -> None:
+def serve(server: Server[Any], *, hooks: Callable[[], Sequence[str]]) -> None:
     """Serve until the input ends. A signal ends the process, with exit code 0 after SIGTERM and 130 after Ctrl-C."""
     try:
-        anyio.run(_serve, server)
+        anyio.run(_serve, server, hooks)
     except* BrokenPipeError:
         pass  # nobody reads the answers any more
 
 
-async def _serve(server: Server[Any]) -> None:
+async def _serve(server: Server[Any], hooks: Callable[[], Sequence[str]]) -> None:
     pending = _Pending()
     from_client, requests = anyio.create_memory_object_stream[Item]()
     answers, to_client = anyio.create_memory_object_stream[SessionMessage]()
@@ -41,6 +44,7 @@ async def _serve(server: Server[Any]) -> None:
         tasks.start_soon(_exit_on_signal, pending)
         tasks.start_soon(_forward_requests, incoming, from_client, outgoing, pending)
         tasks.start_soon(_forward_answers, to_client, outgoing, pending)
+        tasks.start_soon(_wait_for_hooks, pending, hooks)
         await server.run(requests, answers, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
@@ -52,6 +56,7 @@ class _Pending:
         self._ids: set[Any] = set()
         self._none = anyio.Event()
         self._none.set()
+        self.first = anyio.Event()  # set when something is answered
 
     def received(self, message: Any) -> None:
         if isinstance(message, JSONRPCRequest):
@@ -109,6 +114,22 @@ async def _forward_answers(answers: ObjectReceiveStream[SessionMessage], outgoin
             await outgoing.send(item)
             if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
                 pending.answered(item.message.id)
+                pending.first.set()
+
+
+async def _wait_for_hooks(pending: _Pending, hooks: Callable[[], Sequence[str]]) -> None:
+    """Start the process that answers hooks. It ends when its input does: however this one ends, that ends with it."""
+    await pending.first.wait()
+    command = hooks()
+    if not command:
+        return
+    reading, _ = os.pipe()
+    try:
+        await anyio.run_process(command, stdin=reading, stdout=DEVNULL, stderr=DEVNULL, check=False)
+    except OSError:
+        pass  # there are too many processes; hooks answer by themselves
+    finally:
+        os.close(reading)
 
 
 async def _exit_on_signal(pending: _Pending) -> None:
