@@ -34,6 +34,8 @@ from memlane.core.errors import Refused
 from memlane.lanes.vault.record import Record, render_line
 from memlane.lanes.vault.store import MemoryVault
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed memlane is compiled, and so is what is measured here
+
 WARM_UP = 8  # a vault that is asked often enough builds an index; the column "first add" is without one
 COMMON = """
 the to and of in is for with on that user prefers project uses deploy server release weekly team budget meeting

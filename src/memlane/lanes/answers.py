@@ -37,6 +37,16 @@ Sign = tuple[str, str, str]  # where, what is wrong, and what mends it
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A memory in a file of many, as it stands there (`raw`); `body` is the same whatever stands below it."""
+
+    id: str
+    text: str
+    raw: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """A piece of a memory on the disk. `what` is file, entry, lines, trash, archive or counts.
 
@@ -150,7 +160,10 @@ class Answers:
 
     def native_of(self, path: str) -> str | None:
         """The id of a memory whose own file this is, or would be; None where a file is not one memory's."""
-        relative = os.path.relpath(path, self.lane.root)
+        root = os.fspath(self.lane.root)
+        relative = path[len(root) + 1 :] if path.startswith(f"{root}/") else "."
+        if f"/{relative}".find("/.") >= 0 or "//" in relative:
+            relative = os.path.relpath(path, root)  # which takes longer
         *above, name = relative.split("/")
         hidden = name.startswith(".") or any(part.startswith(".") or part.endswith(".md") for part in above)
         passed_over = "indices" in (*above, name) or hidden  # a folder with a note's name is not looked into
@@ -356,6 +369,14 @@ class Answers:
     def edited(self, text: str) -> str:
         """A whole file as it comes from an editor, with what the lane keeps up to date in it."""
         return text
+
+    def parts(self, path: str, data: bytes) -> list[Part]:
+        """The memories in a content of a file, where they are many and merge as wholes."""
+        return []
+
+    def with_parts(self, path: str, data: bytes, raws: Sequence[str]) -> bytes:
+        """A content of such a file with these memories instead of those that it has."""
+        raise NotImplementedError
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         """The file that says what both sides say. Raises Unmergeable."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import sha256
 from typing import Any, NoReturn
 
 from memlane.core.access import Access
+from memlane.core.digests import sha256
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, NotFound
 from memlane.core.front_matter import FrontMatterError, edit_front
 from memlane.core.model import Draft, Memory, Problem, Removed

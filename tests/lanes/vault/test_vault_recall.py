@@ -10,7 +10,8 @@ import pytest
 
 from conftest import Clock
 from memlane.core.errors import InvalidInput, Refused
-from memlane.lanes.vault.store import MemoryVault, search_score
+from memlane.lanes.vault.search import search_score
+from memlane.lanes.vault.store import MemoryVault
 from samples import words
 from vault_samples import add, write
 from vault_samples import vault as vault

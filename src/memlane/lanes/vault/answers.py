@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.dates import iso, moment, utc_now
+from memlane.core.digests import blake2b
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from memlane.core.model import Memory, Plan, Problem, Removed, Step
 from memlane.core.patterns import lazily
@@ -90,9 +90,11 @@ def _since(data: bytes, mark: str) -> tuple[str, dict[str, None] | None]:
     """The mark of a vault's content, and the ids in the lines that follow what had another mark; None when it does not
     begin with that, or when they are many.
     """
+    from hashlib import sha256  # a vault may be long
+
     size, _, digest = mark.partition(" ")
     start = int(size or 0)
-    hashed = hashlib.sha256(memoryview(data)[:start])
+    hashed = sha256(memoryview(data)[:start])
     begins = bool(mark) and hashed.hexdigest() == digest
     hashed.update(memoryview(data)[start:])
     now = f"{len(data)} {hashed.hexdigest()}"
@@ -370,7 +372,7 @@ def _change(before: Record | None, record: Record) -> str:
 
 def _hash(record: Record) -> str:
     """A hash of what a record says, whatever its version: undone and done again, it says the same."""
-    return hashlib.blake2b(render_lines([replace(record, version=1)]), digest_size=16).hexdigest()
+    return blake2b(render_lines([replace(record, version=1)]), digest_size=16).hexdigest()
 
 
 def _records(data: bytes) -> list[Record]:

@@ -1,10 +1,11 @@
 """What is known of the beginning of a vault's file, kept in the user's state folder: a long vault opens at once.
 
-    8 bytes   "mlvault1"
+    8 bytes   "mlvault2"
     12        how long the head is, and its CRC-32
-    head      JSON: which bytes of the vault this is about, by their SHA-256; the ids; the damage; where what follows is
-    arrays    where the line of each record starts, and its number
-    columns   of `memlane.gate.lookalikes`, by scope
+    head      JSON: which bytes of the vault this is about, by their SHA-256; the damage; where what follows is
+    known     the ids; where the line of each record starts, and its number; the order of the active ones by date; which
+              of them have which scope, category, tier and tag
+    columns   of `memlane.gate.lookalikes`, by scope; none before something was added
 
 It has no text of a memory, but what is in it comes from texts: `memlane.index.facts.remove` deletes it. Files are the
 truth. It is used where a vault begins with the very same bytes, each piece has its checksum, and without it, or with a
@@ -18,37 +19,71 @@ import struct
 import sys
 import zlib
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from memlane.core.values import dataclass
 from memlane.disk import state
 from memlane.disk.log import split_lines
 from memlane.gate.lookalikes import Base, Columns, Shelves, Slots
-from memlane.lanes.vault.log import Damaged, Rules
-from memlane.lanes.vault.record import Record, read_line
+from memlane.lanes.vault.log import Damaged, Known, Rules
+from memlane.lanes.vault.record import Record, newest_first, read_line
 
 _START = struct.Struct(">8sQI")
-_MAGIC = b"mlvault1"
+_MAGIC = b"mlvault2"
 # Which characters are letters, and which letters are one but for their case, is a matter of Python's version.
 _WRITER = f"{sys.version_info.major}.{sys.version_info.minor} {sys.byteorder}"
 
 _ODD = ("\u0130".encode(), "\u212a".encode())
 _GONE = 0xFFFFFFFF  # instead of the place of a text that was removed
 
+Labels = dict[str, dict[str, "array[int]"]]  # the places of the active records that have each value, by kind and value
 
-@dataclass(slots=True)
+
 class Kept:
-    """The beginning of a vault's file, `size` bytes of `data`. Lines are parsed when they are asked for."""
+    """The beginning of a vault's file, `size` bytes of `data`. Lines are parsed when they are asked for.
 
-    head: dict[str, Any]
-    data: bytes
-    places: dict[str, int]  # of all ids, the active ones first, in their order
-    starts: Sequence[int]
-    numbers: Sequence[int]
-    file: state.Opened
-    body: int
+    A record is known by its place among all ids, the active ones first. Raises what a damaged file leads to.
+    """
+
+    def __init__(self, file: state.Opened, data: bytes) -> None:
+        magic, size, checksum = _START.unpack(file.read(0, _START.size))
+        raw = file.read(_START.size, size) if magic == _MAGIC and size < 1 << 32 else b""
+        if zlib.crc32(raw) != checksum:
+            raise Damaged
+        self.head: dict[str, Any] = json.loads(raw)
+        self.data, self.file, self.body = data, file, _START.size + size
+        about = memoryview(data)[: self.head["size"]]
+        if (
+            self.head["writer"] != _WRITER
+            or len(about) != self.head["size"]
+            or sha256(about).hexdigest() != self.head["digest"]
+        ):
+            raise Damaged
+        self._ids, self._topics, self._labels, labelled = (self.piece(at) for at in self.head["known"])
+        self.starts, self.numbers = _array("Q", self.piece(self.head["starts"])), self._places_at("numbers")
+        self.order, self._labelled = self._places_at("order"), _array("I", labelled)
+        self.places = Places(self, self._places_at("checksums"), self._places_at("by_checksum"))
+
+    def _places_at(self, name: str) -> array[int]:
+        return _array("I", self.piece(self.head[name]))
+
+    def ids(self) -> list[str]:
+        """All ids, by place."""
+        found: list[str] = json.loads(self._ids)
+        return found
+
+    def topics(self) -> dict[tuple[str, str], dict[str, None]]:
+        """The ids of the registers of each scope and topic."""
+        return {(scope, topic): dict.fromkeys(ids) for scope, topic, ids in json.loads(self._topics)}
+
+    def labels(self) -> Labels:
+        kinds: dict[str, dict[str, tuple[int, int]]] = json.loads(self._labels)
+        return {
+            kind: {value: self._labelled[start:end] for value, (start, end) in values.items()}
+            for kind, values in kinds.items()
+        }
 
     def record(self, place: int) -> Record:
         start = self.starts[place]
@@ -56,6 +91,23 @@ class Kept:
         if not isinstance(record, Record):
             raise Damaged
         return record
+
+    def newest(self, labels: Mapping[str, Collection[str]]) -> Iterable[int]:
+        """The places of the active records that have one of the labels of each kind, the newest first."""
+        if not labels:
+            return self.order
+        kinds = self.labels()
+        chosen = [
+            {
+                place
+                for value, places in kinds.get(kind, {}).items()
+                if (value.lower() if kind == "category" else value) in wanted
+                for place in places
+            }
+            for kind, wanted in labels.items()
+        ]
+        among = set.intersection(*chosen)
+        return (place for place in self.order if place in among)
 
     def having(self, words: Collection[str]) -> set[int] | None:
         """The places of all records that may have one of these words, in small letters; None when all may.
@@ -81,7 +133,6 @@ class Kept:
         """The columns of a scope's texts; None when they are of no use. Finding may raise Damaged."""
         if self.head["rules"] != list(rules):
             return None
-        ids = list(self.places)
         shelves = Shelves(*rules)
         for columns, kept in zip(shelves.columns, self.head["scopes"].get(scope, ()), strict=False):
             at = {number: place for number, *place in kept["columns"]}
@@ -89,9 +140,8 @@ class Kept:
             def load(number: int, at: Mapping[int, Sequence[int]] = at) -> int:
                 return int.from_bytes(self.piece(at[number]), "little")
 
-            places = _array("I", self.piece(kept["slots"]))
             alive = int.from_bytes(self.piece(kept["alive"]), "little")
-            columns.take(_Slots(ids, self.places, places), load, at.keys(), alive)
+            columns.take(_Slots(self, _array("I", self.piece(kept["slots"]))), load, at.keys(), alive)
         return Base(shelves, self.places, lambda key: self.record(self.places[key]).text)
 
     def piece(self, place: Sequence[int]) -> bytes:
@@ -102,11 +152,33 @@ class Kept:
         return data
 
 
-class _Slots(Slots):
-    """Slots that were kept: the place of the id of each."""
+class Places(Mapping[str, int]):
+    """The place of each id, found by its checksum: a table of all of them would take longer to read."""
 
-    def __init__(self, ids: Sequence[str], places: Mapping[str, int], of_slots: Sequence[int]) -> None:
-        self._ids, self._places, self._of_slots = ids, places, of_slots
+    def __init__(self, kept: Kept, checksums: Sequence[int], places: Sequence[int]) -> None:
+        self._kept, self._checksums, self._places = kept, checksums, places
+
+    def __getitem__(self, id: str) -> int:
+        checksum = _checksum(id)
+        at = bisect_left(self._checksums, checksum)
+        while at < len(self._checksums) and self._checksums[at] == checksum:
+            if self._kept.record(self._places[at]).id == id:
+                return self._places[at]
+            at += 1
+        raise KeyError(id)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept.ids())
+
+
+class _Slots(Slots):
+    """Slots that were kept: the place of the record of each."""
+
+    def __init__(self, kept: Kept, of_slots: Sequence[int]) -> None:
+        self._kept, self._of_slots = kept, of_slots
         self._slot_of: dict[int, int] | None = None
 
     def __len__(self) -> int:
@@ -114,10 +186,14 @@ class _Slots(Slots):
 
     def key(self, slot: int) -> str:
         place = self._of_slots[slot]
-        return "" if place == _GONE else self._ids[place]
+        return "" if place == _GONE else self._kept.record(place).id
+
+    def keys(self) -> list[str]:
+        ids = self._kept.ids()
+        return ["" if place == _GONE else ids[place] for place in self._of_slots]
 
     def slot(self, key: str) -> int | None:
-        if (wanted := self._places.get(key)) is None:
+        if (wanted := self._kept.places.get(key)) is None:
             return None
         if self._slot_of is None:
             self._slot_of = {place: slot for slot, place in enumerate(self._of_slots) if place != _GONE}
@@ -127,31 +203,25 @@ class _Slots(Slots):
 def load(path: str, data: bytes) -> Kept | None:
     """What is kept about the beginning of this content; None when there is nothing that can be used."""
     try:
-        file = state.Opened(path)
-        magic, size, checksum = _START.unpack(file.read(0, _START.size))
-        raw = file.read(_START.size, size) if magic == _MAGIC and size < 1 << 32 else b""
-        if zlib.crc32(raw) != checksum:
-            return None
-        head = json.loads(raw)
-        about = memoryview(data)[: head["size"]]
-        if head["writer"] != _WRITER or len(about) != head["size"] or sha256(about).hexdigest() != head["digest"]:
-            return None
-        ids = head.pop("ids")
-        places = dict(zip(ids, range(len(ids)), strict=True))
-        kept = Kept(head, data, places, (), (), file, _START.size + size)
-        kept.starts, kept.numbers = _array("Q", kept.piece(head["starts"])), _array("I", kept.piece(head["numbers"]))
+        return Kept(state.Opened(path), data)
     except (OSError, ValueError, LookupError, TypeError, struct.error, Damaged):
         return None
-    return kept
 
 
-def write(
-    path: str, data: bytes, head: dict[str, Any], numbers: Sequence[int], scopes: Mapping[str, Shelves], rules: Rules
-) -> None:
-    """Keep what is known of this content, all of it whole lines. Raises OSError, StorageError.
+def labels_of(record: Record) -> Iterator[tuple[str, str]]:
+    """What a record is counted and chosen by: kinds and values."""
+    yield from (("scope", record.scope), ("category", record.category), ("tier", record.tier))
+    yield from (("tag", tag) for tag in dict.fromkeys(record.tags))
+    if record.tier == "register" and record.topic_id:
+        yield "topic", ""
 
-    `head` has `ids`, and what its reader wants back; `numbers` are the lines of the records with these ids.
-    """
+
+def write(path: str, data: bytes, known: Known, scopes: Mapping[str, Shelves], rules: Rules | None) -> None:
+    """Keep what is known of this content, all of it whole lines. Raises OSError, StorageError."""
+    active = dict.fromkeys(known.active)
+    ids = [*active, *(id for id in known.latest if id not in active)]
+    before = dict(zip(known.kept.ids(), known.kept.numbers, strict=True)) if known.kept else {}
+    numbers = [known.numbers[id] if id in known.numbers else before[id] for id in ids]
     starts = [0]
     for line in data.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -170,12 +240,29 @@ def write(
             "I", [places[key] if bit == "1" else _GONE for key, bit in zip(keys, alive, strict=False)]
         ).tobytes()
 
-    places = {id: place for place, id in enumerate(head["ids"])}
+    places = {id: place for place, id in enumerate(ids)}
+    order, labels = _ordered(known, ids, places)
+    checksums = sorted(zip(map(_checksum, ids), range(len(ids)), strict=True))
+    topics = [(scope, topic, list(own)) for (scope, topic), own in known.registers().items() if own]
+    spans: dict[str, dict[str, tuple[int, int]]] = {}
+    together = array("I")
+    for kind, values in labels.items():
+        for value, found in values.items():
+            spans.setdefault(kind, {})[value] = len(together), len(together) + len(found)
+            together += found
     head = {
-        **head,
+        "active": len(known.active),
+        "lines": known.lines,
+        "raw": known.raw,
+        "malformed": known.malformed,
+        "problems": known.problems,
         "writer": _WRITER,
         "size": len(data),
         "digest": sha256(data).hexdigest(),
+        "known": [*(put(json.dumps(value).encode()) for value in (ids, topics, spans)), put(together.tobytes())],
+        "order": put(order.tobytes()),
+        "checksums": put(array("I", [checksum for checksum, _ in checksums]).tobytes()),
+        "by_checksum": put(array("I", [place for _, place in checksums]).tobytes()),
         "starts": put(array("Q", [starts[number - 1] for number in numbers]).tobytes()),
         "numbers": put(array("I", numbers).tobytes()),
         "rules": rules,
@@ -193,6 +280,34 @@ def write(
     }
     raw = json.dumps(head).encode()
     state.replace(path, b"".join((_START.pack(_MAGIC, len(raw), zlib.crc32(raw)), raw, *body)))
+
+
+def _ordered(known: Known, ids: Sequence[str], places: Mapping[str, int]) -> tuple[array[int], Labels]:
+    """The active records by date, the newest first, and by what they have. Those that are kept are not parsed."""
+    order, labels = array("I"), Labels()
+    if known.kept:
+        now = [None if id in known.touched else places[id] for id in known.kept.ids()]
+        order.extend(new for place in known.kept.order if (new := now[place]) is not None)
+        for kind, values in known.kept.labels().items():
+            for value, old in values.items():
+                if found := array("I", (new for place in old if (new := now[place]) is not None)):
+                    labels.setdefault(kind, {})[value] = found
+    others = known.touched if known.kept else known.active
+    added = {places[id]: known.active[id] for id in others if id in known.active}
+    for place, record in added.items():
+        for kind, value in labels_of(record):
+            labels.setdefault(kind, {}).setdefault(value, array("I")).append(place)
+    if not order:
+        return array("I", sorted(added, key=lambda place: newest_first(added[place]))), labels
+    for place, record in added.items():
+        order.insert(
+            bisect_left(order, newest_first(record), key=lambda at: newest_first(known.active[ids[at]])), place
+        )
+    return order, labels
+
+
+def _checksum(id: str) -> int:
+    return zlib.crc32(id.encode(errors="surrogatepass"))
 
 
 def _bytes(column: int) -> bytes:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext, suppress
-from itertools import islice
+from heapq import merge
 from pathlib import Path
 from threading import RLock
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from memlane.core.errors import Refused, StorageError
 from memlane.core.values import dataclass, field
@@ -27,14 +28,13 @@ from memlane.disk.names import refuse_link
 from memlane.lanes.vault.record import Record, latest, newest_first, read_line, render_lines, supersedes, time_of
 
 if TYPE_CHECKING:
-    from _collections_abc import dict_items, dict_values
-
     from memlane.gate.lookalikes import Lookalikes, Shelves
     from memlane.lanes.vault.kept import Kept
 
 LONG = 1 << 18  # bytes of a file from which on it is kept what is known of it
 MANY = 1000  # lines that are read each time, at most
 
+Fits = Callable[[Record], bool]
 Rules = tuple[float, float]  # from which ratio, and from which overlap on, two texts are near-duplicates
 
 
@@ -42,38 +42,64 @@ class Damaged(Exception):
     """A piece of what was kept about a file is not what was written."""
 
 
-class Records(dict[str, Record]):
-    """Records by id. For one that is kept its place stands until it is asked for: most never are."""
+class Records:
+    """Records by id, in the order in which they became active or known. Of those that are kept, `count` at the
+    beginning, most are never asked for: they stay where they are.
+    """
 
-    def __init__(self, kept: Kept | None = None, places: Mapping[str, Any] = MappingProxyType({})) -> None:
-        super().__init__(places)
-        self._kept = kept
+    def __init__(self, kept: Kept | None = None, count: int = 0) -> None:
+        self._kept, self._count, self._size = kept, count, count
+        self._own: dict[str, Record] = {}
+        self._whole = kept is None  # whether all of them were asked for
+        self._moved: set[int] = set()  # places of kept ones that were taken out; they may have come back behind them
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._own or self._place(id) is not None
 
     def __getitem__(self, id: str) -> Record:
-        return self._record(id, super().__getitem__(id))
+        if (record := self.get(id)) is None:
+            raise KeyError(id)
+        return record
 
-    def get(self, id: str, default: Any = None) -> Any:
-        item = super().get(id)
-        return default if item is None else self._record(id, item)
+    def get(self, id: str) -> Record | None:
+        if (record := self._own.get(id)) is None and self._kept and (place := self._place(id)) is not None:
+            return self._kept.record(place)
+        return record
 
-    def values(self) -> dict_values[str, Record]:
-        self._parse()
-        return super().values()
+    def __setitem__(self, id: str, record: Record) -> None:
+        self._size += id not in self
+        self._own[id] = record
 
-    def items(self) -> dict_items[str, Record]:
-        self._parse()
-        return super().items()
+    def pop(self, id: str) -> None:
+        self._size -= id in self
+        self._own.pop(id, None)
+        if (place := self._place(id)) is not None:
+            self._moved.add(place)
 
-    def _record(self, id: str, item: Any) -> Record:
-        if self._kept and isinstance(item, int):
-            item = self[id] = self._kept.record(item)
-        return cast("Record", item)
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own if self._whole else dict.fromkeys([*(id for id, _ in self._in_place()), *self._own]))
 
-    def _parse(self) -> None:
-        if self._kept:
-            for id in self:
-                self[id]
-            self._kept = None
+    def values(self) -> Iterable[Record]:
+        if not self._whole and self._kept:
+            own, record = self._own, self._kept.record
+            self._own = {id: own[id] if id in own else record(place) for id, place in self._in_place()} | own
+            self._whole = True
+        return self._own.values()
+
+    def _in_place(self) -> Iterator[tuple[str, int]]:
+        ids = self._kept.ids()[: self._count] if self._kept else ()
+        return ((id, place) for place, id in enumerate(ids) if place not in self._moved)
+
+    def is_kept(self, place: int) -> bool:
+        """Whether the one at this place is still where it was."""
+        return place < self._count and place not in self._moved
+
+    def _place(self, id: str) -> int | None:
+        place = self._kept.places.get(id) if self._kept else None
+        return place if place is not None and self.is_kept(place) else None
 
 
 @dataclass(slots=True)
@@ -89,15 +115,22 @@ class Known:
     latest: Records = field(default_factory=Records)
     active: Records = field(default_factory=Records)
     numbers: dict[str, int] = field(default_factory=dict)  # of the lines that the latest versions stand on: `line_of`
-    topics: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)  # the ids of their registers
+    topics: dict[tuple[str, str], dict[str, None]] | None = None  # the ids of their registers: `registers`
     kept: Kept | None = None  # what was known of the beginning of the file
+    noted: int = 0  # how many lines what is kept is about
     touched: dict[str, bool] = field(default_factory=dict)  # ids since then: whether they have become active anew
     lookalikes: dict[str, Lookalikes] = field(default_factory=dict)  # by scope, of those that were asked for
 
     def register(self, scope: str, topic: str) -> Record | None:
         """The active register of a topic; the newest, should a race have made two."""
-        registers = (self.active[id] for id in self.topics.get((scope, topic), ()))
-        return min(registers, key=newest_first, default=None)
+        found = (self.active[id] for id in self.registers().get((scope, topic), ()))
+        return min(found, key=newest_first, default=None)
+
+    def registers(self) -> dict[tuple[str, str], dict[str, None]]:
+        """The ids of the active registers of each scope and topic."""
+        if self.topics is None:
+            self.topics = self.kept.topics() if self.kept else {}
+        return self.topics
 
     def line_of(self, id: str) -> int | None:
         """The number of the line that the latest version of a record stands on."""
@@ -108,10 +141,47 @@ class Known:
     def active_with(self, words: Collection[str]) -> list[Record]:
         """The active records; what has none of these words, in small letters, may be left out."""
         places = self.kept.having(words) if self.kept else None
-        if self.kept is None or places is None:
-            return list(self.active.values())
-        kept = self.kept.places
-        return [self.active[id] for id in self.active if id in self.touched or kept[id] in places]
+        return list(self.active.values()) if places is None else [*self._kept_at(sorted(places)), *self._newer()]
+
+    def newest(self, scopes: Collection[str] | None, category: str | None, tags: AbstractSet[str]) -> Iterator[Record]:
+        """The active records of some scopes and a category, in small letters, with any of the tags, newest first."""
+
+        def fits(record: Record) -> bool:
+            return (
+                (scopes is None or record.scope in scopes)
+                and (category is None or record.category.lower() == category)
+                and (not tags or not tags.isdisjoint(record.tags))
+            )
+
+        if self.kept is None:
+            return iter(sorted(filter(fits, self.active.values()), key=newest_first))
+        labels = {"scope": scopes, "category": None if category is None else {category}, "tag": tags or None}
+        kept = self._kept_at(self.kept.newest({kind: wanted for kind, wanted in labels.items() if wanted is not None}))
+        return filter(fits, merge(kept, sorted(self._newer(), key=newest_first), key=newest_first))
+
+    def _kept_at(self, places: Iterable[int]) -> Iterator[Record]:
+        """The records at these places, as far as they are active and as they were."""
+        for place in places:
+            if self.kept and self.active.is_kept(place) and (record := self.kept.record(place)).id not in self.touched:
+                yield record
+
+    def _newer(self) -> Iterator[Record]:
+        """The active records that have come or changed since."""
+        return (self.active[id] for id in self.touched if id in self.active)
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How many active records have each label: see `kept.labels_of`."""
+        from memlane.lanes.vault.kept import labels_of
+
+        if self.kept is None:
+            return Counter(label for record in self.active.values() for label in labels_of(record))
+        kinds = self.kept.labels().items()
+        found = Counter({(kind, value): len(places) for kind, values in kinds for value, places in values.items()})
+        places = (self.kept.places.get(id) for id in self.touched)
+        active = (place for place in places if place is not None and place < self.kept.head["active"])
+        found.subtract(label for place in active for label in labels_of(self.kept.record(place)))
+        found.update(label for record in self._newer() for label in labels_of(record))
+        return +found
 
     def lookalikes_in(self, scope: str, rules: Rules) -> Lookalikes:
         """The active texts of a scope; from here on they are kept up to date. Raises Damaged."""
@@ -131,6 +201,13 @@ class Known:
             self.lookalikes[scope] = texts
         return self.lookalikes[scope]
 
+    def rules(self) -> Rules | None:
+        """By which rules near-duplicates were looked for, now or earlier."""
+        for texts in self.lookalikes.values():
+            return texts.ratio_from, texts.overlap_from
+        rules: Rules | None = self.kept.head["rules"] if self.kept else None
+        return rules and (rules[0], rules[1])
+
     def without_columns(self) -> None:
         """Compare with all texts from now on: those columns that were kept are damaged, or of little use."""
         if self.kept:
@@ -142,10 +219,8 @@ class Known:
         head = kept.head
         self.kept, self.lines, self.raw, self.malformed = kept, head["lines"], head["raw"], head["malformed"]
         self.problems = [(line, why) for line, why in head["problems"]]
-        self.topics = {(scope, topic): dict.fromkeys(ids) for scope, topic, ids in head["topics"]}
-        self.latest, self.active = Records(kept, kept.places), Records(kept, kept.places)
-        for id in islice(reversed(kept.places), len(kept.places) - head["active"]):
-            del self.active[id]
+        self.latest, self.active = Records(kept, len(kept.places)), Records(kept, head["active"])
+        self.noted = self.lines
 
     def read(self, data: bytes) -> None:
         """Take in the bytes that follow what was read before."""
@@ -167,7 +242,7 @@ class Known:
                 why = "has the same id and version as another line; the later one counts"
                 self.problems.append((self.lines, why))
             self.take(record)
-            if self.latest[record.id] is record:
+            if self.latest.get(record.id) is record:
                 self.numbers[record.id] = self.lines
         if whole:
             self.lines -= 1  # its line end is still to come
@@ -184,12 +259,12 @@ class Known:
         was, now = (None if entry is None or entry.deleted_at else entry for entry in (old, record))
         anew = was is None or now is None or was.scope != now.scope
         if anew:  # it comes after the others
-            self.active.pop(record.id, None)
+            self.active.pop(record.id)
             self.touched.pop(record.id, None)
         if was and was.topic_id:
-            self.topics.get((was.scope, was.topic_id), {}).pop(was.id, None)
+            self.registers().get((was.scope, was.topic_id), {}).pop(was.id, None)
         if now and now.topic_id and now.tier == "register":
-            self.topics.setdefault((now.scope, now.topic_id), {})[now.id] = None
+            self.registers().setdefault((now.scope, now.topic_id), {})[now.id] = None
         if now:
             self.active[now.id] = now
         if self.kept:
@@ -223,6 +298,13 @@ class VaultLog:
         with self._lock:
             self._update()
             yield self.known
+
+    @contextmanager
+    def consulting(self) -> Iterator[Known]:
+        """As `reading`. What is found out about a long file that little was known of is kept."""
+        with self.reading() as known:
+            yield known
+        self._keep(max(MANY, self.known.lines // 8))  # who only reads does not write for every few lines
 
     @contextmanager
     def changing(self) -> Iterator[Known]:
@@ -260,9 +342,9 @@ class VaultLog:
             with self.changing():
                 yield
         except Refused:
-            self._keep()  # it was read as for one that is added
+            self._keep(MANY)  # it was read as for one that is added
             raise
-        self._keep()
+        self._keep(MANY)
 
     def make(self) -> None:
         """Make the file, empty, where there is none: its first writers need something to lock."""
@@ -377,39 +459,28 @@ class VaultLog:
             self._update(verify=True)
         return None
 
-    def _keep(self) -> None:
-        """Keep what is known of a long file, when many lines were read that it was not known of."""
-        with self._lock:
-            known, offset = self.known, self.known.position.offset
-            new = known.lines - (known.kept.head["lines"] if known.kept else 0)
-            if new < MANY or not known.lookalikes or offset < LONG or not (place := self._kept_at()):
+    def _keep(self, least: int) -> None:
+        """Keep what is known of a long file, when at least so many lines were read that it was not known of."""
+        with self._lock, suppress(OSError, StorageError):  # it only saves time
+            known = self.known
+            has_columns = known.kept is not None and known.kept.head["rules"] is not None
+            is_new = known.lines - known.noted >= least or (known.lookalikes and not has_columns)
+            if not is_new or known.position.offset < LONG or not (place := self._kept_at()):
                 return
-            ids = [*known.active, *(id for id in known.latest if id not in known.active)]
-            numbers = [line for id in ids if (line := known.line_of(id))]
-            if len(numbers) != len(ids):  # some are from elsewhere: what an interrupted compaction left
-                return
-            from memlane.lanes.vault import kept
+            self._update()  # what was just added is known, and has to be in the file
+            data = self.content()
+            read = known.touched if known.kept else known.latest
+            if data is None or self.known is not known or any(id not in known.numbers for id in read):
+                return  # some are from elsewhere: what an interrupted compaction left
+            if state.can_write(str(place)):
+                from memlane.lanes.vault import kept
 
-            with suppress(OSError, StorageError):  # it only saves time
-                data = self.content()
-                if data is not None and self.known is known and state.can_write(str(place)):
-                    first = next(iter(known.lookalikes.values()))
-                    rules = first.ratio_from, first.overlap_from
+                rules = known.rules()
+                columns = _columns(known, rules) if rules else {}
+                kept.write(str(place), data, known, columns, rules)
+                known.noted = known.lines
+                if columns:
                     self.forget()  # what is known is used up by this
-                    kept.write(str(place), data, _head(known, ids), numbers, _columns(known, rules), rules)
-
-
-def _head(known: Known, ids: list[str]) -> dict[str, Any]:
-    """What `resume` needs."""
-    return {
-        "ids": ids,
-        "active": len(known.active),
-        "lines": known.lines,
-        "raw": known.raw,
-        "malformed": known.malformed,
-        "problems": known.problems,
-        "topics": [(scope, topic, list(own)) for (scope, topic), own in known.topics.items() if own],
-    }
 
 
 def _columns(known: Known, rules: Rules) -> dict[str, Shelves]:

@@ -4,16 +4,17 @@ Whoever writes holds the file's lock from the moment he reads until his lines ar
 the same version, no topic gets two registers, and the vault does not get fuller than it may. The file is made, empty,
 before its first line, so that the first writers have something to lock, too. The seed's verbs raise Refused (a
 ValueError) and NotFound (a KeyError) and return Records. Reading and appending lines is up to `log`, their format to
-`record`, the gate to `checks`. Does not use the index: one file holds all of a vault.
+`record`, the gate to `checks`. Does not use the index: one file holds all of a vault, and `kept` has what is known of
+a long one.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from memlane.disk.tombstones import Tombstones, plain
 from memlane.lanes import known
 from memlane.lanes.vault import proposals
 from memlane.lanes.vault.checks import CHECKS, LABEL_CHECKS, UPDATE_CHECKS, guarded
-from memlane.lanes.vault.log import Known, VaultLog
+from memlane.lanes.vault.log import Fits, Known, VaultLog
 from memlane.lanes.vault.record import (
     CATEGORIES,
     LABELS,
@@ -38,7 +39,6 @@ from memlane.lanes.vault.record import (
     from_draft,
     item_to_draft,
     lowered,
-    newest_first,
     snapshot,
     storable,
     time_of,
@@ -48,6 +48,7 @@ from memlane.lanes.vault.record import (
     to_text,
     to_topic,
 )
+from memlane.lanes.vault.search import best
 
 if TYPE_CHECKING:
     from memlane.lanes.vault.answers import VaultAnswers
@@ -200,15 +201,10 @@ class MemoryVault:
         limit: int | None = None,
     ) -> list[Record]:
         """Active memories, the newest first; `tags` means any of them."""
-        any_of, of_category = set(to_tags(tags)), lowered(category)
-        records = [
-            record
-            for record in self._active(scope)
-            if (of_category is None or record.category.lower() == of_category)
-            and (not any_of or not any_of.isdisjoint(record.tags))
-        ]
-        records.sort(key=newest_first)
-        return _first(records, limit)
+        scopes, of_category, any_of = _scopes(scope), lowered(category), {*to_tags(tags)}
+        may_show, most = self._may_show(), _most(limit)
+        with self.log.consulting() as state:
+            return list(islice(filter(may_show, state.newest(scopes, of_category, any_of)), most))
 
     def search_memories(
         self, query: str, scope: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
@@ -222,13 +218,8 @@ class MemoryVault:
         from memlane.gate.likeness import tokens
 
         fits = fitting(**filters)
-        scored = [
-            (score, record)
-            for record in self._active(scope, tokens(query))
-            if (score := search_score(query, record.text)) and fits(self._memory(record))
-        ]
-        scored.sort(key=lambda pair: (-pair[0], newest_first(pair[1])))
-        return _first([record for _, record in scored], limit)
+        records = self._active(scope, tokens(query))
+        return best(records, query, lambda record: fits(self._memory(record)), _most(limit))
 
     def find_consolidation_candidates(
         self, scope: str | Sequence[str] | None = None, floor: float = FLOOR, *, similarity_floor: float | None = None
@@ -261,7 +252,7 @@ class MemoryVault:
 
     def vault_stats(self) -> dict[str, Any]:
         """Counts of what is active, deleted, raw and damaged."""
-        with self.log.reading() as state:
+        with self.log.consulting() as state:
             return stats(state, self.max_active)
 
     def compact(self) -> dict[str, int]:
@@ -315,7 +306,7 @@ class MemoryVault:
         if os.fspath(path) != self.log.file:
             return
         try:
-            with self.log.reading() as state:
+            with self.log.consulting() as state:
                 active = list(state.active.values())
                 problems = _problems(state, self.scopes)
         except StorageError as error:
@@ -326,7 +317,8 @@ class MemoryVault:
         yield from map(self._memory, active)
 
     def fetch(self, native: str) -> Memory:
-        return self._memory(self.get_memory(native))
+        with self.log.consulting():
+            return self._memory(self.get_memory(native))
 
     def put(self, draft: Draft) -> Memory:
         known(draft.fields, frozenset(LABELS), self.name)
@@ -373,7 +365,9 @@ class MemoryVault:
     def removed(self) -> Iterator[Removed]:
         times: dict[str, datetime] = {}
         with suppress(OSError, StorageError), self.log.reading() as state:  # `parse` reports what cannot be read
-            times = {id: time_of(record.deleted_at) for id, record in state.latest.items() if record.deleted_at}
+            active = {*state.active}
+            deleted = (state.latest[id] for id in state.latest if id not in active)
+            times = {record.id: time_of(record.deleted_at) for record in deleted}
         for id in sorted(times, key=times.__getitem__, reverse=True):
             yield Removed(f"vault:{id}", "tombstone", self.path, times[id])
 
@@ -434,7 +428,7 @@ class MemoryVault:
         extra = {**old.extra, **{name: getattr(draft, name) for name in ("title", "thread") if name in changes}}
         values["extra"] = {name: value for name, value in extra.items() if value is not None}
         record = old.next(**values, updated_at=self._now())
-        record = storable(replace(record, remarks=(*draft.remarks, *_twins(record, self.log.known.active.values()))))
+        record = storable(replace(record, remarks=(*draft.remarks, *_twins(record, self.log.known))))
         self.log.append(record)
         return self._lifted(record)
 
@@ -448,60 +442,59 @@ class MemoryVault:
 
     def _active(self, scope: str | Sequence[str] | None, words: Collection[str] | None = None) -> list[Record]:
         """The active records of some scopes; what has none of the words, where some are given, may be left out."""
-        with self.log.reading() as state:
+        scopes, may_show = _scopes(scope), self._may_show()
+        with self.log.consulting() as state:
             known = list(state.active.values()) if words is None else state.active_with(words)
-        if self.tombstones.any():
-            known = [record for record in known if not self.tombstones.held(self._memory(record))]
-        return known if scope is None else _in_scopes(known, scope)
+        return [record for record in known if (scopes is None or record.scope in scopes) and may_show(record)]
+
+    def _may_show(self) -> Fits:
+        """Whether a record is not one that was deleted or forgotten elsewhere in the bank."""
+        if not self.tombstones.any():
+            return lambda _: True
+        return lambda record: not self.tombstones.held(self._memory(record))
 
 
-def _in_scopes(records: Iterable[Record], scope: str | Sequence[str]) -> list[Record]:
+def _scopes(scope: str | Sequence[str] | None) -> set[str] | None:
+    """The names of scopes as records have them; None for all."""
+    if scope is None:
+        return None
     names = [scope] if isinstance(scope, str) else scope
     if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
         raise InvalidInput("A scope is text, or a list of text.", hint="Give a name such as shared.")
-    scopes = {name.strip().lower() for name in names}
-    return [record for record in records if record.scope in scopes]
+    return {name.strip().lower() for name in names}
 
 
 def stats(state: Known, max_active: int) -> dict[str, Any]:
     """Counts of what is active, deleted, raw and damaged."""
-    active = state.active.values()
-    categories = Counter(record.category for record in active)
+    active, counts = len(state.active), state.counts()
+
+    def by(kind: str) -> dict[str, int]:
+        return {value: count for (of, value), count in counts.items() if of == kind}
+
+    categories = by("category")
     return {
-        "active_count": len(active),
+        "active_count": active,
         "max_active": max_active,
-        "utilization_pct": round(100 * len(active) / max_active, 1) if max_active else 100.0,
-        "deleted_count": len(state.latest) - len(active),
+        "utilization_pct": round(100 * active / max_active, 1) if max_active else 100.0,
+        "deleted_count": len(state.latest) - active,
         "raw_lines": state.raw,
-        "compactable_lines": state.raw - len(active),
-        "bloat_ratio": round(state.raw / len(active), 2) if active else float(state.raw or 1),
-        "by_scope": dict(Counter(record.scope for record in active)),
-        "by_tier": dict(Counter(record.tier for record in active)),
-        "by_category": dict(categories),
-        "register_topics": sum(1 for record in active if record.tier == "register" and record.topic_id),
+        "compactable_lines": state.raw - active,
+        "bloat_ratio": round(state.raw / active, 2) if active else float(state.raw or 1),
+        "by_scope": by("scope"),
+        "by_tier": by("tier"),
+        "by_category": categories,
+        "register_topics": counts["topic", ""],
         "unknown_categories": sum(count for name, count in categories.items() if name not in CATEGORIES),
         "malformed_lines": state.malformed,
     }
 
 
-def search_score(query: str, text: str) -> float:
-    """Share of the query's words, + 0.3 when the query is a substring, + 0.4 × ratio; 0 when no word is shared."""
-    from difflib import SequenceMatcher
-
+def _twins(record: Record, state: Known) -> Iterator[str]:
+    """A remark for each memory of the scope that a changed one repeats word for word."""
     from memlane.gate.likeness import tokens
 
-    words = tokens(query)
-    shared = words & tokens(text)
-    if not shared:
-        return 0.0
-    low_query, low_text = query.lower(), text.lower()
-    bonus = 0.3 if low_query.strip() in low_text else 0.0
-    return len(shared) / len(words) + bonus + 0.4 * SequenceMatcher(None, low_query, low_text).ratio()
-
-
-def _twins(record: Record, others: Iterable[Record]) -> Iterator[str]:
-    """A remark for each memory of the scope that a changed one repeats word for word."""
-    for other in others:
+    longest = sorted(tokens(record.text), key=len)[-1:]
+    for other in state.active_with(longest) if longest else state.active.values():
         if other.id != record.id and (other.scope, plain(other.text)) == (record.scope, plain(record.text)):
             yield f"vault:{other.id} says the same, word for word: delete one of the two"
 
@@ -515,10 +508,11 @@ def _oddity(record: Record, scopes: Sequence[str]) -> str | None:
     return None
 
 
-def _first(records: list[Record], limit: int | None) -> list[Record]:
+def _most(limit: int | None) -> int | None:
+    """How many are wanted, at most; None for all."""
     if limit is not None and not isinstance(limit, int):
         raise InvalidInput("The limit is not a whole number.", hint="Give a number, or None for all.")
-    return records if limit is None else records[: max(limit, 0)]
+    return None if limit is None else max(limit, 0)
 
 
 def _problems(state: Known, scopes: Sequence[str]) -> list[tuple[int, str]]:
