@@ -10,6 +10,10 @@ index. `tool` is an edit that none of them applies to. The transcript has 200 me
 were captured before and one new one each round, which `stop` captures and `session-end` distils. User and system time
 of whole processes, the median of the rounds.
 
+The last two columns, on Linux, are of the same hooks with a server running (`memlane mcp`), which keeps a process ready
+to answer them: the hook's CPU time, and of what that process and its copies used, which is told in hundredths of a
+second, the mean of the rounds.
+
 With `--beside`, the folder `src` of another version, that one is measured in the same turns, in a column of its own.
 
 With `--stages`, a second table says where that time goes: the same hooks in processes that time their own parts.
@@ -22,15 +26,19 @@ import json
 import os
 import random
 import shutil
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from subprocess import PIPE
 
 from memlane import Bank
+from memlane.surfaces import resident
 
 WORDS = (
     "deploy cache token queue index memory server client retry timeout branch merge schema vector budget gate note "
@@ -68,34 +76,31 @@ for name in ("create_module", "exec_module"):
     part("modules: run", extension, name)
 part("patterns compiled", re._compiler, "compile")
 event = sys.argv[1]
-from memlane.surfaces import short_lived
-short_lived.begin(searches=event == "prompt")
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 from memlane.surfaces import hook
 import memlane.bank
-from memlane.gate import outgoing
 from memlane.history import sessions
 from memlane.index import peek
 from memlane.recall import leaving
-part("files looked at", peek, "Look")
 part("files compared with the index", peek, "compared")
-part("secrets looked for", leaving, "cleaned")
+part("secrets looked for", leaving, "passing")
 part("session noted", sessions, "note")
 part("configuration and trust", hook.config, "load")
 if event == "prompt":
-    from memlane.index import store
+    from memlane.index import kept_columns, store
     from memlane.recall import finding
-    part("files looked at", store, "Look")
     part("files compared with the index", store, "compared")
-    part("arrays of the index read", store, "read_columns")
+    part("files compared with the index", store, "folders_of")
+    part("arrays of the index read", kept_columns, "current")
     part("search", finding, "search")
 elif event != "session-start":
     from memlane.capture import messages
     part("transcript read and captured", messages, "capture")
 hook.main(["claude-code", event], io.StringIO())
-short_lived.end()
 total = time.process_time() - start
 spent["the rest"] = total - sum(spent.values())
-json.dump({stage: 1000 * took for stage, took in spent.items()}, sys.stderr)
+json.dump({stage: 1000 * took for stage, took in spent.items()}, sys.stdout)
+sys.stdout.flush()
 os._exit(0)
 """
 
@@ -108,8 +113,8 @@ def stages(payload: Mapping[str, object], folder: Path, rounds: int) -> None:
         for event in events:
             given = json.dumps({**payload, "session_id": f"stages{number}"})
             command = [sys.executable, "-c", f"import gc; gc.disable(){STAGES}", event]
-            done = subprocess.run(command, input=given, cwd=folder, capture_output=True, text=True, check=True)
-            for stage, took in json.loads(done.stderr.splitlines()[-1]).items():
+            done = subprocess.run(command, input=given, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+            for stage, took in json.loads(done.stdout).items():
                 found.setdefault(stage, {}).setdefault(event, []).append(took)
     middle = {stage: {event: statistics.median(times) for event, times in row.items()} for stage, row in found.items()}
     print(f"\nwhere it goes, CPU ms | {' | '.join(events)}")
@@ -156,9 +161,11 @@ def searching(folder: Path, rounds: int) -> dict[str, float]:
     return {name: statistics.median(found[10:]) for name, found in times.items()}
 
 
-def cpu(command: list[str], given: str, folder: Path, source: str = "") -> float:
+def cpu(command: list[str], given: str, folder: Path, source: str = "", *, alone: bool = True) -> float:
     """Milliseconds of user and system time of a process, which may have another version's source."""
-    env = {**os.environ, "PYTHONPATH": source} if source else None
+    env = {**os.environ, "MEMLANE_HOOK_RESIDENT": str(not alone)}
+    if source:
+        env["PYTHONPATH"] = source
     with tempfile.TemporaryFile() as stdin:
         stdin.write(given.encode())
         stdin.seek(0)
@@ -167,6 +174,40 @@ def cpu(command: list[str], given: str, folder: Path, source: str = "") -> float
     if status:
         raise SystemExit(f"{command} failed")
     return 1000 * (usage.ru_utime + usage.ru_stime)
+
+
+class Waiting:
+    """A server over standard input and output, and the process beside it that answers hooks."""
+
+    def __init__(self, memlane: str, folder: Path) -> None:
+        self._server = subprocess.Popen([memlane, "mcp"], stdin=PIPE, stdout=PIPE, cwd=folder, text=True)
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
+        print(json.dumps(asked), file=self._server.stdin, flush=True)
+        place = os.path.join(resident.state_folder(), resident.FOLDER, "socket")
+        doctor = [memlane, "doctor", "--only", "clients"]
+        while b"hooks are answered" not in subprocess.run(doctor, stderr=PIPE, cwd=folder).stderr:
+            if self._server.poll() is not None:
+                raise SystemExit("memlane mcp ended")
+            time.sleep(0.1)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(place)
+            (pid,) = struct.unpack_from("i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        self._place = Path(f"/proc/{pid}")
+        self._pid = pid
+
+    def cpu(self) -> float:
+        """Milliseconds of user and system time that it and its copies have used, once no copy is at work."""
+        while (self._place / f"task/{self._pid}/children").read_text().strip():
+            time.sleep(0.001)
+        used = (self._place / "stat").read_text().rpartition(")")[2].split()[11:15]
+        return 1000 * sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> int:
+        """End the server; gives the kilobytes that are free without the process beside it."""
+        rows = (self._place / "smaps_rollup").read_text().splitlines()
+        self._server.communicate()
+        return sum(int(row.split()[1]) for row in rows if row.startswith("Private"))
 
 
 def main() -> None:
@@ -204,6 +245,8 @@ def main() -> None:
         for event in events[:2] if options.user else ():
             commands[f"hook {event}, without it"] = [*off, *commands[f"hook {event}"]]
         times: dict[tuple[str, str], list[float]] = {(name, side): [] for name in commands for side in sides}
+        shared: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        waiting = Waiting(memlane, folder) if sys.platform == "linux" else None
         for number in range(options.rounds + 1):
             for at, side in enumerate(sides):
                 with transcript.open("a") as file:
@@ -213,13 +256,31 @@ def main() -> None:
                     took = cpu(command, given, folder, side)
                     if number:  # the first round compiles and captures
                         times[name, side].append(took)
+            if waiting is None:
+                continue
+            with transcript.open("a") as file:
+                file.write(line(5000 + number))
+            for name, command in commands.items():
+                given = json.dumps({**payload, "session_id": f"c{number}"})
+                before = waiting.cpu()
+                took = cpu(command, given, folder, alone=False)
+                if number:
+                    shared[name].append((took, waiting.cpu() - before))
         bare = statistics.median(times["python -c pass", ""])
         heads = ["before: CPU ms", "beyond the interpreter", "now: CPU ms"] if options.beside else ["CPU ms"]
-        print(" | ".join((f"{options.notes:,} notes", *heads, "beyond the interpreter")))
-        print("---" + "|---" * (len(heads) + 1))
+        heads += ["beyond the interpreter", *(["with a server: CPU ms", "beyond the interpreter"] if waiting else ())]
+        print(" | ".join((f"{options.notes:,} notes", *heads)))
+        print("---" + "|---" * len(heads))
         for name in commands:
             middles = [statistics.median(times[name, side]) for side in sides]
+            if waiting:
+                own, others = zip(*shared[name], strict=True)
+                middles.append(statistics.median(own) + statistics.mean(others))
             print(" | ".join((name, *(f"{middle:.0f} | {middle - bare:.0f}" for middle in middles))))
+        if waiting:
+            print(
+                f"\nmemory of the process that answers hooks: {waiting.end() / 1024:.0f} MB that it shares with nobody"
+            )
         for name, took in searching(folder, options.rounds).items() if options.user else ():
             print(f"{name} | {took:.1f} |")
         if options.stages:

@@ -8,13 +8,14 @@ import os
 import stat
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from commands import CANARY, MEMLANE, Run
 from conftest import tree, trusted
-from memlane import Bank, NotEnabled, NotTrusted
+from memlane import Bank, ConfigError, NotEnabled, NotTrusted
 from memlane.config import load, trust, user_state
 from memlane.surfaces import hook
 from repositories import git, save
@@ -350,3 +351,27 @@ def test_the_command_as_it_is_installed(cloned: Path) -> None:
         f"error: The memory of {cloned} is not trusted yet: it may be somebody else's.",
         "next: `memlane trust` shows its configuration and lets you trust it.",
     ]
+
+
+@pytest.mark.parametrize("more", ["", "[memory]\nrecency_boost_days = 9\n", "# 1979-05-27\n"])
+def test_a_configuration_says_the_same_whether_it_was_parsed_when_it_was_trusted_or_now(
+    tmp_path: Path, home: Path, more: str
+) -> None:
+    file = tmp_path / "memlane.toml"
+    file.write_text(more or "[memory]\nenabled = true\n")
+    trusted(file)
+    kept = load(tmp_path)
+    record = home / ".local/state/memlane/trust.json"
+    known = json.loads(record.read_text())
+    for entry in known.values():
+        assert entry.pop("tables") == tomllib.loads(file.read_text())
+    record.write_text(json.dumps(known))
+    assert load(tmp_path) == kept
+
+
+def test_what_json_cannot_say_is_parsed_when_it_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "memlane.toml"
+    file.write_text("[memory]\nenabled = 1979-05-27\n")
+    trusted(file)
+    with pytest.raises(ConfigError, match=r"memory\.enabled must be"):
+        load(tmp_path)

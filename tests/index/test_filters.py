@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from memlane import Bank
-from memlane.index import store
+from memlane.index import kept_columns
 from memlane.recall.layout import layout_of, least_of_best
 
 FILTERS: list[dict[str, Any]] = [
@@ -23,12 +23,12 @@ def found(bank: Bank) -> list[set[str]]:
     return [{hit.memory.id for hit in bank.search("deploy", 20, **filters)} for filters in FILTERS]
 
 
-@pytest.mark.parametrize("small", [0, store.SMALL])
+@pytest.mark.parametrize("small", [0, kept_columns.SMALL])
 def test_filters_follow_what_is_added_changed_and_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
     """An open bank answers as one that is opened anew does, whether it extends its columns or reads them again."""
-    monkeypatch.setattr(store, "SMALL", small)
+    monkeypatch.setattr(kept_columns, "SMALL", small)
     bank = Bank.init(tmp_path)
     bank.add("We deploy on Tuesdays.", title="a", type="plan", tags=["ops"], created_at="2024-01-10")
     bank.add("Ann may deploy.", title="b", scope="user:ann", tags=["pets"], created_at="2024-03-10")

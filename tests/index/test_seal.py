@@ -225,8 +225,8 @@ def test_the_token_is_private_and_losing_it_costs_only_time(bank: Bank) -> None:
     finally:
         os.umask(umask)
     bank.close()
-    folder = config.user_state() / "indices"
-    (file,) = folder.iterdir()
+    folder, file = config.user_state() / "indices", bank.index_file.token_file
+    assert file is not None
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder, file, bank.index_file.path)]
     assert modes == [0o700, 0o600, 0o600]
     shutil.rmtree(folder)

@@ -91,7 +91,7 @@ def test_every_command_is_tried_one_way_or_the_other() -> None:
     tried = {tuple(call[:count]) for call in (*READS, *_writes()) for count in (1, 2)}
     elsewhere = {("import",), ("capture",), ("hook",), ("completion",), ("merge-driver",), ("init",), ("connect",)}
     elsewhere |= {("mcp",), ("ui",), ("help",), ("gate", "show"), ("encoder", "show")}  # the last four read no memory
-    elsewhere |= {("token", name) for name in ("add", "list", "revoke", "log")}  # nor do these
+    elsewhere |= {("token", name) for name in ("add", "list", "revoke", "log", "code")}  # nor do these
     elsewhere |= {("sync", name) for name in ("add", "now", "status", "remove")}  # tests/care/test_sync_hostile.py
     assert [leaf for leaf in leaves(app) if leaf not in tried | elsewhere] == []
 

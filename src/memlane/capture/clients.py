@@ -17,7 +17,6 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -27,6 +26,7 @@ from memlane import config
 from memlane.capture.transcripts import codex
 from memlane.config import worktrees
 from memlane.config.places import expanded
+from memlane.core.digests import sha256
 from memlane.core.errors import MemlaneError
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ that is the gate of the lane.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,6 +20,7 @@ from memlane.capture.progress import Progress
 from memlane.capture.scope import relative, scope_of
 from memlane.capture.transcripts.entry import Entry
 from memlane.core.dates import iso, moment
+from memlane.core.digests import blake2b
 from memlane.core.errors import InvalidInput, NotFound, Refused
 from memlane.core.model import Draft, Memory
 from memlane.disk import journal
@@ -184,7 +184,7 @@ class Collector:
         if not message.key:
             return when
         said = self.progress.said
-        mark = hashlib.blake2b(f"{message.key}\0{text}".encode(errors="replace"), digest_size=8).hexdigest()
+        mark = blake2b(f"{message.key}\0{text}".encode(errors="replace"), digest_size=8).hexdigest()
         when = said.setdefault(mark, when)
         if len(said) > _SAID:
             del said[next(iter(said))]

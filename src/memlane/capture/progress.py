@@ -7,13 +7,13 @@ stored is recognised.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from memlane.core.digests import sha256
 from memlane.core.errors import AlreadyExists, StorageError
 from memlane.core.values import dataclass, field
 from memlane.disk import files
@@ -70,7 +70,7 @@ class Progress:
 
 def place_of(folder: Path, transcript: str) -> str:
     """The file in `folder` that holds the progress of the transcript at this path."""
-    return os.path.join(folder, f"{hashlib.sha256(os.fsencode(transcript)).hexdigest()[:32]}.json")
+    return os.path.join(folder, f"{sha256(os.fsencode(transcript)).hexdigest()[:32]}.json")
 
 
 def _fingerprint(transcript: BinaryIO, offset: int) -> str:
@@ -78,4 +78,4 @@ def _fingerprint(transcript: BinaryIO, offset: int) -> str:
     transcript.seek(0)
     head = transcript.read(min(_ENDS, offset))
     transcript.seek(max(offset - _ENDS, 0))
-    return hashlib.sha256(head + transcript.read(min(_ENDS, offset))).hexdigest()[:32]
+    return sha256(head + transcript.read(min(_ENDS, offset))).hexdigest()[:32]

@@ -8,6 +8,7 @@ with a spent one has it from somewhere it should not be, and then nobody keeps t
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import secrets
 import sqlite3
@@ -22,12 +23,15 @@ from typing import NamedTuple
 from memlane.config import tokens
 from memlane.config.places import user_file
 from memlane.core.access import Access
-from memlane.core.errors import ConfigError
+from memlane.core.errors import ConfigError, InvalidInput
 from memlane.disk import state
 
 FILE = "oauth.db"
 DAYS = 90  # that a connection lasts before somebody has to allow it again
 HOUR = 3600  # seconds that an access token is good for
+LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"  # no vowels, so no words, and nothing that is mistaken for something else
+NUMBER = 8  # letters of a request's number
+CODE = 12  # letters of its code, which are 57 bits: a thousand guesses a second find one in millions of years
 _TABLES = """
 CREATE TABLE IF NOT EXISTS sealing (key BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS granted (
@@ -111,6 +115,21 @@ class Grants:
             if not db.execute("SELECT 1 FROM sealing").fetchone():
                 db.execute("INSERT INTO sealing VALUES (?)", (secrets.token_bytes(32),))
         self.key: bytes = self._db.execute("SELECT key FROM sealing").fetchone()[0]
+
+    def code(self, number: str) -> str:
+        """The code that lets a program in by the request of this number: only who can read the key can know it.
+
+        Raises InvalidInput for what cannot be a number.
+        """
+        plain = letters(number)
+        if len(plain) != NUMBER or not set(plain) <= set(LETTERS):
+            raise InvalidInput("That is not the number of a request.", hint="Copy it from the page in the browser.")
+        mark = hmac.digest(self.key, f"code:{self._bank}:{plain}".encode(), hashlib.sha256)
+        left, code = int.from_bytes(mark), ""
+        while len(code) < CODE:
+            left, letter = divmod(left, len(LETTERS))
+            code += LETTERS[letter]
+        return code
 
     def add(self, name: str, client: str, right: str, scopes: Iterable[str], resource: str) -> tuple[str, Tokens]:
         """Let a program in. Returns the name of the connection, with a number when it was taken, and its tokens."""
@@ -203,6 +222,21 @@ class Grants:
                 self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
+
+
+def new_number() -> str:
+    """A number for a request to let a program in, by which a person finds its code."""
+    return "".join(secrets.choice(LETTERS) for _ in range(NUMBER))
+
+
+def spaced(plain: str) -> str:
+    """A number or a code as it is shown: BCDF-GHJK."""
+    return "-".join(plain[at : at + 4] for at in range(0, len(plain), 4))
+
+
+def letters(typed: str) -> str:
+    """A number or a code as it was meant, however it was typed."""
+    return "".join(char for char in typed.upper() if char.isalnum())
 
 
 def _grant(row: tuple[str, str, str, str, str, int, int]) -> Grant:

@@ -46,8 +46,7 @@ def user_state() -> Path:
 
 def forgotten_texts(bank: Path) -> ForgottenTexts:
     """What was forgotten of a bank: a file in `user_state`, named after the bank's real path, also an earlier one."""
-    from hashlib import sha256
-
+    from memlane.core.digests import sha256
     from memlane.disk.forgotten import FOLDER, ForgottenTexts, of_moved
 
     place = os.path.realpath(bank)

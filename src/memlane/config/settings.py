@@ -97,6 +97,7 @@ SETTINGS = (
     Setting("hook.session_budget", int, 1500, least=0, what="tokens of memory that a session starts with, at most"),
     Setting("hook.prompt_budget", int, 800, least=0, what="tokens of memory that a prompt is given, at most"),
     Setting("hook.deadline", float, 2.0, least=0.1, most=60.0, what="seconds after which a hook gives up"),
+    Setting("hook.resident", bool, True, what="whether a running server has a process that answers hooks sooner"),
     Setting("journal.enabled", bool, True, what="whether changes are recorded, so that they can be taken back"),
     Setting("journal.max_mb", int, 256, least=1, what="megabytes of earlier versions that are kept, at most"),
     Setting("journal.days", int, 365, least=0, what="days that earlier versions are kept; 0 keeps them"),

@@ -1,7 +1,7 @@
 """Which projects the user has agreed to: `trust.json` in the user's state folder, readable by the user alone.
 
     {"/home/ann/api": {"owner": 1000, "file": "memlane.toml", "hash": "9f…", "text": "[memory]\\nenabled = true\\n",
-                       "everyone": false}}
+                       "tables": {"memory": {"enabled": true}}, "everyone": false}}
 
 A repository that somebody merely cloned may bring a memlane.toml and memories of its own. Until the user says `memlane
 init` or `memlane trust` there, its configuration does not count, nothing is written, and hooks and the server do
@@ -11,7 +11,6 @@ worktree of a trusted repository is trusted while its configuration is the same.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -19,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from memlane.config import worktrees
+from memlane.core.digests import sha256
 from memlane.core.errors import ConfigError
+from memlane.core.toml import load_toml
 from memlane.disk import files
 
 MAX_BYTES = 1024 * 1024  # of a configuration file; anything longer is no configuration
@@ -64,7 +65,7 @@ def _is_ours(owner: int) -> bool:
 
 def distrust(state: Path, file: Path, data: bytes) -> str:
     """Why the configuration of a project, with this content, does not count; "" when the user trusts it."""
-    digest = hashlib.sha256(data).hexdigest()
+    digest = sha256(data).hexdigest()
     folder, known = os.path.realpath(file.parent), _load(state)
     entry = _entry(known, folder)
     if entry and entry["hash"] != digest and folder not in known:
@@ -94,8 +95,9 @@ def record(state: Path, file: Path, data: bytes | None = None, everyone: bool | 
         {
             "owner": os.stat(folder).st_uid,
             "file": file.name,
-            "hash": hashlib.sha256(data).hexdigest(),
+            "hash": sha256(data).hexdigest(),
             "text": data.decode(errors="replace"),
+            "tables": _parsed(data),
             "everyone": everyone,
         },
     )
@@ -116,6 +118,23 @@ def trusted_text(state: Path, file: Path) -> str | None:
     """The configuration that was trusted last; None when none was."""
     entry = _load(state).get(os.path.realpath(file.parent))
     return entry["text"] if entry else None
+
+
+def tables(state: Path, file: Path, data: bytes) -> dict[str, Any] | None:
+    """What a configuration of this content says, if it was parsed when it was trusted: to load the parser takes longer
+    than to read both files."""
+    entry = _entry(_load(state), os.path.realpath(file.parent))
+    found = entry.get("tables") if entry and entry["hash"] == sha256(data).hexdigest() else None
+    return dict(found) if isinstance(found, dict) else None
+
+
+def _parsed(data: bytes) -> dict[str, Any] | None:
+    """What a configuration says, where JSON can say it: no TOML, or a date in it, is left to whoever asks."""
+    try:
+        found = load_toml(data.decode())
+        return found if json.loads(json.dumps(found)) == found else None
+    except (ValueError, TypeError):
+        return None
 
 
 def _entry(known: Mapping[str, dict[str, Any]], folder: str) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ EXACT = 20_000  # up to this many vectors are compared exactly; beyond, signs al
 FEW = 50  # chunks; the mean of fewer vectors is mostly chance
 MANY = 2_000  # changes; with more, reading everything again is simpler than applying them one by one
 TOGETHER = 512  # vectors that are scaled at a time: as many as a processor has at hand
-SPARSE = 1_000  # numbers per chunk; `Index._pack` renumbers long before
+SPARSE = 1_000  # numbers per chunk; `store._pack` renumbers long before
 POSTING = np.dtype([("at", "<u2"), ("weight", "u1")])
 TAGS = 100  # tags that were asked for, whose memories are kept
 ASKED = 32  # questions about fields and conversations whose answers are kept
@@ -71,6 +71,11 @@ class Columns:
     labels: dict[str, Labels] = field(default_factory=dict)
     tagged: dict[str, Array] = field(default_factory=dict)  # whether each chunk's memory has a tag
     asked: dict[tuple[Where, str | None], Array] = field(default_factory=dict)  # the same of fields and conversations
+
+    @property
+    def changes(self) -> int:
+        """How many there were: chunks that were added, and chunks that were deleted."""
+        return self.used + self.buried
 
     def put_vectors(self, start: int, vectors: Array) -> None:
         """Set the vectors of the chunks from number `start` on; `vectors` as they are in the file."""

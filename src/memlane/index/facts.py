@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from memlane.core.progress import tell
 from memlane.disk import locks
-from memlane.index.seal import IndexFile, beside
+from memlane.index.seal import COLUMNS, HARMLESS, IndexFile, beside
 
 VERSION = 1
 BATCH = 500  # files per transaction
@@ -73,11 +73,11 @@ def place(file: IndexFile) -> Path | None:
 
 
 def remove(file: IndexFile) -> None:
-    """Delete what is known, of a long vault and in some scopes, too. Raises OSError."""
+    """Delete what is known, of a long vault, in some scopes, of texts and by search, too. Raises OSError."""
     if file.token_file is None or not file.token_file.parent.is_dir():
         return
     for path in file.token_file.parent.glob(f"{file.token_file.name}.*"):
-        if path.name.endswith((".facts", ".facts-journal", ".vault")):
+        if path.name.endswith((".facts", ".facts-journal", ".vault", f".{HARMLESS}", f".{COLUMNS}")):
             path.unlink(missing_ok=True)
 
 

@@ -10,13 +10,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from hashlib import blake2b
 from heapq import merge
 from itertools import islice
 from time import monotonic, time_ns
 from typing import Any, NamedTuple, TypeVar
 
 from memlane.core.choosing import Filter, Fits, list_order
+from memlane.core.digests import blake2b
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory
 from memlane.disk import files, rooted
@@ -38,6 +38,7 @@ _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
 )
+_NUMBERED = _ROWS.replace("s.data", "m.n", 1)  # to be sorted: all the texts of a bank may not fit into the memory
 NAMES = (
     "SELECT m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id', m.file, m.lane FROM memories m "
     "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
@@ -372,12 +373,12 @@ class Peek:
         for clause, wanted in _conditions(among) if among else ():
             clauses.append(clause)
             values += wanted
-        query = f"{_ROWS} WHERE {' AND '.join(clauses)}"
+        where = f" WHERE {' AND '.join(clauses)}"
 
         def question() -> list[Memory]:
             if limit is None:
-                return [*filter(fits, self._indexed(query, *values)), *filter(fits, self._read())]
-            indexed = self._indexed(f"{query} ORDER BY m.created DESC, m.id", *values)
+                return [*filter(fits, self._indexed(f"{_ROWS}{where}", *values)), *filter(fits, self._read())]
+            indexed = self._indexed(f"{_NUMBERED}{where} ORDER BY m.created DESC, m.id", *values)
             newest_first = merge(indexed, sorted(self._read(), key=list_order), key=list_order)
             return list(islice(filter(fits, newest_first), max(limit, 0)))
 
@@ -438,7 +439,12 @@ class Peek:
         if self._db is None:
             return
         for file, known, data in self._db.execute(query, values):
-            if file in self._outdated or (fits and not fits(data)):
+            if file in self._outdated:
+                continue
+            if isinstance(data, int):
+                row = self._db.execute("SELECT data FROM shapes WHERE n = ?", (data,)).fetchone()
+                data = str(row[0]) if row else ""
+            if fits and not fits(data):
                 continue
             memory = loaded(data, known)
             if memory.lane in self._lanes and memory.id not in self._newer:

@@ -42,8 +42,11 @@ _TIME = lazily(
 
 def spans(query: str, now: datetime) -> list[Span]:
     """The times that a query mentions."""
-    found = []
-    for match in _TIME.finditer(query.lower()):
+    found: list[Span] = []
+    text = query.lower()
+    if not any(word in text for word in (*_DAYS, *_MONTHS)) and not any(map(str.isdigit, text)):
+        return found  # most queries mention none, and do without the pattern
+    for match in _TIME.finditer(text):
         try:
             start, end = _times(match, now)
         except (ValueError, OverflowError):  # no such day

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection
 
 from memlane.core.dates import moment
+from memlane.core.digests import blake2b
 from memlane.core.model import Memory
 
 FILTERS = ("lane", "type", "status", "scope", "project")  # of a memory: columns of their own
@@ -19,7 +19,7 @@ def shape(memory: Memory) -> tuple[str, bytes]:
 
 
 def digest(data: str) -> bytes:
-    return hashlib.blake2b(data.encode(errors="replace"), digest_size=16).digest()
+    return blake2b(data.encode(errors="replace"), digest_size=16).digest()
 
 
 def loaded(data: str, known: bytes | None = None) -> Memory:

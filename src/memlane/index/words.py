@@ -114,15 +114,23 @@ def plain_parts(text: str) -> list[tuple[tuple[str, ...], ...]]:
     `src/auth.py`. Stop words are left out. `UserName` has two alternatives: a word of its own, or `user` and `name` as
     in `getUserName`.
     """
+    if len(_known_parts) > _MOST_KNOWN:
+        _known_parts.clear()
+    return list(chain.from_iterable(map(_known_parts.__getitem__, _PART.findall(text))))
+
+
+def _parts_of(word: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """The parts of one word, see `plain_parts`."""
     parts: list[tuple[tuple[str, ...], ...]] = []
-    for word in _PART.findall(text):
-        at = 0
-        for run in _UNSPACED.finditer(word):
-            parts += _alternatives(word[at : run.start()])
-            parts.append((tuple(_unspaced(run[0])),))
-            at = run.end()
-        parts += _alternatives(word[at:])
-    return parts
+    at = 0
+    for run in () if word.isascii() else _UNSPACED.finditer(word):
+        parts += _alternatives(word[at : run.start()])
+        parts.append((tuple(_unspaced(run[0])),))
+        at = run.end()
+    return (*parts, *_alternatives(word[at:]))
+
+
+_known_parts: Remembered[tuple[tuple[str, ...], ...]] = Remembered(_parts_of)
 
 
 def _alternatives(part: str) -> list[tuple[tuple[str, ...], ...]]:

@@ -26,22 +26,22 @@ _CHATTER = frozenset(
 )
 # "did you push?", "is it running?", "summarise what you just did", "the second one"
 _MOMENT = lazily(
-    r"""^\W*(?:ok(?:ay)?|yes|no|so|and|now|well)?\W*(?:
-      (?:did|have|has|are|were|is|was)\s+(?:you|it|that|this|they|all)\b(?:\W+\w+){0,3}\W*$
+    r"""^\W*+(?:ok(?:ay)?|yes|no|so|and|now|well)?\W*+(?:
+      (?:did|have|has|are|were|is|was)\s+(?:you|it|that|this|they|all)\b(?:\W++\w++){0,3}\W*+$
     | .{0,40}\b(?:you\s+(?:just|have\s+just)|your\s+last|just\s+now|this\s+conversation|so\s+far)\b
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
 _IN_CODE = lazily(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w|`|\b[A-Z]{2,}-?\d")  # a name of something
 _GENERAL = lazily(
-    r"""^\W*(?:(?:please|hey|can\s+you|could\s+you)\s+)?(?:
+    r"""^\W*+(?:(?:please|hey|can\s+you|could\s+you)\s+)?(?:
       (?:what(?:'s|\s+is|\s+are)|explain(?:\s+to\s+me)?(?:\s+what)?|define|describe)\s+an?\s
-    | explain\s+(?:what\s+|how\s+)?(?!.*\b(?:we|our|us|this|the\s+(?!difference))\b)
+    | explain\s++(?:what\s++|how\s++)?(?!.*\b(?:we|our|us|this|the\s+(?!difference))\b)
     | what\s+(?:does|do)\s+(?!we\b|our\b|the\b|this\b|it\b)\S.{0,50}\b(?:mean|do|stand\s+for)\b
     | what(?:'s|\s+is)\s+the\s+(?:weather|time|difference\s+between|(?:time\s+complexity|capital|meaning)\s+of)
-    | (?:what\s+is|what's|calculate|compute)\s+[\d(][\d\s.,()+*/^x-]*\W*$
+    | (?:what\s+is|what's|calculate|compute)\s+[\d(][\d\s.,()+*/^x-]*+\W*+$
     | how\s+do(?:es)?\s+(?!we\b|you\b|i\b|our\b|the\b|this\b|it\b)\S.{0,50}\bwork
-    | how\s+(?:do|can|would|should)\s+(?:i|you|one)\s.{0,60}\b(?:in|on|with)\s+(?:an?\s)?[\w+#.-]+\W*$
+    | how\s+(?:do|can|would|should)\s+(?:i|you|one)\s.{0,60}\b(?:in|on|with)\s+(?:an?\s)?[\w+#.-]++\W*+$
     | why\s+(?:is|are)\s+\w+\s+(?:slow|fast|bett|call)\w*
     | (?:which|what)\s+(?:of\s+the\s+two\s+)?(?:is|are)\s+(?:faster|better)\b
     | who\s+(?:wrote|invented|made|created|is|was)\s+(?!this\b|that\b|it\b|our\b|responsible\b|in\s+charge\b)
@@ -53,7 +53,7 @@ _GENERAL = lazily(
     | was\s+ist\s+ein | was\s+bedeutet\s | erkl[äa]r\w*\s+(?:mir\s+)?(?:was|wie)\s
     | qu'est-ce\s+qu'une?\s | que\s+(?:veut\s+dire|signifie)\s | explique(?:-moi)?\s+ce\s+qu'
     | qu[ée]\s+(?:es\s+una?|significa)\s | explica\s+qu[ée]\s | что\s+такое\s | объясни,?\s+что\s
-    | 什么是 | .{1,20}是什么意思 | .{1,20}とは(?:何|なん)
+    | 什么是 | (?:.{1,20}|(?<=[^\w\n]))(?:是什么意思|とは(?:何|なん))
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -61,13 +61,13 @@ _GENERAL = lazily(
 _AT_HAND = lazily(
     r"""\b(?:this|that|these|those)\s+(?:function|method|class|module|file|line|block|loop|variable|expression|snippet|code
       |paragraph|sentence|heading|list|table|part|string|query|import|comment|diff|change)s?\b
-    | ^(?:\W*\w+){1,3}\W+(?:it|this|that|these|those)\W*$
+    | ^(?:\W*+\w++){1,3}\W++(?:it|this|that|these|those)\W*+$
     | \b(?:again|once\s+more|so\s+far)\W*$ | \byou\s+(?:just\s+)?\w+ed\b
-    | ^\W*(?:did|have|has)\b(?:\W+\w+){1,5}\W*$""",
+    | ^\W*+(?:did|have|has)\b(?:\W++\w++){1,5}\W*+$""",
     re.IGNORECASE | re.VERBOSE,
 )
 # "which tools do carpenters need?", but not "which tools do we need?", "what does the parser need?"
-_QUESTION = lazily(r"^\W*(?:what|which|who|whose|when|where|why|how|is|are|does|do|can|should)\b", re.IGNORECASE)
+_QUESTION = lazily(r"^\W*+(?:what|which|who|whose|when|where|why|how|is|are|does|do|can|should)\b", re.IGNORECASE)
 _OURS = lazily(r"\b(?:the|we|our|us|this|that|these|those|your?|its)\b", re.IGNORECASE)
 
 

@@ -33,6 +33,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from itertools import groupby, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -138,7 +139,8 @@ class Composer:
 
     `outdated` says, by memory id, what has changed in the code that the memory speaks of; `foreign`, where it came from
     if somebody else wrote it and nobody here has reviewed it. Such memories come last, below a heading of their own.
-    `rules` are the ids of those that the user wrote, or accepted, as instructions.
+    `rules` are the ids of those that the user wrote, or accepted, as instructions. `suspicious` says why another one
+    reads like instructions.
     """
 
     root: Path
@@ -147,6 +149,7 @@ class Composer:
     outdated: Mapping[str, str] = field(default_factory=dict)
     foreign: Mapping[str, str] = field(default_factory=dict)
     rules: Collection[str] = ()
+    suspicious: Callable[[Memory], Sequence[str]] = attrgetter("suspicious")
 
     # -- blocks
 
@@ -384,8 +387,8 @@ class Composer:
             yield f"replaced by {one_line(memory.superseded_by)}"
         if memory.id in self.outdated:
             yield one_line(self.outdated[memory.id])
-        if memory.suspicious and memory.id not in self.rules:  # the user may instruct
-            yield f"suspicious: {', '.join(memory.suspicious)}"
+        if memory.id not in self.rules and (signs := self.suspicious(memory)):  # the user may instruct
+            yield f"suspicious: {', '.join(signs)}"
 
 
 @dataclass(frozen=True, slots=True)

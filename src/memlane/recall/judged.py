@@ -71,7 +71,7 @@ class Judged:
 
 def said_by(memory: Memory) -> str:
     """A name for what a memory says: its title and text."""
-    from hashlib import sha256
+    from memlane.core.digests import sha256
 
     return sha256(f"{memory.title}\0{memory.text}".encode(errors="replace")).hexdigest()[:16]
 
@@ -132,7 +132,7 @@ def _path(bank: Bank) -> str:
 
 
 def _name(bank: Bank) -> str:
-    from hashlib import sha256
+    from memlane.core.digests import sha256
 
     return os.path.join(FOLDER, f"{sha256(os.fsencode(os.path.realpath(bank.root))).hexdigest()[:32]}.jsonl")
 

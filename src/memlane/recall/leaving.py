@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memlane.core.model import Memory
 from memlane.core.values import replace
-from memlane.gate.outgoing import cleaned
+from memlane.gate.outgoing import cleaned, holds_any, strings
+from memlane.recall.harmless import passing
 from memlane.recall.superseded import marked
 
 if TYPE_CHECKING:
@@ -38,4 +39,7 @@ def _first_line(text: str) -> str:
 def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
     """Memories, hits, links or clusters, each without the secrets of its memories, and without pieces of them."""
     guard = bank.guard
-    return [cleaned(item, guard) for item in items]
+    check = f"secrets {(guard.secrets, guard.email, guard.phone, guard.allow)}"
+    texts = ["\n".join(strings(item)) for item in items]
+    passed = passing(bank, check, texts, lambda text: guard.secrets == "off" or not holds_any(text, guard))
+    return [item if passes else cleaned(item, guard) for item, passes in zip(items, passed, strict=True)]

@@ -30,6 +30,7 @@ from memlane.recall.blocks import (
     without_blocks,
     worth_showing,
 )
+from memlane.recall.harmless import suspicious
 from memlane.recall.leaving import without_secrets
 from memlane.recall.starting import PINNED, is_rule
 from memlane.recall.superseded import in_place
@@ -279,4 +280,4 @@ def _composer(bank: Bank, count: Count | None, memories: Sequence[Memory]) -> Co
     root = bank.config.project or bank.root
     rules = bank.users_word([memory for memory in memories if is_rule(memory)])
     known = (bank.changed_code(memories), bank.origins(memories), rules)
-    return Composer(root, utc_now().date(), count or estimate, *known)
+    return Composer(root, utc_now().date(), count or estimate, *known, partial(suspicious, bank))

@@ -8,7 +8,8 @@
 
 A hook never blocks and never fails: it has a deadline, and whatever happens, it prints an answer that the client
 accepts and exits with 0. The work is done in a child process, so that this also holds for one that hangs or crashes in
-C and is ended by force (`run`, `_deadline`).
+C and is ended by force (`run`, `_deadline`). While a server runs, it is the child of a process that has loaded all this
+already (`resident`).
 Errors go to `hook.log` in the state folder. It also imports little: `memlane hook` does not load the rest of the
 command line, and NumPy is loaded only for a search.
 
@@ -84,10 +85,15 @@ def run(arguments: Sequence[str]) -> None:
     with open(reading, encoding="ascii") as pipe:
         answer = pipe.read()
     if os.waitpid(child, 0)[1]:
-        client = next((word for word in arguments if not word.startswith("-")), "")
-        answer = _reply(client, "", "")
-        _log(client, "", "it hung or crashed, and was ended by force")
+        answer = gave_up(arguments)
     _print(answer, sys.stdout)
+
+
+def gave_up(arguments: Sequence[str]) -> str:
+    """What is said for a process that gave no answer."""
+    client = next((word for word in arguments if not word.startswith("-")), "")
+    _log(client, "", "it hung or crashed, and was ended by force")
+    return _reply(client, "", "")
 
 
 def main(arguments: Sequence[str], out: TextIO | None = None) -> None:

@@ -12,10 +12,11 @@ import json
 import os
 import re
 import sys
-from hashlib import sha256
 
+from memlane.core.digests import sha256
 from memlane.core.patterns import lazily
 from memlane.core.triggers import fits
+from memlane.surfaces.resident import state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +52,8 @@ def nothing_applies(arguments: Sequence[str]) -> bool:
 def _ids(data: bytes) -> list[str]:
     try:
         payload = json.loads(data)
-        state = os.environ.get("XDG_STATE_HOME", "")
-        state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
         session = payload.get("session_id") or payload.get("conversation_id") or ""
-        return applying(read(os.path.join(state, "memlane"), session), payload)
+        return applying(read(state_folder(), session), payload)
     except (OSError, ValueError, AttributeError, RecursionError, LookupError, TypeError):
         return []
 

@@ -71,7 +71,7 @@ CALLS = (  # in the order that leaves something to show for each
     ["hook", "claude-code", TEXT], ["hook", "--help"], ["log", "--sessions"], ["log", TEXT], ["judge"],
     ["judge", TEXT, "never"],
     ["mcp", "--http", "--host", TEXT], ["token", "add", TEXT], ["token", "add", "ann", "--scopes", TEXT],
-    ["token", "list"],
+    ["token", "list"], ["token", "code", TEXT],
     ["token", "revoke", TEXT], ["token", "log", "--name", TEXT], ["ui", "--port", TEXT], ["completion", "bash"],
     ["help", TEXT], ["help", "add"], [TEXT], ["list", f"--{TEXT}"], ["list", "--limit", TEXT], [],
 )  # fmt: skip
