@@ -20,6 +20,8 @@ from pathlib import Path
 
 from memlane import Bank
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed memlane is compiled, and so is what is measured here
+
 MEMLANE = os.path.join(os.path.dirname(sys.executable), "memlane")
 COMMANDS: tuple[list[str], ...] = (
     ["--version"],

@@ -21,6 +21,8 @@ from pathlib import Path
 from mcp_server import asked, serving
 from search import made_up, paragraphs, spent_by_all, write_notes
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed memlane is compiled, and so is what is measured here
+
 GB, MONTH = 1e9, 730.0  # bytes; hours
 
 
@@ -39,15 +41,15 @@ def home(place: Path) -> Iterator[Path]:
 
 def served(bank: Path, state: Path, seconds: float) -> tuple[float, float, float]:
     """CPU seconds of a search and of a write, and the bytes that a write leaves beside the note and the index."""
-    server, port = serving(bank, None)
+    side = serving(bank)
     try:
-        asked(server, port, 4, 0, seconds, 0.0)  # until the readers are up, with the index in their memory
-        searched = asked(server, port, 4, 0, seconds, 0.0)
+        asked(side, 4, 0, seconds, 0.0)  # until the readers are up, with the index in their memory
+        searched = asked(side, 4, 0, seconds, 0.0)
         before = size(state)
-        wrote = asked(server, port, 0, 2, seconds, 0.0)
+        wrote = asked(side, 0, 2, seconds, 0.0)
     finally:
-        server.terminate()
-        server.wait()
+        side.process.terminate()
+        side.process.wait()
     writes = len(wrote.writes)
     return searched.server / len(searched.searches), wrote.server / writes, (size(state) - before) / writes
 

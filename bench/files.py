@@ -25,6 +25,8 @@ import yaml
 from memlane import Bank, Memory
 from memlane.lanes import scan
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed memlane is compiled, and so is what is measured here
+
 FRONT = b'---\ntype: "fact"\nstatus: "active"\ntags: ["release", "ops"]\ncreated_at: "2025-01-10T10:00:00Z"\n---\n\n'
 
 

@@ -27,6 +27,8 @@ import itertools
 
 from memlane import Bank
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed memlane is compiled, and so is what is measured here
+
 WORDS = "cache login retry queue parser token limit batch index schema socket worker order price route shard".split()
 
 

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING
 
 from memlane import Bank
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed memlane is compiled, and so is what is measured here
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import memlane
 from search import paragraphs, write_notes
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed memlane is compiled, and so is what is measured here
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {

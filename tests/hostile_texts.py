@@ -148,9 +148,9 @@ def _archive(text: str) -> None:
 
 
 def _topic_index(text: str) -> None:
-    from memlane.lanes.topics import entries as t
+    from memlane.lanes.topics import listing
 
-    t.edit_index(text, {"area/part": None}), t.read_index(text)
+    listing.edit_index(text, {"area/part": None}), listing.read_index(text)
 
 
 def _layer(kind: str) -> Parser:
@@ -252,7 +252,7 @@ def _symbols(suffix: str) -> Parser:
         from memlane.care.fresh import symbols
 
         with suppress(symbols.Unparsable):
-            symbols.find(suffix, text, "main")
+            symbols.find(suffix, f"{text}\nmain", "main")  # a name that is there, so that all of the text is cut up
 
     return parse
 
@@ -280,10 +280,10 @@ def _marked(text: str) -> None:
 
 
 def _hook(text: str) -> None:
-    from memlane.recall.asking import queries
+    from memlane.recall.asking import doubt, queries
     from memlane.surfaces.hook import _request
 
-    queries(text)
+    queries(text), doubt(text)
     _request(["claude-code"], text.encode(errors="surrogatepass"))
 
 
@@ -423,6 +423,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "spaces": filled(" "),
     "spaces and letters": filled(" " * 400 + "a"),
     "spaces, then a letter": lambda size: " " * size + "a",
+    "spaces, then a word": lambda size: " " * size + "database",
     "blank lines, then a letter": lambda size: "\n" * size + "a",
     "trailing spaces": filled("a" + " " * 200 + "\n"),
     "tabs": filled("\t"),
@@ -475,6 +476,8 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "parentheses": _nested("(", ")"),
     "functions": _numbered("def main%(): pass"),
     "nested functions": lambda size: "\n".join(" " * n + "def a():" for n in range(int((2 * size) ** 0.5))),
+    "long statements": filled(f"main {'a' * 1000};"),
+    "spaced statements": filled(f"main{' ' * 1000}x;"),
     "code strings": filled("'\"`\n"),
     "templates": filled("`${"),
     "regexes": filled("=/[/"),

@@ -192,6 +192,7 @@ ELSEWHERE = {  # modules that work on something other than a bank, and on what
     "surfaces/clients/connection.py": "clients' configuration",
     "surfaces/hook.py": "the user's own state",
     "surfaces/moments.py": "the user's own state",
+    "surfaces/resident.py": "the user's own state, the program's files, and what the system says of processes",
     "surfaces/ui/serving.py": "the files of the page, which come with the package",
 }
 

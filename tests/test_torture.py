@@ -16,8 +16,8 @@ from torturing import ALIVE, GONE, Item, mark, read_journal, secret_of, text_of
 HERE = Path(__file__).parent
 
 
-def test_half_a_minute_of_torture_loses_corrupts_and_leaks_nothing() -> None:
-    command = [sys.executable, str(HERE / "torture.py"), "--seconds", "30", "--seed", "7", "--json"]
+def test_a_quarter_of_a_minute_of_torture_loses_corrupts_and_leaks_nothing() -> None:
+    command = [sys.executable, str(HERE / "torture.py"), "--seconds", "15", "--seed", "7", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert "Traceback" not in done.stderr  # that it indexes, and makes a damaged index anew, it may say
     figures = json.loads(done.stdout)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memlane.core import front_matter
 from memlane.core.front_matter import (
     FrontMatterError,
     edit_front,
@@ -18,6 +20,7 @@ from memlane.core.front_matter import (
     render_front,
     with_body,
 )
+from memlane.lanes.records.record import Record, render
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -212,3 +215,49 @@ def test_what_is_read_without_yaml_is_what_yaml_reads(lines: list[tuple[str, str
     except FrontMatterError as error:
         by_yaml = str(error)
     assert repr(found) == repr(by_yaml)
+
+
+LINES = (
+    "id: 7d0c1eca-3160", "subject: Answer 6.", "keywords:", "  - answer", "  - two words", "  - 12", "  - true",
+    "  - 1e5",
+    '  - "in quotes"', "  - ", "# thread: s", "#x", "when: a:b", "what: a: b", "at: 2025-01-10T17:09:16Z", "x: 0x1f",
+    "x: 1_000", "y: x #y", "y:", "y: no", "y: 3.", "null: 3", "i: null x", "n: ~", "  - a:b", "  - a: b", "z: x ",
+    "k : x",
+    'q: "a" b', "- a", "  x", "true:", "  - -a", "m: 00", "m: 1.2.3", "m: +1", "  - 2025-01-10", "  - 1:2", "x: 1 2",
+)  # fmt: skip
+
+
+def test_what_is_read_without_yaml_means_what_yaml_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(1)
+    quick: dict[str, dict[str, Any]] = {}
+    for _ in range(10_000):
+        source = "\n".join(dice.choices(LINES, k=dice.randint(1, 4)))
+        if (found := front_matter._simple(source)) is not None:
+            quick[source] = found
+    monkeypatch.setattr(front_matter, "_simple", lambda _: None)
+    assert len(quick) > 50
+    assert {source: repr(load_front(source)) for source in quick} == {
+        source: repr(found) for source, found in quick.items()
+    }
+
+
+def test_a_record_as_memlane_writes_it_is_read_without_yaml() -> None:
+    record = Record("7d0c", "It's 5: done", ("deploy", "12"), "global", "2025-01-10T17:09:16Z", "16578b", "x", "", "s")
+    text = render(record)
+    front = find_front(text)
+    assert front is not None
+    assert front_matter._simple(text[front.start : front.end]) == {
+        "id": "7d0c",
+        "subject": "It's 5: done",
+        "keywords": ["deploy", "12"],
+        "applies_to": "global",
+        "occurred_at": "2025-01-10T17:09:16Z",
+        "content_hash": "16578b",
+    }
+
+
+def test_a_list_below_its_key_is_replaced_whole_and_another_key_beside_it_alone() -> None:
+    """As captured records have them: this is read without YAML, and so are its lines."""
+    text = "---\nid: a\nkeywords:\n  - one\n  - two\n# by hand\nstatus: open\n---\nbody\n"
+    assert edit_front(text, {"status": "done"}) == text.replace("status: open", 'status: "done"')
+    assert edit_front(text, {"keywords": None}) == "---\nid: a\n# by hand\nstatus: open\n---\nbody\n"

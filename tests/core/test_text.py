@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Sized
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlane.core.text import first_line, keywords, slug, strings_in
+from memlane.core.text import first_line, keywords, remembered, slug, strings_in
 
 
 @pytest.mark.parametrize(
@@ -56,3 +60,27 @@ def test_keywords_are_the_words_said_most(text: str, words: list[str]) -> None:
 def test_the_strings_of_a_value_are_found_at_any_depth_with_the_keys() -> None:
     value = {"a": ["b", {"c": ("d", 1, None)}], "e": True}
     assert list(strings_in(value)) == ["a", "b", "c", "d", "e"]
+
+
+def test_what_is_remembered_of_long_texts_is_not_the_texts() -> None:
+    """Thousands of long notes, each looked at once, do not stay in memory; the answers do."""
+    asked: list[int] = []
+
+    @remembered(10)
+    def size(text: Sized, factor: int) -> int:
+        asked.append(len(text))
+        return len(text) * factor
+
+    class Text(str):
+        """One that can be told to be gone."""
+
+        __slots__ = ("__weakref__",)
+
+    long, short = Text("words " * 2_000), "few words"
+    gone = weakref.ref(long)
+    assert [size(long, 2), size(Text("words " * 2_000), 2), size(long, 3)] == [24_000, 24_000, 36_000]
+    assert [size(short, 2), size(short, 2)] == [18, 18]
+    assert asked == [12_000, 12_000, 9]
+    del long
+    gc.collect()
+    assert gone() is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial, wraps
 from pathlib import Path
@@ -83,6 +83,13 @@ def _refused(root: Path, rule: str) -> None:
 
     with suppress(MemlaneError):  # there is no home folder
         refusals.note(config.user_state(), root, rule)
+
+
+def _listed(bank: Opened, lane: str, *args: Any, **given: Any) -> Any:
+    """`recall.listing.memories`, which who only writes to a lane does not load."""
+    from memlane.recall.listing import memories
+
+    return memories(cast("Bank", bank), lane, *args, **given)
 
 
 def _first_commit(folder: str) -> str:
@@ -214,9 +221,7 @@ class Opened:
     def _options(self, name: str) -> dict[str, Any]:
         own: dict[str, Any] = lanes.lane_class(name).options(self.config)
         if name in _RANKING:
-            from memlane.recall.listing import memories
-
-            own["memories"] = partial(memories, cast("Bank", self), name)
+            own["memories"] = partial(_listed, self, name)
         if name == "vault":
             own["kept_at"] = self._vault_kept_at
         return {"guard": self.guard, "tombstones": self.tombstones, **own}
@@ -323,8 +328,10 @@ class Opened:
             self._watch = Watch(project, self.root, map(settings.lane_root, NAMES))
         return self._watch
 
-    def watch_of(self, memories: Iterable[Memory]) -> Watch | None:
+    def watch_of(self, memories: Sequence[Memory]) -> Watch | None:
         """`watch`, if one of these memories names any code, or one may have named some before: most name none."""
+        if not memories:
+            return self.watching()
         from memlane.care.fresh.mentions import mentions
 
         return self.watch if any(map(mentions, memories)) else self.watching()

@@ -9,13 +9,13 @@ Writes a file without content for each session that was asked, in `asked/` of th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from memlane import config
+from memlane.core.digests import sha256
 from memlane.core.text import estimate
 from memlane.disk import state
 
@@ -104,5 +104,5 @@ def is_due(session: str) -> bool:
 
 
 def _name(session: str, due: bool) -> str:
-    name = hashlib.sha256(session.encode(errors="replace")).hexdigest()[:32]
+    name = sha256(session.encode(errors="replace")).hexdigest()[:32]
     return f"{FOLDER}/{name}.due" if due else f"{FOLDER}/{name}"

@@ -423,7 +423,9 @@ def index_differs_at_all(inventory: Inventory) -> Iterator[Sign]:
 
 def _differing(inventory: Inventory, ids: set[str] | None) -> Iterator[Sign]:
     if ids:
-        yield _remade(inventory, f"holds {len(ids)} memories otherwise than their files say, such as {min(ids)}")
+        several = f"{len(ids):,} memories otherwise than their files say"
+        what = several if len(ids) > 1 else "1 memory otherwise than its file says"
+        yield _remade(inventory, f"holds {what}, such as {min(ids)}")
 
 
 def _remade(inventory: Inventory, why: str) -> Sign:

@@ -22,13 +22,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import cached_property
-from hashlib import blake2b
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memlane.capture.distil.moments import moment_in
 from memlane.care.solved import is_about, says_open, says_solved
 from memlane.core.dates import moment, utc_now
+from memlane.core.digests import blake2b
 from memlane.core.errors import AlreadyExists, InvalidInput, MemlaneError, Refused, StorageError
 from memlane.core.model import UNCONFIRMED, Draft, Memory
 from memlane.core.text import first_line, slug

@@ -17,8 +17,9 @@ as after a slip of the hand, are lines like any other, and `broken` finds them. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress, count
+from operator import ne
 from typing import NamedTuple, TypeVar
 
 from memlane.core.patterns import lazily
@@ -50,8 +51,32 @@ Segment = str | Versions
 # -- reading and writing
 
 
+def unmarked(text: str) -> str:
+    """A text without the lines that stand around versions."""
+    lines = text.split("\n")
+    return "\n".join(line for line in lines if MARK not in line or not (_HEAD.fullmatch(line) or _END.fullmatch(line)))
+
+
+def without(text: str, is_gone: Callable[[str], bool]) -> str:
+    """A text without some of its lines, and without the versions of which nothing is left."""
+    result: list[Segment] = []
+    for segment in read(text.split("\n")):
+        if isinstance(segment, Versions):
+            left = (tuple(trimmed([line for line in way if not is_gone(line)])) for way in segment.ways)
+            ways = tuple(dict.fromkeys(filter(None, left)))
+            result += [segment] if ways == segment.ways else segments_of(Versions(ways, segment.again))
+        elif not is_gone(segment):
+            result.append(segment)
+        elif result and result[-1] == "":
+            result.pop()
+    return "\n".join(written(result))
+
+
 def read(lines: Iterable[str]) -> list[Segment]:
     """The lines as segments. A block inside a version, as older merges left some, adds its versions to those around."""
+    lines = list(lines)
+    if MARK not in "\n".join(lines):
+        return [*lines]
     result: list[Segment] = []
     open_blocks: list[list[tuple[str, list[Segment]]]] = []  # of each version its heading and what is below it
     for line in lines:
@@ -89,6 +114,9 @@ def _loose(block: Iterable[tuple[str, list[Segment]]]) -> list[Segment]:
 
 def written(segments: Iterable[Segment]) -> list[str]:
     """The segments as lines."""
+    segments = list(segments)
+    if {*map(type, segments)} <= {str}:
+        return [*map(str, segments)]
     lines: list[str] = []
     for segment in segments:
         if isinstance(segment, str):
@@ -204,14 +232,22 @@ def _same_paragraphs(ways: Sequence[Lines]) -> int:
     return same
 
 
-def same_start(sequences: Iterable[Sequence[object]]) -> int:
+def same_start(sequences: Sequence[Sequence[object]]) -> int:
     """How many items all of them begin with."""
-    return sum(
-        1 for _ in takewhile(lambda items: all(item == items[0] for item in items), zip(*sequences, strict=False))
-    )
+    first = sequences[0]
+    sizes = (next(compress(count(), map(ne, first, other)), min(len(first), len(other))) for other in sequences[1:])
+    return min(sizes, default=len(first))
 
 
 def trimmed(segments: Sequence[T]) -> list[T]:
     """The segments without empty lines at either end."""
-    filled = [number for number, segment in enumerate(segments) if not isinstance(segment, str) or segment.strip()]
-    return list(segments[filled[0] : filled[-1] + 1]) if filled else []
+    start, end = 0, len(segments)
+    while start < end and _is_empty(segments[start]):
+        start += 1
+    while start < end and _is_empty(segments[end - 1]):
+        end -= 1
+    return list(segments[start:end])
+
+
+def _is_empty(segment: object) -> bool:
+    return isinstance(segment, str) and not segment.strip()

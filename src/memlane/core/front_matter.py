@@ -62,16 +62,26 @@ def load_front(source: str) -> dict[str, Any]:
 
     YAML 1.2's core types only: dates stay the strings they are, `no` and `on` are words.
     """
+    return _loaded(source)[0]
+
+
+def _loaded(source: str) -> tuple[dict[str, Any], Any]:
+    """Values and the YAML node that they were made of; no node where `_simple` could read them, or there are none."""
     if len(source) > MAX_FRONT:
         raise FrontMatterError(f"is larger than {MAX_FRONT // 1024} KiB")
     if (simple := _simple(source)) is not None:
-        return simple
+        return simple, None
     import yaml
 
     try:
         if sum(map(source.count, ("[", "{", "- ", "? "))) > MAX_FRONT_DEPTH:
             _refuse_depth(source)
-        values = yaml.load(source, Loader=_loader())  # noqa: S506 - a safe loader, narrowed further
+        loader = _loader()(source)
+        try:
+            root = loader.get_single_node()
+            values = loader.construct_document(root) if root else None
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         why = TWICE if error.problem == TWICE else f"is not valid YAML ({error.problem})"
@@ -82,11 +92,11 @@ def load_front(source: str) -> dict[str, Any]:
         # PyYAML raises any of these for an explicit tag on a value that does not fit it
         raise FrontMatterError(f"is not valid YAML ({type(error).__name__})") from None
     if values is None:
-        return {}
+        return {}, None
     if not isinstance(values, dict):
         raise FrontMatterError("is not a mapping of keys to values")
     _refuse_size(values)
-    return values
+    return values, root
 
 
 _QUOTED = r'"[^"\\]*"'
@@ -94,23 +104,40 @@ _SIMPLE = lazily(  # the lines that mean to YAML what they mean to the eye
     rf"([A-Za-z_][A-Za-z0-9_-]{{0,60}}): ({_QUOTED}|\[(?:{_QUOTED}(?:, {_QUOTED}){{0,200}})?\]"
     r"|[A-Za-z][A-Za-z_-]*|[0-9]{4}-[0-9]{2}-[0-9]{2}|0|[1-9][0-9]{0,15})"
 )
+_IN_QUOTES = lazily(_QUOTED)
 _NO_WORDS = ("true", "false", "null")
 
 
 def _simple(source: str) -> dict[str, Any] | None:
-    """Front matter of which each line is a key and a word, a number, a text in quotes or a list of such texts.
+    """Front matter of which each line is a key and a word, a number, a text or a list of texts in quotes; a key, with
+    one text a line below it; or a comment.
 
-    None when it has anything else, were it but a comment: then YAML has to say what it means.
+    None when it has anything else: then YAML has to say what it means.
     """
     values: dict[str, Any] = {}
+    texts: list[str] | None = None  # of the key above, whose list this is
     for line in source.removesuffix("\n").split("\n"):
+        if not line.isprintable():
+            return None
+        if line.startswith("# "):
+            continue
+        if texts is not None and line.startswith("  - "):
+            if (text := _text(line[4:])) is None:
+                return None
+            texts.append(text)
+            continue
         found = _SIMPLE.fullmatch(line)
-        if not found or not line.isprintable():
+        key, _, value = line.partition(":") if not found else (found[1], "", found[2])
+        if texts == [] or key in values or key.lower() in _NO_WORDS or not _PLAIN_KEY.fullmatch(key):
             return None
-        key, value = found.groups()
-        if key in values or key.lower() in _NO_WORDS:
-            return None
-        if value[0] == '"':
+        texts = None
+        if not value:
+            values[key] = texts = []
+        elif not found:
+            if value[0] != " " or (text := _text(value[1:])) is None:
+                return None
+            values[key] = text
+        elif value[0] == '"':
             values[key] = value[1:-1]
         elif value[0] == "[":
             values[key] = value[2:-2].split('", "') if value != "[]" else []
@@ -120,7 +147,14 @@ def _simple(source: str) -> dict[str, Any] | None:
             return None
         else:
             values[key] = int(value) if value.isdigit() else value
-    return values
+    return None if texts == [] else values
+
+
+def _text(value: str) -> str | None:
+    """What a value says that is a text to every YAML parser, as `plain` writes it; None for any other."""
+    if value[:1] == '"':
+        return value[1:-1] if _IN_QUOTES.fullmatch(value) else None
+    return value if _PLAIN.fullmatch(value) and not _NOT_PLAIN.fullmatch(value) else None
 
 
 def render_front(values: Mapping[str, Any]) -> str:
@@ -143,23 +177,40 @@ def edit_front(text: str, changes: Mapping[str, Any]) -> str:
         bom = "\ufeff" * text.startswith("\ufeff")
         return bom + render_front(_present(changes)).replace("\n", newline) + text[len(bom) :]
     source = text[front.start : front.end]
-    expected = _present({**load_front(source), **changes})
+    values, root = _loaded(source)
+    expected = _present({**values, **changes})
+    lines = source.splitlines(keepends=True)
+    if root:
+        starts = [(name.value, name.start_mark.line) for name, _ in root.value]
+    else:
+        rows = ((line.partition(":")[0], number) for number, line in enumerate(lines))
+        starts = [(key, number) for key, number in rows if key in values]
+    spans = _key_spans(lines, starts)
     try:
-        for key, value in changes.items():
-            span = _key_span(source, key)
-            line = "" if value is None else f"{_key(key)}: {_flow(value)}{newline}"
-            if span:
-                source = source[: span[0]] + line + source[span[1] :]
-            elif line:
-                if source and not source.endswith("\n"):
-                    source += newline
-                source += line
+        source = _edited(lines, spans, changes, newline)
         unharmed = _present(load_front(source)) == expected
     except FrontMatterError:
         unharmed = False
     if not unharmed:  # a flow-style mapping or an exotic key: an error is better than damage to the rest
         raise FrontMatterError("is written in a way that cannot be edited key by key; edit it by hand")
     return text[: front.start] + source + text[front.end :]
+
+
+def _edited(lines: list[str], spans: Mapping[str, tuple[int, int]], changes: Mapping[str, Any], newline: str) -> str:
+    """The lines with those of some keys replaced."""
+    replaced: dict[tuple[int, int], str] = {}
+    added: list[str] = []
+    for key, value in changes.items():
+        line = "" if value is None else f"{_key(key)}: {_flow(value)}{newline}"
+        span = spans.get(key)
+        if span and span not in replaced:
+            replaced[span] = line
+        elif line:  # a new key, or one that shared its line with another that is replaced
+            added.append(line)
+    for (start, end), line in sorted(replaced.items(), reverse=True):
+        lines[start:end] = [line]
+    source = "".join(lines)
+    return source + newline * bool(added and source and not source.endswith("\n")) + "".join(added)
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,19 +262,43 @@ def _loader() -> Any:
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    default_tags = {yaml.ScalarNode: f"{_TAG}str", yaml.SequenceNode: f"{_TAG}seq", yaml.MappingNode: f"{_TAG}map"}
 
     class Loader(base):  # type: ignore[misc]
         yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
         yaml_constructors: dict[str | None, Any] = {}  # noqa: RUF012
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            mapping = super().construct_mapping(node, deep=deep)
+            text, scalar = f"{_TAG}str", yaml.ScalarNode
+
+            def value_of(node: Any) -> Any:
+                plain = node.tag == text and type(node) is scalar  # most are
+                return node.value if plain else self.construct_object(node, deep=deep)
+
+            if all(key.tag == text and type(key) is scalar for key, _ in node.value):
+                mapping = {key.value: value_of(value) for key, value in node.value}
+            else:
+                mapping = super().construct_mapping(node, deep=deep)
             if len(mapping) != len(node.value):
                 raise yaml.constructor.ConstructorError(None, None, TWICE, node.start_mark)
-            return mapping  # type: ignore[no-any-return]
+            return mapping
 
         def flatten_mapping(self, node: Any) -> None:
             """Do nothing: `<<` is a word like any other."""
+
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+            """As PyYAML does, without the ways that we give it nothing for."""
+            if kind is yaml.ScalarNode and implicit[0]:
+                for tag, regexp in self.yaml_implicit_resolvers.get(value[:1], ()):
+                    if regexp.match(value):
+                        return tag
+            return default_tags[kind]
+
+        def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+            """Do nothing: there are no types by path."""
+
+        def ascend_resolver(self) -> None:
+            """Do nothing."""
 
     def number(loader: Any, node: Any) -> Any:
         value = float(node.value)
@@ -282,25 +357,14 @@ def _key(name: str) -> str:
     return name if _PLAIN_KEY.fullmatch(name) and not _NOT_PLAIN.fullmatch(name) else quoted(name)
 
 
-def _key_span(source: str, key: str) -> tuple[int, int] | None:
-    """(start, end) of the lines of one top-level key, without comments and blank lines above the next key.
-
-    Raises FrontMatterError when the source is not YAML, perhaps since another key was edited.
-    """
-    import yaml
-
-    try:
-        root = yaml.compose(source, Loader=_loader())
-    except yaml.YAMLError as error:
-        raise FrontMatterError(f"is not valid YAML ({type(error).__name__})") from None
-    if not isinstance(root, yaml.MappingNode):
-        return None
-    starts = [name.start_mark.line for name, _ in root.value]
-    for (name, _), line in zip(root.value, starts, strict=True):
-        if name.value == key:
-            lines = source.splitlines(keepends=True)
-            end = min((other for other in starts if other > line), default=len(lines))
+def _key_spans(lines: list[str], starts: list[tuple[str, int]]) -> dict[str, tuple[int, int]]:
+    """First line of each top-level key and the one after its last, without comments and blank lines above the next."""
+    spans: dict[str, tuple[int, int]] = {}
+    above = end = len(lines)
+    for key, line in reversed(starts):
+        if line != above:  # else another key is on the same line
+            end, above = above, line
             while end > line + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
                 end -= 1
-            return sum(map(len, lines[:line])), sum(map(len, lines[:end]))
-    return None
+        spans[key] = (line, end)
+    return spans

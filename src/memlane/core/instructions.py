@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from memlane.core.invisible import visible
+from memlane.core.text import remembered
 
 # In a rule, NAME|NAME is one word of either kind; ~5 at most five words of any kind; -5 the same, none of them a
 # negation; =5 the same as ~5, over the end of a sentence. ^ is the part of a sentence before, without a negation; !2
@@ -433,7 +434,7 @@ def _all_letters(rule: str) -> Iterator[str]:
             yield _vocabulary().names[name]
 
 
-@lru_cache(4_000)  # who searches again sees much of the same
+@remembered(4_000)  # who searches again sees much of the same
 def suspicious(text: str) -> tuple[str, ...]:
     """Why a text reads like instructions to the model; () when it does not."""
     shown = visible(text)

@@ -64,7 +64,8 @@ class Memory:
     def version(self) -> str:
         """A name for what it says now: another text, title, tag or field has another one. For `expected=` of a verb."""
         import json
-        from hashlib import sha256
+
+        from memlane.core.digests import sha256
 
         said = (self.text, self.title, self.tags, self.type, self.status, self.scope, self.project, self.thread)
         whole = json.dumps((*said, iso(self.created_at), plain(self.fields)), sort_keys=True)
@@ -98,7 +99,12 @@ class Memory:
         """Why the text reads like instructions to a model; () when it does not. See `memlane.core.instructions`."""
         from memlane.core.instructions import suspicious
 
-        return suspicious("\n".join((self.title, *self.tags, self.text)))
+        return suspicious(self.words)
+
+    @property
+    def words(self) -> str:
+        """All that it says in words of its own: title, tags and text."""
+        return "\n".join((self.title, *self.tags, self.text))
 
     def to_dict(self) -> dict[str, Any]:
         """The one shape for JSON on every surface: nothing in it but what JSON has, whatever a file's fields hold.

@@ -4,15 +4,60 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache, wraps
+from typing import Any, TypeVar
 
 from memlane.core.patterns import lazily
 
 _ALIKE = 0.6  # difflib's ratio of names that may be meant for each other
 _ALLOWED = lazily(r"(?:memlane:allow|gitleaks:allow|pragma: ?allowlist secret)\b")
 _TELLING = 3  # characters of a name that tell something when they are part of another
+
+
+_LONG = 4_000  # characters of a text that is not kept itself
+
+T = TypeVar("T")
+
+
+def remembered(most: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """As `functools.lru_cache`, for a function of a text and a few values. A long text is known by its hash: thousands
+    of long notes, each asked about once, would fill the memory.
+    """
+
+    def made(work: Callable[..., T]) -> Callable[..., T]:
+        of_short = lru_cache(most)(work)
+
+        @lru_cache(most)
+        def of_long(text: _Hashed, *more: Hashable) -> T:
+            return work(text.release(), *more)
+
+        @wraps(work)
+        def asked(text: str, *more: Hashable) -> T:
+            return of_short(text, *more) if len(text) <= _LONG else of_long(_Hashed(text), *more)
+
+        return asked
+
+    return made
+
+
+class _Hashed:
+    """A text that equals those with the same hash, whether or not it is still held."""
+
+    def __init__(self, text: str) -> None:
+        from hashlib import blake2b
+
+        self._text, self._digest = text, blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hashed) and other._digest == self._digest
+
+    def release(self) -> str:
+        text, self._text = self._text, ""
+        return text
 
 
 def newline_of(text: str) -> str:

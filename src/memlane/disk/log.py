@@ -59,12 +59,19 @@ def read_lines(path: str) -> list[bytes]:
     return [*split_lines(read_old(path)), *split_lines(data)]
 
 
-def json_of(line: bytes | str) -> Any:
-    """The JSON value of a line; None when it is not JSON."""
+# As `json.loads`, but of what is no JSON it says only that it is none.
+_scanned = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+
+
+def json_of(line: bytes | str, otherwise: Any = None) -> Any:
+    """The JSON value of a line; `otherwise` when it is not JSON."""
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        text = line if isinstance(line, str) else line.removeprefix(BOM).decode(errors="surrogatepass")
+        text = text.strip(" \t\n\r")
+        value, end = _scanned(text, 0)
+    except (ValueError, StopIteration, RecursionError):
+        return otherwise
+    return value if end == len(text) else otherwise
 
 
 def read_new(path: str, at: Position, verify: bool = False) -> tuple[bytes, bool]:

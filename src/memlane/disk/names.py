@@ -152,7 +152,7 @@ def of_key(key: str, folders: Collection[str] = ()) -> str:
     plain = _PLAIN_KEY.fullmatch(key) and len(key) <= MAX_NAME_BYTES // 2 and not any(map(is_reserved, parts))
     if plain and (len(parts) == 1 or parts[0] not in folders):
         return key
-    from hashlib import sha256
+    from memlane.core.digests import sha256
 
     digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{slug(key)[:60].strip('-') or 'key'}-{digest}"

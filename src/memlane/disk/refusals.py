@@ -9,9 +9,9 @@ import json
 import os
 from collections import Counter
 from contextlib import suppress
-from hashlib import sha256
 
 from memlane.core.dates import utc_now
+from memlane.core.digests import sha256
 from memlane.core.errors import MemlaneError
 from memlane.disk import state
 

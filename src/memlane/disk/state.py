@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from memlane.disk import files
+
+if TYPE_CHECKING:
+    import mmap
 
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -65,13 +69,27 @@ def can_write(path: str) -> bool:
     return False
 
 
-def replace(path: str, data: bytes) -> None:
+def replace(path: str | os.PathLike[str], data: bytes) -> None:
     """Put another content into such a file, or remove it when there is none. Raises OSError, StorageError."""
     if data:
-        files.replace(path, data)
+        files.replace(os.fspath(path), data)
         os.chmod(path, 0o600)
     else:
         os.unlink(path)
+
+
+def mapped(path: str | os.PathLike[str]) -> mmap.mmap:
+    """The content of such a file, which is only ever replaced; what is changed in it stays in this process.
+
+    Raises OSError, ValueError.
+    """
+    import mmap
+
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return mmap.mmap(fd, 0, access=mmap.ACCESS_COPY)
+    finally:
+        os.close(fd)
 
 
 class Opened:

@@ -24,13 +24,14 @@ def is_settled(changed: int, looked: int) -> bool:
     return changed + (TICK if changed % 10**9 else COARSE) < looked
 
 
-def holds_something(folder: str) -> bool:
-    """Whether there is such a folder, and anything in it."""
+def something_in(folder: str) -> str:
+    """The path of anything in a folder; "" where there is none, or no such folder."""
     try:
         with os.scandir(folder) as entries:
-            return next(entries, None) is not None
+            found = next(entries, None)
+            return found.path if found else ""
     except OSError:
-        return False
+        return ""
 
 
 def folder_state(folder: str | Path) -> tuple[int, int]:

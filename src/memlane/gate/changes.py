@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import dropwhile
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from typing import NamedTuple
 from Stemmer import Stemmer
 
 from memlane.core.patterns import lazily
+from memlane.core.text import remembered
 
 # Words that carry no content of their own.
 _PLAIN = frozenset(
@@ -163,6 +163,8 @@ def renews(new: str, old: str) -> bool:
     text, before = _begun(_words(new)), _begun(_words(old))
     if max(len(text), len(before)) > _MOST_WORDS:
         return False
+    from difflib import SequenceMatcher
+
     own, theirs = [_key(word) for word in text], [_key(word) for word in before]
     matcher = SequenceMatcher(None, theirs, own, autojunk=False)
     if matcher.ratio() < _ONE_THING:
@@ -182,7 +184,7 @@ def content(text: str) -> dict[str, str]:
     return {word.shown: _root(word.plain) for word in _words(text) if word.plain not in _PLAIN}
 
 
-@lru_cache(maxsize=2_000)  # a search asks this of its best hits, which are often the same ones
+@remembered(2_000)  # a search asks this of its best hits, which are often the same ones
 def tells_of_change(text: str) -> bool:
     """Whether a text says that something is not as it was."""
     return _CHANGE.search(text) is not None
@@ -303,6 +305,8 @@ def _filled_in(new: Sequence[_Word], old: Sequence[_Word]) -> str:
     """What stands in the place of something else, where two texts are otherwise of one form."""
     if max(len(new), len(old)) > _MOST_WORDS:
         return ""
+    from difflib import SequenceMatcher
+
     own, theirs = [_key(word) for word in new], [_key(word) for word in old]
     exchanged = [at for at, (one, other) in enumerate(zip(own, theirs, strict=False)) if one != other]
     if len(own) == len(theirs) and len(exchanged) == 2 and sorted(own) == sorted(theirs):

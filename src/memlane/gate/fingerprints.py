@@ -28,9 +28,9 @@ def is_fingerprint(text: str) -> bool:
 
 def salt_of(folder: str | os.PathLike[str]) -> str:
     """The salt of the fingerprints that are made in a folder. It is no secret: what counts is that others differ."""
-    import hashlib
+    from memlane.core.digests import sha256
 
-    return hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:4]
+    return sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:4]
 
 
 @lru_cache(1024)

@@ -208,6 +208,10 @@ class Slots:
     def key(self, slot: int) -> str:
         return self._keys[slot]
 
+    def keys(self) -> list[str]:
+        """The keys of all texts, those that were removed included, whose keys may be empty."""
+        return self._keys
+
     def slot(self, key: str) -> int | None:
         return self._slots.get(key)
 
@@ -268,7 +272,7 @@ class Columns:
 
     def keys_by_slot(self) -> list[str]:
         """The keys in the order of their bits, those that were removed included: see `alive`."""
-        return [self._slots.key(slot) for slot in range(len(self._slots))]
+        return self._slots.keys()
 
     def content(self) -> Iterator[tuple[int, int]]:
         """The columns by number."""

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from memlane.core.invisible import visible
 from memlane.core.patterns import lazily
+from memlane.core.text import remembered
 from memlane.core.values import fields, is_dataclass, replace
 from memlane.gate import Guard
 
@@ -40,10 +41,10 @@ def cleaned(value: T, guard: Guard, beside: Iterable[Any] = ()) -> T:
     """
     if guard.secrets == "off":
         return value
-    strings = [*_strings(value), *_strings(list(beside))]
-    if not _holds_any("\n".join(strings), guard):
+    texts = [*strings(value), *strings(list(beside))]
+    if not holds_any("\n".join(texts), guard):
         return value
-    blanks = {blank: None for string in strings for blank in _found(string, guard)}
+    blanks = {blank: None for string in texts for blank in _found(string, guard)}
     if not blanks:
         return value
     longest_first = sorted(blanks, key=lambda blank: -len(blank[0]))
@@ -51,8 +52,9 @@ def cleaned(value: T, guard: Guard, beside: Iterable[Any] = ()) -> T:
     return clean
 
 
-@lru_cache(maxsize=4_000)  # who searches again sees much of the same
-def _holds_any(text: str, guard: Guard) -> bool:
+@remembered(4_000)  # who searches again sees much of the same
+def holds_any(text: str, guard: Guard) -> bool:
+    """Whether there is a secret in a text that may not leave."""
     return bool(_found(text, guard))
 
 
@@ -99,7 +101,7 @@ def _without_pieces(text: str, value: str, mark: str) -> str:
     return text
 
 
-def _strings(value: Any) -> list[str]:
+def strings(value: Any) -> list[str]:
     """Every text in a value. In a mapping, each with its name: `password: …` is one where the value alone is none."""
     found: list[str] = []
     _gather(value, found)

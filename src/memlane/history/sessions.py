@@ -14,7 +14,6 @@ Only the newest sessions are kept, and of a long one, the blocks of the newer ha
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -24,8 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from memlane import config
 from memlane.core.dates import iso, moment, utc_now
+from memlane.core.digests import sha256
 from memlane.core.errors import MemlaneError, NotFound
 from memlane.core.model import USERS
+from memlane.core.patterns import lazily
 from memlane.core.values import dataclass, field, replace
 from memlane.disk import files, journal, state
 from memlane.recall import judged
@@ -45,6 +46,8 @@ START = "session-start"
 _LISTS = ("given", "captured", "distilled")
 _LOOKED_AT = 4000  # characters of a prompt that are searched for secrets before it is cut
 _WORDS = ("prompt", "failed", "block", "why_nothing")
+# What clients and their sessions are called: to look for secrets takes longer than all else about a line of the log.
+_NAME = lazily(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z][a-z0-9-]{0,11}")
 _TELLING = 20  # bytes of a forgotten line by which it is recognised in what was cut
 
 
@@ -191,7 +194,7 @@ def _written(item: Item, words: bool) -> dict[str, Any]:
 def _clean(text: str) -> str:
     from memlane.gate import redacted
 
-    return redacted(text) if text else ""
+    return redacted(text) if text and not _NAME.fullmatch(text) else text
 
 
 def _beginning(prompt: str) -> str:
@@ -202,7 +205,7 @@ def _beginning(prompt: str) -> str:
 
 
 def _name(session: str) -> str:
-    return os.path.join(FOLDER, f"{hashlib.sha256(session.encode(errors='replace')).hexdigest()[:32]}.jsonl")
+    return os.path.join(FOLDER, f"{sha256(session.encode(errors='replace')).hexdigest()[:32]}.jsonl")
 
 
 def _shorten(path: str) -> None:

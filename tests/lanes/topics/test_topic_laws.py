@@ -15,15 +15,13 @@ from memlane import TopicLane
 from memlane.core.model import Draft
 from memlane.lanes.topics.entries import (
     Entry,
-    Listed,
     conflict,
-    edit_index,
     label_name,
     parse,
-    read_index,
     render,
     split,
 )
+from memlane.lanes.topics.listing import Listed, edit_index, read_index
 from topic_samples import everything, main_file, write
 from topic_samples import lane as lane
 

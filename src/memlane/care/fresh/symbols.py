@@ -39,7 +39,8 @@ def find(suffix: str, source: str, name: str) -> str | None:
     if language is None or len(source) > MAX_CHARS:
         return None
     source = normal(source)
-    spans = _python(source) if language == "python" else _scan(source, language)
+    word = name.rpartition(".")[2]
+    spans = _python(source, word) if language == "python" else _scan(source, language, word)
     exact = {(start, end) for full, start, end in spans if full == name}
     chosen = sorted(exact or {(start, end) for full, start, end in spans if full.endswith(f".{name}")})
     return "\n".join(source[start:end] for start, end in chosen) if chosen else None
@@ -54,16 +55,23 @@ def normal(source: str) -> str:
 # -- Python
 
 
-def _python(source: str) -> list[Named]:
+def _python(source: str, word: str) -> list[Named]:
+    """The symbols that have this word as the last part of their names."""
     import ast
+    import gc
     import warnings
 
+    collected = gc.isenabled()
+    gc.disable()  # a tree has no garbage while it grows, and looking for some takes as long as parsing
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as about invalid escapes in the source
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Unparsable from None
+    finally:
+        if collected:
+            gc.enable()
     lines = [0, *(match.end() for match in re.finditer("\n", source))]
 
     def span(first: ast.stmt | ast.expr, last: ast.stmt) -> tuple[int, int]:
@@ -76,13 +84,15 @@ def _python(source: str) -> list[Named]:
         prefix, local, parent = pending.pop()
         for node in ast.iter_child_nodes(parent):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.append((prefix + node.name, *span((*node.decorator_list, node)[0], node)))
+                if node.name == word:
+                    found.append((prefix + node.name, *span((*node.decorator_list, node)[0], node)))
                 pending.append((f"{prefix}{node.name}.", local or not isinstance(node, ast.ClassDef), node))
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 for target in () if local else node.targets if isinstance(node, ast.Assign) else (node.target,):
                     parts = (target,) if isinstance(target, ast.Name) else ast.walk(target)
-                    found += [(prefix + part.id, *span(node, node)) for part in parts if isinstance(part, ast.Name)]
-            elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+                    named = (part for part in parts if isinstance(part, ast.Name) and part.id == word)
+                    found += [(prefix + part.id, *span(node, node)) for part in named]
+            elif not isinstance(node, ast.expr) and (hasattr(node, "body") or hasattr(node, "cases")):
                 pending.append((prefix, local, node))
     return found
 
@@ -119,14 +129,18 @@ class _Statement:
     blocks: tuple[tuple[int, int], ...]
 
 
-def _scan(text: str, language: str) -> list[Named]:
+def _scan(text: str, language: str, word: str) -> list[Named]:
+    """The symbols with this word in their text: those of the name that is looked for are among them."""
     masked = _masked(text, language)
     source = _Source(masked, _brackets(masked), language)
     found: list[Named] = []
-    pending = [_Region(0, len(masked))]
+    pending = [_Region(0, len(masked))] if word in masked else []
     while pending:
         region = pending.pop()
-        for statement in _statements(source, region):
+        for start, end, blocks in _statements(source, region):
+            if masked.find(word, start, end) < 0:
+                continue
+            statement = _statement(source, start, end, blocks)
             names, body = _NAMERS[language](statement, region, masked)
             found += [(region.prefix + name, statement.start, statement.end) for name in names]
             if body is not None:
@@ -170,8 +184,9 @@ def _masked(text: str, language: str) -> str:
     interesting = _INTERESTING[language]
     while match := interesting.search(text, at):
         start, sign = match.start(), match[0]
-        tail = text[mark:start].rstrip()[-12:] or tail
-        at, mark = start + 1, start
+        if sign == "/":
+            tail, mark = text[mark:start].rstrip()[-12:] or tail, start
+        at = start + 1
         if sign in "{}" or (sign == "`" and language == "script"):
             if sign == "`":
                 outermost = outermost if templates else start
@@ -194,7 +209,7 @@ def _masked(text: str, language: str) -> str:
                 at = match.end()
                 continue
             at = mark = end
-            sign = "" if text.startswith(("//", "/*"), start) else '"'
+            sign = "" if sign == "/" and text[start + 1] in "/*" else '"'
             tail = sign or tail
             if templates:
                 continue
@@ -221,9 +236,9 @@ def _literal_end(text: str, match: re.Match[str], language: str, tail: str, hope
     `hopeless` notes up to where a quote of a kind has no partner, so that nothing is searched twice.
     """
     at, sign = match.start(), match[0]
-    if text.startswith("//", at):
+    if sign == "/" and text.startswith("//", at):
         return _line_end(text, at)
-    if text.startswith("/*", at):
+    if sign == "/" and text.startswith("/*", at):
         return _nested_comment_end(text, at) if language == "rust" else _closed(_BLOCK_COMMENT, text, at)
     if language == "rust":
         char = _RUST_CHAR.match(text, at) if sign == "'" else None
@@ -281,10 +296,11 @@ def _brackets(masked: str) -> dict[int, int]:
 
 # -- statements
 
-_EVENT = lazily(r"[(\[{;,\n]|(?<![=!<>])=(?![=>])")
+_EVENT = lazily(r"[(\[{;,]|(?<![=!<>])=(?![=>])")
+_EVENT_OR_LINE = lazily(r"[(\[{;,\n]|(?<![=!<>])=(?![=>])")
 _VISIBLE = lazily(r"\S")
-_GOES_ON = lazily(r"(?:[=+\-*/%&|^<?:,.(!~]|=>)$")  # at the end of a line
-_GO_GOES_ON = lazily(r"(?:[=+\-*/%&|^<>,.(!])$")
+_GOES_ON = (*"=+-*/%&|^<?:,.(!~", "=>")  # at the end of a line
+_GO_GOES_ON = tuple("=+-*/%&|^<>,.(!")
 _CONTINUES = lazily(  # at the start of the next
     r"[.?:+/%&|=<>,)\]^-]|(?:extends|implements|instanceof|as|satisfies)\b"
 )
@@ -297,15 +313,23 @@ _EXPRESSION = lazily(
 )
 _RUST_VALUE = lazily(r"(?:const(?!\s+(?:unsafe|async|extern|fn)\b)|static|type|let|use)\b")
 _LEAD = {"script": "@", "java": "@", "rust": "#"}
-_DECORATOR = lazily(r"@[\w.$]+[ \t]*|#!?")
+_DECORATOR = lazily(r"@[\w.$]+[ \t]*|(?:#!?\s*)*#!?")
 
 
-def _statements(source: _Source, region: _Region) -> Iterator[_Statement]:
+def _statements(source: _Source, region: _Region) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Start, end and blocks of each statement; the last may be empty."""
     masked = source.masked
-    start = at = region.start
+    by_line = source.language in ("go", "script") and region.kind != "object"
+    event = _EVENT_OR_LINE if by_line else _EVENT
+
+    def visible(at: int) -> int:
+        match = _VISIBLE.search(masked, at, region.end)
+        return match.start() if match else region.end
+
+    start = at = visible(region.start)
     assigned = False
     blocks: list[tuple[int, int]] = []
-    while at < region.end and (match := _EVENT.search(masked, at, region.end)):
+    while at < region.end and (match := event.search(masked, at, region.end)):
         here, sign = match.start(), match[0]
         at = source.closing[here] + 1 if sign in "([{" else here + 1
         over, end = False, at
@@ -317,25 +341,24 @@ def _statements(source: _Source, region: _Region) -> Iterator[_Statement]:
         elif sign == "=":
             assigned = True
         elif sign == "\n":
-            if source.language in ("go", "script") and region.kind != "object":
-                end = here
-                over, at = _ends_with_line(source, region, start, here, bool(blocks))
+            end = here
+            over, at = _ends_with_line(source, region, start, here, bool(blocks))
         elif sign == ",":
             over, end = region.kind == "object", here
         else:
             over = sign == ";"
         if over:
-            yield from _statement(source, start, end, blocks)
-            start, assigned, blocks = at, False, []
-    yield from _statement(source, start, region.end, blocks)
+            yield start, end, blocks
+            start = at = visible(at)
+            assigned, blocks = False, []
+    yield start, region.end, blocks
 
 
-def _statement(source: _Source, start: int, end: int, blocks: Sequence[tuple[int, int]]) -> Iterator[_Statement]:
-    """The statement between two places, unless there are only blanks."""
-    if first := _VISIBLE.search(source.masked, start, end):
-        start = first.start()
-        last = start + len(source.masked[start:end].rstrip())
-        yield _Statement(start, last, _head(source, start, blocks[0][0] if blocks else end), tuple(blocks))
+def _statement(source: _Source, start: int, end: int, blocks: Sequence[tuple[int, int]]) -> _Statement:
+    """The statement between two places, without the blanks around it."""
+    text = source.masked[start:end].rstrip()
+    last, start = start + len(text), start + len(text) - len(text.lstrip())
+    return _Statement(start, last, _head(source, start, blocks[0][0] if blocks else end), tuple(blocks))
 
 
 def _head(source: _Source, start: int, end: int) -> str:
@@ -348,7 +371,7 @@ def _head(source: _Source, start: int, end: int) -> str:
 
     at = visible(start)
     while lead and masked.startswith(lead, at) and not masked.startswith("@interface", at):
-        decorator = _DECORATOR.match(masked, at)
+        decorator = _DECORATOR.match(masked, at, end)
         if decorator is None:
             break
         at = decorator.end()
@@ -370,23 +393,19 @@ def _ends_with_braces(head: str, assigned: bool, region: _Region, language: str)
 def _ends_with_line(source: _Source, region: _Region, start: int, at: int, braced: bool) -> tuple[bool, int]:
     """Whether a statement is over at a line end, and where to read on."""
     masked = source.masked
-    first = _VISIBLE.search(masked, start, at)
-    if first is None:
-        return True, at + 1  # an empty line: the next statement begins after it
-    before = masked[max(first.start(), at - 80) : at].rstrip()
+    before = masked[max(start, at - 80) : at].rstrip()
     if source.language == "go":
-        return _GO_GOES_ON.search(before) is None, at + 1
+        return not before.endswith(_GO_GOES_ON), at + 1
     following = _VISIBLE.search(masked, at, region.end)
     if following is None:
         return True, at + 1
     next_at = following.start()
-    head = _head(source, start, at)
     goes_on = (
-        not head
-        or _GOES_ON.search(before)
+        before.endswith(_GOES_ON)
         or _CONTINUES.match(masked, next_at)
         or (region.kind == "block" and masked[next_at] == "*")
-        or (masked[next_at] == "{" and not braced and not _EXPRESSION.match(head))
+        or (masked[start] == "@" and not _head(source, start, at))
+        or (masked[next_at] == "{" and not braced and not _EXPRESSION.match(_head(source, start, at)))
     )
     return (False, next_at) if goes_on else (True, at + 1)
 
@@ -403,7 +422,7 @@ _SCRIPT_VALUE = lazily(rf"(?:export\s+)?(?:declare\s+)?(?:const|let|var)\s+({_NA
 _SCRIPT_ASSIGNED = lazily(rf"({_NAME}(?:\.{_NAME})+)\s*=(?![=>])")
 _SCRIPT_MEMBER = lazily(
     r"(?:(?:public|private|protected|static|readonly|abstract|override|async|get|set|declare|accessor)\s+)*"
-    rf"\*?\s*(#?{_NAME})\s*[?!]?\s*(?=[(<=:;,]|$)"
+    rf"\*?\s*+(#?{_NAME}+)\s*+[?!]?+\s*+(?=[(<=:;,]|$)"
 )
 
 
@@ -435,7 +454,7 @@ def _value_kind(statement: _Statement, masked: str) -> str:
     if masked[end : statement.end].strip(" ;"):
         return ""
     before = masked[max(statement.start, start - 300) : start].rstrip()
-    if before.endswith("=>") or re.search(rf"\bfunction\b\s*\*?\s*(?:{_NAME})?\s*\([^=]*$", before):
+    if before.endswith("=>") or re.search(rf"\bfunction\b\s*+\*?+\s*+(?:{_NAME}+)?+\s*+\([^=]*$", before):
         return "block"
     if re.search(r"=\s*class\b[^=]*$", before):
         return "class"
@@ -450,7 +469,7 @@ def _body(statement: _Statement, region: _Region, name: str, kind: str) -> _Regi
     return _Region(start + 1, end - 1, f"{region.prefix}{name}.", kind)
 
 
-_GO_METHOD = lazily(r"func\s*\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*(\w+)")
+_GO_METHOD = lazily(r"func\s*\(\s*+(?:\w++\s++)?\*?\s*+(\w++)[^)]*+\)\s*(\w+)")
 _GO_NAMES = r"(\w+(?:\s*,\s*\w+)*)"
 _GO_MEMBER = lazily(_GO_NAMES)
 _GO_NAMED = lazily(rf"(?:func|type|var|const)\s+{_GO_NAMES}")
@@ -480,7 +499,7 @@ def _rust_names(statement: _Statement, region: _Region, masked: str) -> tuple[li
     head = _RUST_LEAD.sub("", statement.head, count=1)
     if impl := _RUST_IMPL.match(head):
         type_name = _without_angles(head[impl.end() :]).split(" where ")[0].rpartition(" for ")[2]
-        owner = re.search(r"(\w+)\W*$", type_name)
+        owner = re.search(r"(?<!\w)(\w++)\W*+$", type_name)
         return [], _body(statement, region, owner[1], "block") if owner else None
     named = _RUST_NAMED.match(head)
     if named is None:
@@ -501,8 +520,8 @@ def _without_angles(text: str) -> str:
 
 
 _JAVA_TYPE = lazily(r"(?:[\w-]+\s+)*(?:class|interface|enum|record|@interface)\s+(\w+)")
-_JAVA_CALLED = lazily(r"([\w$]+)\s*\(")
-_JAVA_FIELD = lazily(r"([\w$]+)\s*(?:\[\s*\]\s*)*$")
+_JAVA_CALLED = lazily(r"(?<![\w$])([\w$]++)\s*+\(")
+_JAVA_FIELD = lazily(r"(?<![\w$])([\w$]++)\s*+(?:\[\s*+\]\s*+)*+$")
 
 
 def _java_names(statement: _Statement, region: _Region, masked: str) -> tuple[list[str], _Region | None]:

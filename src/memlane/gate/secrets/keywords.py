@@ -20,8 +20,9 @@ _looked_at = 0
 def rules_of(wide: bool) -> dict[str, tuple[int, ...]]:
     """The numbers of the rules that each keyword wakes, wide rules or the others."""
     rows: dict[str, tuple[int, ...]] = {}
+    passed = {rule.id for rule in NUMBERS}
     for number, rule in enumerate(RULES):
-        for keyword in rule.keywords if rule.wide == wide and rule not in NUMBERS else ():
+        for keyword in rule.keywords if rule.wide == wide and rule.id not in passed else ():
             rows[keyword] = (*rows.get(keyword, ()), number)
     return rows
 

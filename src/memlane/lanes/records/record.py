@@ -5,7 +5,6 @@ Reads a file, writes none.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import zlib
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.dates import moment
+from memlane.core.digests import sha256
 from memlane.core.errors import InvalidInput
 from memlane.core.front_matter import FrontMatterError, find_front, load_front, plain, with_body
 from memlane.core.model import Draft, Memory, Problem
@@ -64,7 +64,7 @@ class Record:
 
 def content_hash(content: str) -> str:
     """The first 16 hex digits of the content's SHA-256."""
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    return sha256(content.encode()).hexdigest()[:16]
 
 
 def subject_of(text: str) -> str:
@@ -234,7 +234,7 @@ def message_key(occurred_at: Any, hash: str) -> tuple[datetime, str]:
 
 def made_id(key: tuple[datetime, str]) -> str:
     """The id made from a message's key, shaped like a version-4 UUID. Its last four digits are a checksum."""
-    digest = hashlib.sha256(f"{key[0].isoformat()} {key[1]}".encode()).hexdigest()
+    digest = sha256(f"{key[0].isoformat()} {key[1]}".encode()).hexdigest()
     variant = "89ab"[int(digest[15], 16) & 3]
     head = f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-{variant}{digest[16:19]}-{digest[19:27]}"
     return f"{head}{zlib.crc32(head.encode()) & 0xFFFF:04x}"

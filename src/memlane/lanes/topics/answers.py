@@ -15,8 +15,8 @@ from memlane.disk import files, names
 from memlane.disk.tombstones import plain
 from memlane.gate import shown
 from memlane.lanes import merging, read_file
-from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Sign, Trace
-from memlane.lanes.topics import archive, ids, index_page, pages
+from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Part, Sign, Trace
+from memlane.lanes.topics import archive, ids, index_page, listing, pages
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.drafts import OWN, memory_of
 from memlane.lanes.topics.store import TopicLane
@@ -109,7 +109,7 @@ class TopicAnswers(Answers):
             listed = index_page.listed(folder).get(name)
             if listed and listed.description == text_of.parse(raw).title:
                 index = folder.at(pages.INDEX)
-                pages.write(index, text_of.edit_index(pages.text(index), {name: listed._replace(description="")}))
+                pages.write(index, listing.edit_index(pages.text(index), {name: listed._replace(description="")}))
             index_page.save(folder, path, document.without(document.raws.index(raw)))
 
     def _take_from_archive(self, path: str, subtopic: str, raw: str) -> None:
@@ -123,6 +123,39 @@ class TopicAnswers(Answers):
             "git filter-repo --replace-text FILE   # a file outside of the repository with the lines to be removed, "
             "one a line; delete it afterwards"
         )
+
+    # -- merging
+
+    def parts(self, path: str, data: bytes) -> list[Part]:
+        """The entries of a topic file or an archive, namesakes under one id."""
+        topic, subtopic = self._named(path)
+        text = _decoded(data)
+        if not topic:
+            return []
+        if subtopic:
+            found = [(subtopic, raw.rstrip("\n"), "") for raw in text_of.split(text).raws]
+        else:
+            pairs = text_of.archived(text)
+            found = [(name, raw.rstrip("\n"), text_of.archive_mark(name) if name else "") for name, raw in pairs]
+        made = []
+        for name, raw, mark in found:
+            entry = text_of.parse(raw)
+            id = f"topics:{topic}/{name}/{ids.named(entry)}"
+            made.append(Part(id, memory_of(entry).text, mark + raw, mark + raw.removesuffix("\n---")))
+        return made
+
+    def with_parts(self, path: str, data: bytes, raws: Sequence[str]) -> bytes:
+        text, new = _decoded(data), [f"{raw}\n" for raw in raws]
+        if self._named(path)[1]:
+            return text_of.split(text)._replace(raws=tuple(new)).text.encode()
+        return (text_of.archive_head(text) + "\n".join(new)).encode()
+
+    def _named(self, path: str) -> tuple[str, str]:
+        """Topic and sub-topic of a file: without a sub-topic an archive, without a topic neither."""
+        below = os.path.relpath(path, self.lane.root).split("/")
+        if below[0] == pages.ARCHIVE:
+            return (below[1], "") if len(below) == 3 else ("", "")
+        return (below[0], below[1].removesuffix(".md")) if len(below) == 2 else ("", "")
 
     # -- is it sound
 
@@ -191,6 +224,10 @@ class TopicAnswers(Answers):
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         return {**super().changes_to(memory), **({"type": memory.type} if memory.type else {})}
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="replace").replace("\r\n", "\n")
 
 
 def _text(raw: str) -> str:

@@ -1,4 +1,4 @@
-"""Dated entries (seed 000) as text: parse and render them, and edit the archive and index.md around them.
+"""Dated entries (seed 000) as text: parse and render them, and edit the archive around them.
 
     ## 2025-01-10: Refresh fails after a clock change
     **Context:** PRB-042
@@ -18,11 +18,10 @@ Pure functions, no I/O.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from memlane.core.markdown import heading
 from memlane.core.patterns import lazily
 from memlane.core.text import first_line, newline_of
 from memlane.core.values import dataclass, field
@@ -429,102 +428,3 @@ def archived_headings(text: str, subtopic: str) -> list[tuple[str, str]]:
 def line(raw: str) -> str:
     """An entry's text with exactly one line end behind it."""
     return raw.rstrip("\r\n") + newline_of(raw)
-
-
-# -- index.md
-
-_BULLET = lazily(
-    r"[-*] `(.+?)`(?: - (.*?))?"
-    r"(?: <!-- ((?:(?!<!-- ).)+), entries: ([0-9]{1,9}), archived: ([0-9]{1,9}), newest: (\S+) -->)?[ \t]*"
-)
-
-
-class Listed(NamedTuple):
-    """A line of index.md: what a person wrote, and the facts behind it. None: the line has no such tail yet."""
-
-    description: str
-    entries: int | None = None
-    archived: int | None = None
-    newest: str | None = None
-
-
-def read_index(text: str) -> dict[str, Listed]:
-    """The sub-topics of an index by their "topic/subtopic"."""
-    lines: dict[str, Listed] = {}
-    for name, match, _ in _bullets(_bare_rows(text)):
-        entries, archived = (int(count) if count else None for count in match.group(4, 5))
-        lines.setdefault(name, Listed(match[2] or "", entries, archived, match[6]))
-    return lines
-
-
-def edit_index(text: str, changes: Mapping[str, Listed | None]) -> str:
-    """The index with these lines set, added in order, or (None) taken out; every other line as it is."""
-    newline = newline_of(text)
-    rows = _bare_rows(text) or ["# Memory Index", "", "## Topics"]
-    for name, listed in sorted(changes.items()):
-        place = next((number for other, _, number in _bullets(rows) if other == name), None)
-        if listed is None:
-            if place is not None:
-                del rows[place]
-        elif place is not None:
-            rows[place] = _bullet(name, listed)
-        else:
-            _insert(rows, name, _bullet(name, listed))
-    return newline.join(rows) + newline
-
-
-def _bare_rows(text: str) -> list[str]:
-    return [row.rstrip("\r\n") for row in _LINE.findall(text)]
-
-
-def _bullet(name: str, listed: Listed) -> str:
-    return (
-        f"- `{name.partition('/')[2]}.md` - {listed.description} <!-- {name}, entries: {listed.entries}, "
-        f"archived: {listed.archived}, newest: {listed.newest} -->"
-    )
-
-
-def _bullets(rows: Iterable[str]) -> list[tuple[str, re.Match[str], int]]:
-    """("topic/subtopic", its parts, line number) of every bullet: named by its tail, else by the heading above it."""
-    topic = ""
-    bullets = []
-    for number, row in enumerate(rows):
-        if title := heading(row):
-            topic = topic_of(title[1]) if title[0] == 3 else ""
-        elif row[:3] in ("- `", "* `") and (match := _BULLET.fullmatch(row)) and (match[3] or topic):
-            bullets.append((match[3] or f"{topic}/{match[1].removesuffix('.md')}", match, number))
-    return bullets
-
-
-def topic_of(title: str) -> str:
-    """The topic that a heading of index.md names."""
-    return title.strip().lower().replace(" ", "-")
-
-
-def _insert(rows: list[str], name: str, bullet: str) -> None:
-    """Put a bullet among those of its topic, or below its topic's heading, which is made where there is none."""
-    topic = name.partition("/")[0]
-    mates = [(other, number) for other, _, number in _bullets(rows) if other.partition("/")[0] == topic]
-    if mates:
-        after = next((number for other, number in mates if other > name), mates[-1][1] + 1)
-        rows.insert(after, bullet)
-        return
-    headings = [(number, *found) for number, row in enumerate(rows) if (found := heading(row))]
-    title = " ".join(word.capitalize() for word in topic.split("-"))
-    title = title if topic_of(title) == topic and title == title.strip() else topic
-    for number, level, shown in headings:
-        if level == 3 and shown == title:
-            rows.insert(number + 1, bullet)
-            return
-    start = next((number for number, level, shown in headings if level == 2 and shown == "Topics"), None)
-    if start is None:
-        rows.extend([*([""] if rows and rows[-1] else []), "## Topics"])
-        start = len(rows) - 1
-    after = len(rows)
-    for number, level, shown in headings:
-        if number > start and (level < 3 or (level == 3 and shown.casefold() > title.casefold())):
-            after = number
-            break
-    while after > start + 1 and not rows[after - 1].strip():
-        after -= 1
-    rows[after:after] = ["", f"### {title}", bullet]

@@ -10,15 +10,15 @@ import re
 from collections.abc import Collection, Sequence
 
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound, StorageError
-from memlane.lanes.topics import archive, pages
-from memlane.lanes.topics import entries as text_of
-from memlane.lanes.topics.entries import Document, Listed
+from memlane.lanes.topics import archive, listing, pages
+from memlane.lanes.topics.entries import Document
+from memlane.lanes.topics.listing import Listed
 from memlane.lanes.topics.pages import INDEX, Folder
 
 
 def listed(folder: Folder) -> dict[str, Listed]:
     """The lines of index.md by their "topic/subtopic"; {} when it cannot be read."""
-    return text_of.read_index(folder.text(folder.at(INDEX)))
+    return listing.read_index(folder.text(folder.at(INDEX)))
 
 
 def left_in_both(folder: Folder, topic: str, subtopic: str, raws: Sequence[str]) -> set[int]:
@@ -58,7 +58,7 @@ def expect_fewer(folder: Folder, topic: str, subtopic: str) -> None:
     if line and line.archived:
         index = folder.at(INDEX)
         fewer = line._replace(archived=line.archived - 1)
-        pages.write(index, text_of.edit_index(pages.text(index), {name: fewer}))
+        pages.write(index, listing.edit_index(pages.text(index), {name: fewer}))
 
 
 def write(folder: Folder, path: str | None = None, titles: Collection[str] = ()) -> None:
@@ -83,7 +83,7 @@ def is_current(folder: Folder) -> bool:
 
 
 def _edited(folder: Folder, old: str, path: str | None = None, titles: Collection[str] = ()) -> str:
-    known = text_of.read_index(old)
+    known = listing.read_index(old)
     paths = (file for file in folder.topic_files() if isinstance(file, str))
     present = {name: file for file in paths if _fits_a_line(name := "/".join(folder.named(file)))}
     changes: dict[str, Listed | None] = {
@@ -92,7 +92,7 @@ def _edited(folder: Folder, old: str, path: str | None = None, titles: Collectio
     for name, file in present.items():
         if path in (None, file) or name not in known or known[name].entries is None:
             changes[name] = _facts(folder, file, known.get(name), titles if file == path else ())
-    return text_of.edit_index(old, changes)
+    return listing.edit_index(old, changes)
 
 
 def _facts(folder: Folder, path: str, old: Listed | None, titles: Collection[str]) -> Listed:

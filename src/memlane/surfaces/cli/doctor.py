@@ -26,6 +26,7 @@ from memlane.surfaces.cli.output import (
     so_many,
 )
 from memlane.surfaces.cli.progress import each, progress
+from memlane.surfaces.resident import is_ready
 
 if TYPE_CHECKING:
     from memlane.care.audit import Leak
@@ -213,6 +214,8 @@ def _print(report: Report, deep: bool) -> None:
         say("files that have not changed were not read again: --deep reads everything")
     if bank := report.inventory.opened:
         say_under(bank)
+    if is_ready():
+        say("hooks are answered by a process of a running server")
 
 
 def _near(where: str) -> str:

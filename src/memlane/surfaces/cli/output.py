@@ -292,7 +292,8 @@ def print_rows(rows: Iterable[Sequence[str]], *, clean: bool = False) -> None:
     there is no room for that, the cells that do not fit into a row's line stand below it. Rows are printed as they
     come, a page at a time, however many there are. `clean` ones are those of `titled_row`.
     """
-    seen, room = sys.stdout.isatty(), columns()
+    seen = sys.stdout.isatty()
+    room = columns() if seen else 0
     widths: list[int] = []
     rows = iter(rows)
     while table := [row if clean else [one_line(str(cell)) for cell in row] for row in islice(rows, PAGE)]:

@@ -64,6 +64,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     $ memlane search "what does she like" --where user=alice --where 'level>=3'
     $ memlane search -- '-without something'
     """
+    from memlane.recall.harmless import suspicious
     from memlane.recall.snippets import marked, snippet
 
     hits = [replace(hit, memory=bank.original(hit.memory)) for hit in bank.search(query, **options)]
@@ -75,7 +76,7 @@ def search(bank: Bank, query: str, explain: bool, as_json: bool, **options: Any)
     seen = sys.stdout.isatty()
     for hit in hits:
         place = f" > {hit.header_path}" if hit.header_path else ""
-        place += " (⚠ suspicious)" if hit.memory.suspicious else ""
+        place += " (⚠ suspicious)" if suspicious(bank, hit.memory) else ""
         day = (iso(hit.memory.created_at or hit.memory.updated_at) or "-")[:10]
         by = day if options["order"] == "time" else f"{hit.score:.2f}"
         said = one_line(snippet(hit, query, 2 * (columns() - BELOW) if seen else SNIPPET))

@@ -13,7 +13,7 @@ from typing import Any
 
 from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
-from memlane.core.toml import load_toml
+from memlane.core.toml import MAX_TOML, load_toml
 from memlane.surfaces.clients.jsonc import Damaged, value_at
 
 # What a bracket does not count in, and brackets and ends of lines. In a valid text every string is closed.
@@ -33,12 +33,16 @@ def value(text: str) -> dict[str, Any]:
 
 def put(text: str, path: Sequence[str], new: dict[str, Any]) -> str:
     """Write the table at a path to the end of the text, in place of one that is there. Raises Damaged."""
-    expected = _with(value(text), path, new)
-    text = drop(text, path)
+    before = value(text)
+    expected = _with(before, path, new)
+    text = text if value_at(before, path) is None else _without_table(text, path)
     newline = newline_of(text)
     gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
     lines = [f"[{'.'.join(path)}]", *(f"{key} = {_rendered(item)}" for key, item in new.items())]
-    return _checked(text + gap + newline.join(lines) + newline, expected, path)
+    table = newline.join(lines) + newline
+    if path[0] not in before and len(text + gap + table) <= MAX_TOML:  # below a whole text, it changes nothing of that
+        return text + gap + _checked(table, _with({}, path, new), path)
+    return _checked(text + gap + table, expected, path)
 
 
 def drop(text: str, path: Sequence[str]) -> str:
@@ -46,6 +50,10 @@ def drop(text: str, path: Sequence[str]) -> str:
     before = value(text)
     if value_at(before, path) is None:
         return text
+    return _checked(_without_table(text, path), _with(before, path, None), path)
+
+
+def _without_table(text: str, path: Sequence[str]) -> str:
     newline = newline_of(text)
     sections = [(start, end) for start, end, name in _sections(text) if name[: len(path)] == tuple(path)]
     for start, end in reversed(sections):
@@ -53,7 +61,7 @@ def drop(text: str, path: Sequence[str]) -> str:
         if head.endswith(newline * 2) and (not rest or rest.startswith(newline)):
             head = head.removesuffix(newline)
         text = head + rest
-    return _checked(text, _with(before, path, None), path)
+    return text
 
 
 def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
