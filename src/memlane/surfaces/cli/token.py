@@ -61,7 +61,8 @@ def add(ctx: click.Context, name: str, right: str, scopes: Sequence[str], days: 
     print_text(made, as_it_is=True)
     what = {"read": "read", "write": "read and add", "remove": "read, add, change and delete"}[right]
     where = f" in {', '.join(scopes)}" if scopes else ""
-    say(f"{name} may {what}{where} for {days} days. It is sent as `Authorization: Bearer …`, and not shown again.")
+    lasts = "a day" if days == 1 else f"{days} days"
+    say(f"{name} may {what}{where} for {lasts}. It is sent as `Authorization: Bearer …`, and not shown again.")
 
 
 @token.command("list")
