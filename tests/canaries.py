@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import string
 from pathlib import Path
 
@@ -18,16 +19,16 @@ PEM = "\n".join(
 )  # fmt: skip
 PASSWORD = "Kx9#mQ2" + "vLp7zW"
 _PIECE = 8  # characters in a row of which nobody would say that they are chance
+_SECRETS = (TOKEN.removeprefix("ghp_"), _BODY, PASSWORD)
+_PIECES = {secret[at : at + _PIECE] for secret in _SECRETS for at in range(len(secret) - _PIECE + 1)}
+_RUNS = re.compile(f"[{re.escape(''.join(set().union(*_SECRETS)))}]{{{_PIECE},}}")  # nothing else can hold a piece
 
 
 def leaked(shown: str | bytes) -> str:
     """A piece of a canary in what somebody is shown; "" when there is none."""
     text = shown.decode(errors="replace") if isinstance(shown, bytes) else shown
-    for secret in (TOKEN.removeprefix("ghp_"), _BODY, PASSWORD):
-        for at in range(len(secret) - _PIECE + 1):
-            if (piece := secret[at : at + _PIECE]) in text:
-                return piece
-    return ""
+    windows = (run[at : at + _PIECE] for run in _RUNS.findall(text) for at in range(len(run) - _PIECE + 1))
+    return next((window for window in windows if window in _PIECES), "")
 
 
 def on_disk(*folders: Path) -> list[str]:
