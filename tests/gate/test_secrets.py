@@ -480,16 +480,15 @@ HOSTILE = [
 def test_scan_is_linear_in_hostile_text(unit: str) -> None:
     """Four times the text costs about four times the work, not sixteen."""
     small, large = (unit * (size // len(unit)) for size in (25_000, 100_000))
-    scan(small)
-    times = []
-    for text in (small, large):
-        spent = []
-        for _ in range(2):
-            began = time.process_time()
-            scan(text)
-            spent.append(time.process_time() - began)
-        times.append(min(spent))
-    assert times[1] < 10 * times[0] + 0.1
+
+    def spent(text: str) -> float:
+        began = time.process_time()
+        scan(text)
+        return time.process_time() - began
+
+    scan(unit * 40)  # compiles the patterns that it needs
+    least = min(spent(small), spent(small))
+    assert any(spent(large) < 10 * least + 0.1 for _ in range(2))  # the second time only if something else held it up
 
 
 def test_one_word_of_a_megabyte() -> None:
