@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import pkgutil
 import pty
 import re
 import subprocess
@@ -12,8 +14,11 @@ import termios
 import tty
 import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
+import memlane
 from memlane import Bank
 from memlane.__main__ import main
 
@@ -26,13 +31,23 @@ IN_A_NAME = EVIL.replace("\x00", "") + "\nforged"
 IN_TOML = "".join(char if " " <= char < "\x7f" else f"\\U{ord(char):08x}" for char in EVIL)
 
 
+@cache
+def _import_everything() -> None:
+    """What a command imports late it would import in every child anew."""
+    for module in pkgutil.walk_packages(memlane.__path__, "memlane."):
+        if not module.name.startswith("memlane.adapters"):
+            import_module(module.name)
+
+
 def on_terminal(*args: str, cwd: Path, typed: bytes = b"", env: Mapping[str, str] | None = None) -> str:
     """What a command shows on a terminal that changes no byte: in a child that has everything imported already."""
+    _import_everything()
     ours, theirs = pty.openpty()
     tty.setraw(theirs, termios.TCSANOW)
     child = os.fork()
     if child == 0:
         try:
+            gc.freeze()  # else the child copies all that it looks through
             os.close(ours)
             os.login_tty(theirs)
             os.chdir(cwd)
