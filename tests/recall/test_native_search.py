@@ -70,7 +70,7 @@ def indexed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Bank, list[s
     return Bank.open(folder), read
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_topics_are_ranked_as_by_the_lane_alone(tmp_path: Path, seed: int) -> None:
     """S000-44 … S000-50: the same entries, scores and order, also after an edit by hand."""
     rng = random.Random(seed)
@@ -97,7 +97,7 @@ def test_topics_are_ranked_as_by_the_lane_alone(tmp_path: Path, seed: int) -> No
     compare()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_records_are_ranked_as_by_the_lane_alone(tmp_path: Path, seed: int) -> None:
     """S001-36 … S001-39: the same records in the same order, also after an edit by hand."""
     rng = random.Random(seed)
