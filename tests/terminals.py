@@ -13,7 +13,7 @@ import sys
 import termios
 import tty
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -41,6 +41,18 @@ def _import_everything() -> None:
 
 def on_terminal(*args: str, cwd: Path, typed: bytes = b"", env: Mapping[str, str] | None = None) -> str:
     """What a command shows on a terminal that changes no byte: in a child that has everything imported already."""
+    return one_by_one([args], cwd=cwd, typed=typed, env=env)[0]
+
+
+_END = b"<this command has ended>"
+
+
+def one_by_one(
+    calls: Sequence[Sequence[str]], *, cwd: Path, typed: bytes = b"", env: Mapping[str, str] | None = None
+) -> list[str]:
+    """What each of these commands shows on a terminal, to all of which the same is typed. One child runs them all: to
+    fork a process that has run a thousand tests takes longer than a command.
+    """
     _import_everything()
     ours, theirs = pty.openpty()
     tty.setraw(theirs, termios.TCSANOW)
@@ -52,20 +64,37 @@ def on_terminal(*args: str, cwd: Path, typed: bytes = b"", env: Mapping[str, str
             os.login_tty(theirs)
             os.chdir(cwd)
             os.environ.update({"TERM": "xterm", "NO_COLOR": "1", "PWD": str(cwd), **(env or {})})
-            sys.argv = ["memlane", *args]
-            sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
-            main()
-        except SystemExit:
-            pass
-        except BaseException:
-            sys.excepthook(*sys.exc_info())  # as Python itself would do
+            for args in calls:
+                _run(args)
+                os.write(1, _END)
         finally:
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
             os._exit(0)
     os.close(theirs)
     os.write(ours, typed)
-    return b"".join(_pieces(ours, child)).decode()
+    shown = b""
+    for piece in _pieces(ours, child):
+        ended = shown.count(_END)
+        shown += piece
+        for _ in range(ended, min(shown.count(_END), len(calls) - 1)):
+            os.write(ours, typed)
+    parts = shown.decode().split(_END.decode())
+    assert len(parts) >= len(calls)
+    return parts[: len(calls)]
+
+
+def _run(args: Sequence[str]) -> None:
+    sys.argv = ["memlane", *args]
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
+    try:
+        main()
+    except SystemExit:
+        pass
+    except BaseException:
+        sys.excepthook(*sys.exc_info())  # as Python itself would do
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
 
 
 def _pieces(terminal: int, child: int) -> Iterator[bytes]:

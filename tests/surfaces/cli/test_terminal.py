@@ -14,7 +14,7 @@ from commands import MEMLANE, Run, leaves
 from memlane import Bank
 from memlane.config import SETTINGS, trust, user_state
 from memlane.surfaces.cli import app
-from terminals import EVIL, IN_A_NAME, IN_TOML, commit, fill, on_terminal, steering
+from terminals import EVIL, IN_A_NAME, IN_TOML, commit, fill, on_terminal, one_by_one, steering
 
 NAME = IN_A_NAME.replace("\n", "")
 TEXT = EVIL.replace("\0", "")  # an argument cannot hold NUL
@@ -120,8 +120,7 @@ def test_no_setting_passes_it_on(bank: Bank, tmp_path: Path, trusted: bool) -> N
         file.write_text(f"memory.enabled = true\n{line}\n", newline="")
         if trusted:
             trust.record(user_state(), file)
-        for call in calls:
-            shown = on_terminal(*call, cwd=tmp_path, typed=b"n\n")
+        for call, shown in zip(calls, one_by_one(calls, cwd=tmp_path, typed=b"n\n"), strict=True):
             if found := steering(shown):
                 wrong[name, *call] = found
             if "Traceback" in shown:
