@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,3 +122,22 @@ def sync_cut(bank: Bank, at: int, *, after: bool) -> bool:
         finally:
             remote.close()
         return True
+
+
+class _Killed(BaseException):
+    """Nothing catches it."""
+
+
+class _Dying(state.State):
+    """What is known of remotes, of a process that is killed when it has written files and noted nothing of that."""
+
+    def save(self, *_: object) -> None:
+        raise _Killed
+
+
+def sync_killed(bank: Bank, name: str = TEAM) -> None:
+    """Sync until the first files that came are written, and no further."""
+    with closing(_Dying(state.path_of(bank.root))) as kept, suppress(_Killed):
+        settings = kept.remote(name)
+        with closing(remotes.opened(settings.url)) as remote:
+            engine.run(bank, kept, settings, remote)

@@ -166,5 +166,5 @@ def test_what_was_changed_here_has_a_change_more(tmp_path: Path) -> None:
         second = lineage.of(kept, "a.md", b"two")
         assert lineage.covers(second, first)
         assert not lineage.covers(first, second)
-        lineage.note(kept, "a.md", b"three", {**second, TWO: 7}, changed=False)
+        kept.set_lineage("a.md", state.digest(b"three"), lineage.told(kept, {**second, TWO: 7}, changed=False))
         assert lineage.of(kept, "a.md", b"three") == {**second, TWO: 7}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from memlane import config, gate
 from memlane.care.sync import lineage, local, travel
+from memlane.care.sync.lineage import Lineage
 from memlane.care.sync.receiving import APART, BATCH_BYTES, BATCH_FILES, EVERY, TWIN, Receiving
 from memlane.care.sync.results import Synced
 from memlane.care.sync.state import Known, Settings, State, digest
@@ -170,7 +171,7 @@ class _Run(Receiving):
                 scope = self._scope_of(place, ours, None)
                 if (scope, place.path) not in self.known:
                     known = Known(scope, place.path, "", digest(clean), "", "; ".join(reasons), stamp)
-                    told = self._said(place, ours)["lineage"]
+                    told = self._said(place, ours, {})["lineage"]
                     self.state.send(self.name, known, clean, told)
                     ready[New(place.path, scope, clean, told)] = known
         stored: list[tuple[New, str]] = []
@@ -203,7 +204,7 @@ class _Run(Receiving):
                 self._refuse(place, known, "; ".join(reasons) or "says what was forgotten", stamp)
                 return None
             try:
-                up, expected = self._going_up(place, known, clean)
+                up, expected, there = self._going_up(place, known, clean)
             except Unmergeable as error:
                 self._refuse(place, known, f"{APART}: {error}", "")
                 return None
@@ -221,7 +222,7 @@ class _Run(Receiving):
                 continue
             new = Known(scope, place.path, expected or "", digest(up), known.held if known else "", unsent)
             theirs = self.sieve.admitted(place, up)[0] if new.held else up
-            said = self._said(place, ours)
+            said = self._said(place, ours, there)
             try:
                 if known is None or digest(up) != known.seen:
                     self.state.send(self.name, new, theirs, said["lineage"])
@@ -247,28 +248,30 @@ class _Run(Receiving):
             f"{gate.shown(place.path)} is changed by others all the time.", hint=f"`memlane sync {self.name}` goes on."
         )
 
-    def _said(self, place: Place, ours: bytes | None) -> dict[str, str]:
-        """What is said of a content that goes up."""
-        told = lineage.spelt(self._looked_at(place, ours))
+    def _said(self, place: Place, ours: bytes | None, there: Lineage) -> dict[str, str]:
+        """What is said of a content that goes up: what is here, and what was `there` and stays."""
+        told = lineage.spelt(lineage.joined(self._looked_at(place, ours), there))
         return {"author": self.settings.author, "lineage": told}
 
-    def _going_up(self, place: Place, known: Known | None, clean: bytes | None) -> tuple[bytes | None, str | None]:
-        """What the remote should have of a file, and the version that it replaces. Raises Unmergeable.
+    def _going_up(
+        self, place: Place, known: Known | None, clean: bytes | None
+    ) -> tuple[bytes | None, str | None, Lineage]:
+        """What the remote should have of a file, the version that it replaces, and the lineage of what stays of that.
 
-        None where it cannot be told from what is held back.
+        None where it cannot be told from what is held back. Raises Unmergeable.
         """
         if known is None or not known.version:
-            return clean, None
+            return clean, None, {}
         if not known.held:
-            return clean, known.version
+            return clean, known.version, {}
         found = self.remote.get(place.path, known.scope, place.most)
         if found is None or found[0].deleted:
-            return clean, found[0].version if found else None
+            return clean, found[0].version if found else None, {}
         full = self.sieve.remembered(place, found[1])
         up = local.merged(place, self._base(known) or b"", clean or b"", full)
         if clean is not None and up and self.sieve.admitted(place, up)[0] is None:
-            return None, None
-        return up or None, found[0].version
+            return None, None, {}
+        return up or None, found[0].version, lineage.parsed(found[0].lineage)
 
     def _send_deletion(self, known: Known, *, moved: bool = False) -> None:
         """Delete at the remote what is not here any more, or `moved` to another scope; what others changed meanwhile
@@ -283,18 +286,18 @@ class _Run(Receiving):
         if (place.lane and place.lane not in self.lanes) or not (moved or travel.is_gone(place.file)):
             return  # what cannot be read now is not deleted
         for _ in range(_ATTEMPTS):
-            up, expected = self._going_up(place, known, None)
+            up, expected, there = self._going_up(place, known, None)
+            said = self._said(place, None, there)
             try:
                 if up is not None:
                     if digest(up) != known.seen:
-                        said = self._said(place, None)
                         version = self.remote.put(place.path, up, expected, scope=known.scope, **said)
                         self.done.sent += 1
                         self._save(Known(known.scope, known.path, version, digest(up), known.held), None)
                     return
                 version = expected or ""
                 if expected is not None:
-                    version = self.remote.delete(place.path, expected, scope=known.scope, **self._said(place, None))
+                    version = self.remote.delete(place.path, expected, scope=known.scope, **said)
                     self.done.sent += 1
                 self._save(Known(known.scope, known.path, version), None)
                 return

@@ -58,11 +58,6 @@ def of(state: State, path: str, data: bytes | None) -> Lineage:
     return lineage
 
 
-def note(state: State, path: str, data: bytes | None, lineage: Lineage, *, changed: bool) -> None:
-    """Note what a file holds here, and all that is in it; `changed` when nobody else has it so."""
-    state.set_lineage(path, digest(data), told(state, lineage, changed=changed))
-
-
 def told(state: State, lineage: Lineage, *, changed: bool) -> str:
     """What is told of a content with all this in it; `changed` when nobody else has it so."""
     return spelt(_changed(state, lineage) if changed else lineage)

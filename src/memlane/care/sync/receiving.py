@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from memlane import config
@@ -17,6 +18,7 @@ from memlane.core.errors import InvalidInput, StorageError
 from memlane.core.invisible import visible
 from memlane.disk import names, tombstones, written
 from memlane.exchange.remotes import Entry, Remote, TooLarge
+from memlane.history.journaled import own_name
 from memlane.lanes import NAMES
 from memlane.lanes.merging import Unmergeable
 
@@ -84,16 +86,34 @@ class Receiving:
         Else what we have from the remote, or sent there, would look like something of our own, and come back when
         somebody else deletes it.
         """
-        for known, base, after, told in self.state.intents(self.name):
-            place = travel.place_of(self.bank, known.path)
-            if isinstance(place, Place) and digest(local.read(place)) == after:
-                self.state.set_lineage(known.path, after, told)
-                self._save(known, base)
-        self.state.settle(self.name)
+        for remote in self.state.remotes():  # what came over another one, too: else it looks changed here
+            for known, base, after, told in self.state.intents(remote.name):
+                place = travel.place_of(self.bank, known.path)
+                if isinstance(place, Place) and self._was_written(place, after):
+                    self.state.set_lineage(known.path, after, told)
+                    self.state.save(remote.name, known, base)
+                    if digest(base) == after:
+                        parts.note(self.bank, self.state, place, base)
+                    if remote.name == self.name:
+                        self.known[known.scope, known.path] = known
+            self.state.settle(remote.name)
         for scope, path in self.state.unheard(self.name):
             place = self._place(path)
             if isinstance(place, Place):
                 self._fetch(place, scope)
+
+    def _was_written(self, place: Place, after: bytes) -> bool:
+        """Whether a file has the content that it was to get, or had it when somebody changed it: the journal tells."""
+        if digest(local.read(place)) == after:
+            return True
+        kept = self.bank.journal
+        if kept is None or place.is_log:
+            return False
+        rows = kept.rows_of([own_name(self.bank, place.file)], here=True)
+        for early, late in reversed([*pairwise(rows)]):
+            if digest(kept.text(early.after)) == after:
+                return digest(kept.text(late.before)) == after
+        return False
 
     def forget(self) -> None:
         """Tell each other what was forgotten, and clear this bank of it: before anything else comes or goes."""
@@ -327,13 +347,23 @@ class Receiving:
             return ours  # it is old: it came from here, or over another remote before
         # with several remotes, what changed at one of them may lack what another one brought: no side is the later
         apart = bool(self.several and said and not lineage.covers(said, have) and base in (ours, theirs))
-        # or this remote knows more of it than we know of this remote
-        later = said and (base is None or theirs == base) and self._is_later(place, ours, said, have)
+        # or it was made of what is here, which came over another remote: what this one had before does not count
+        counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
+        later = said and not counts and self._is_later(place, ours, said, have)
         after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, apart=apart)
         if after != ours:
-            told = lineage.told(self.state, lineage.joined(have, said), changed=after != theirs)
-            self.state.intend(self.name, coming.known, theirs, after, told)
+            self.state.intend(self.name, coming.known, theirs, after, self._told(coming, ours, after))
         return after
+
+    def _told(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
+        """The lineage of what was made of what is here and what came."""
+        have, said = coming.have, coming.said
+        is_old = bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
+        if after == ours and (is_old or coming.reasons):
+            return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
+        if coming.reasons:  # what was held back is not in it
+            return lineage.told(self.state, have, changed=True)
+        return lineage.told(self.state, lineage.joined(have, said), changed=after != coming.theirs)
 
     def _merge(self, coming: _Coming) -> bool:
         """Merge what comes into what is here; False where that cannot be."""
@@ -358,7 +388,7 @@ class Receiving:
     def _settled(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> None:
         """A file here holds now what was made of what came."""
         place, known, theirs = coming.place, coming.known, coming.theirs
-        lineage.note(self.state, place.path, after, lineage.joined(coming.have, coming.said), changed=after != theirs)
+        self.state.set_lineage(place.path, digest(after), self._told(coming, ours, after))
         parts.note(self.bank, self.state, place, after)
         if after != ours:
             self._wrote(place, after)

@@ -1,0 +1,114 @@
+"""What a memory said before somebody changed it does not come back, and stands nowhere beside the change: whichever
+remotes both came over, and whoever was killed meanwhile.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_sync_lineage import settled, team
+
+from conftest import trusted
+from memlane import Bank
+from memlane.care import sync
+from synced import sync_killed
+
+TOKEN = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+FILE = "topics/auth/oauth2.md"
+
+
+def _texts(*banks: Bank) -> list[list[str]]:
+    return [sorted(memory.text.rpartition("Problem:** ")[2] for memory in bank.memories()) for bank in banks]
+
+
+def _store(bank: Bank, lane: str) -> str:
+    if lane == "topics":
+        bank.topics.store("auth/oauth2", "Deploys go out on Tuesdays.", title="Deploy")
+        return next(memory.id for memory in bank.memories("topics"))
+    return bank.add("Deploys go out on Tuesdays.", title="Deploy").id
+
+
+@pytest.mark.parametrize("lane", ["notes", "topics"])
+def test_a_change_of_a_change_replaces_it_when_they_come_over_different_remotes(tmp_path: Path, lane: str) -> None:
+    ann, bob = team(tmp_path, {name: ["home", "work"] for name in ("ann", "bob")})
+    id = _store(ann, lane)
+    settled(ann, bob)
+    for remote, text in (("home", "Deploys go out on Mondays."), ("work", "Deploys go out on Fridays.")):
+        ann.update(id, text)
+        sync.sync(ann, remote)
+        sync.sync(bob, remote)
+    settled(ann, bob)
+    assert _texts(ann, bob) == [["Deploys go out on Fridays."]] * 2
+
+
+def test_a_deletion_is_of_what_came_over_another_remote_too(tmp_path: Path) -> None:
+    ann, bob = team(tmp_path, {name: ["home", "work"] for name in ("ann", "bob")})
+    id = _store(ann, "notes")
+    settled(ann, bob)
+    ann.update(id, "Deploys go out on Mondays.")
+    sync.sync(ann, "home")
+    sync.sync(bob, "home")
+    ann.delete(id)
+    sync.sync(ann, "work")
+    sync.sync(bob, "work")
+    assert ["deploy.md" in files for files in settled(ann, bob)] == [False, False]
+
+
+def test_whoever_is_sent_an_old_text_has_changed_nothing(tmp_path: Path) -> None:
+    """Else the next change of the new text would be one of a text that its author has not seen."""
+    ann, bob, eve = team(tmp_path, {"ann": ["home"], "bob": ["home", "work"], "eve": ["home", "work"]})
+    id = _store(ann, "notes")
+    sync.sync(ann)
+    sync.sync(eve, "home")
+    ann.update(id, "Deploys go out on Mondays.")
+    sync.sync(ann)
+    sync.sync(bob, "home")
+    sync.sync(eve, "work")
+    sync.sync(bob, "work")
+    ann.update(id, "Deploys go out on Fridays.")
+    sync.sync(ann)
+    sync.sync(bob, "home")
+    assert _texts(bob) == [["Deploys go out on Fridays."]]
+
+
+def test_whoever_is_killed_while_a_text_comes_has_not_changed_it(tmp_path: Path) -> None:
+    ann, bob, eve = team(tmp_path, {"ann": ["home"], "bob": ["home", "work"], "eve": ["home", "work"]})
+    id = _store(ann, "notes")
+    sync.sync(ann)
+    sync_killed(bob, "home")
+    sync.sync(bob, "work")
+    ann.update(id, "Deploys go out on Fridays.")
+    sync.sync(ann)
+    sync.sync(eve, "home")
+    sync.sync(eve, "work")
+    assert _texts(eve) == [["Deploys go out on Fridays."]]
+
+
+def test_whoever_is_killed_while_a_text_comes_may_change_it_then(tmp_path: Path) -> None:
+    ann, bob = team(tmp_path, {"ann": ["home"], "bob": ["home"]})
+    changed, deleted = _store(ann, "notes"), ann.add("Lunch is at noon.", title="Lunch").id
+    sync.sync(ann)
+    sync_killed(bob, "home")
+    bob.update(changed, "Deploys go out on Fridays.")
+    bob.delete(deleted)
+    settled(ann, bob)
+    assert _texts(ann, bob) == [["Deploys go out on Fridays."]] * 2
+
+
+def test_what_one_member_holds_back_is_not_taken_from_the_others(tmp_path: Path) -> None:
+    """Zoe sends on what she may have of a file; who has that alone has not seen, and does not delete, the rest."""
+    ann, zoe, will = team(tmp_path, {"ann": ["home"], "zoe": ["home", "work"], "will": ["work"]})
+    for bank in (ann, will):
+        assert bank.config.file
+        bank.config.file.write_text(bank.config.file.read_text() + '\n[gate]\nsecrets = "off"\n')
+        trusted(bank.config.file)
+    ann, will = (Bank.open(tmp_path / name) for name in ("ann", "will"))
+    ann.topics.store("auth/oauth2", "Refresh fails after an hour.", title="Refresh")
+    ann.topics.store("auth/oauth2", f"The token is {TOKEN}.", title="Token")
+    for bank in (ann, zoe, will):
+        sync.sync(bank)
+    sync.add(will, "home", str(tmp_path / "home"), author="will")
+    for bank in (will, ann, zoe, will, ann, zoe):
+        sync.sync(bank)
+    assert [TOKEN in (bank.root / FILE).read_text() for bank in (ann, zoe, will)] == [True, False, True]
