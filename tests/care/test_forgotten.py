@@ -452,3 +452,28 @@ def test_the_two_commands_decide(run: Run, bank: Bank, tmp_path: Path) -> None:
         assert run("doctor", "--only", "damage").code == 0
         if left:
             run("forget", "notes:door", "--yes")
+
+
+def test_a_line_of_few_words_is_known_beside_a_telling_one_alone(tmp_path: Path) -> None:
+    texts = ForgottenTexts(tmp_path / "state/forgotten/of")
+    other = Memory("notes:shop", "notes", "Buy milk!", "Shop", "shop.md")
+    texts.remember([Gone("notes:door", (f"{TEXT}\n\n- call Bob\n- buy milk",))], [other])
+
+    def gone(text: str) -> list[str]:
+        is_gone = texts.other_lines_of(text, "notes:copy", "")
+        return [line for line in text.splitlines() if is_gone(line)]
+
+    assert gone(f"{TEXT}\nCall Bob.\nbuy milk\n---\nCall Eve.") == ["Call Bob."]
+    assert gone("Call Bob.\nbuy milk") == []
+
+
+def test_what_an_older_memlane_forgot_is_still_known(tmp_path: Path) -> None:
+    texts = ForgottenTexts(tmp_path / "state/forgotten/of")
+    texts.remember([Gone("notes:door", (f"{TEXT}\n\n- call Bob",))], [])
+    path = tmp_path / "state/forgotten/of"
+    head, line = map(json.loads, path.read_text().splitlines())
+    del line["beside"], line["seals"]
+    path.write_text(f"{json.dumps(head)}\n{json.dumps(line)}\n")
+    text = f"{TEXT}\n- call Bob"
+    assert ForgottenTexts(path).day(text) == line["day"]
+    assert not ForgottenTexts(path).other_lines_of(text, "", "")("- call Bob")

@@ -243,3 +243,96 @@ def test_a_note_that_may_stay_may_stay_under_another_name(tmp_path: Path) -> Non
     ann.forget("notes:rent")
     ann.move("notes:letter", "post")
     assert [hit.memory.id for hit in ann.search("Nadia landlord", lane="notes")] == ["notes:post"]
+
+
+LIST = f"""{SAID}
+
+## Contacts
+
+- call Bob
+- PIN 4711
+- Ottilie
+
+## Money
+
+- in the tin
+"""
+
+
+def _copied(top: Path, added: str, *, before: str = "") -> tuple[Bank, Bank]:
+    """Ann forgets a list, of which Bob has a copy with something added."""
+    ann, bob = member(top, "ann"), member(top, "bob")
+    ann.add(LIST, title="Rent")
+    synced(ann, bob)
+    bob.move("notes:rent", "people")
+    bob.update("notes:people", bob.get("notes:people").text.replace("- Ottilie", f"- Ottilie\n{added}"))
+    if before:
+        bob.add(before, title="Before")
+    ann.forget("notes:rent")
+    synced(ann, bob, rounds=2)
+    assert contents(ann) == contents(bob)
+    return ann, bob
+
+
+def test_a_copy_loses_the_lines_of_few_words_too(tmp_path: Path) -> None:
+    """What was added keeps the heading that it stands under."""
+    ann, bob = _copied(tmp_path, "- Eve from the bakery next door")
+    assert [bank.get("notes:people").text.strip() for bank in (ann, bob)] == [
+        "## Contacts\n\n- Eve from the bakery next door"
+    ] * 2
+    for bank in (ann, bob):
+        bank.close()
+    rest = _everything(tmp_path)
+    assert [word in rest for word in (b"4711", b"call Bob", b"in the tin")] == [False] * 3
+
+
+def test_a_line_that_other_memories_have_stays_in_a_copy(tmp_path: Path) -> None:
+    _, bob = _copied(tmp_path, "- Eve from the bakery next door", before="To do:\n\n- Call Bob!\n- buy milk")
+    text = bob.get("notes:people").text
+    assert ("call Bob" in text, "4711" in text) == (True, False)
+
+
+def test_a_copy_that_says_nothing_else_goes_as_a_whole(tmp_path: Path) -> None:
+    _, bob = _copied(tmp_path, "- PIN 4711")
+    assert sorted(contents(bob)) == []
+
+
+def test_a_text_that_has_no_telling_line_of_it_keeps_its_lines(tmp_path: Path) -> None:
+    ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
+    ann.add(LIST, title="Rent")
+    bob.add("- call Bob\n- Ottilie\n- feed the cat of the neighbours", title="To do")
+    before = contents(bob)["to-do.md"]
+    ann.forget("notes:rent")
+    synced(ann, bob, rounds=2)
+    assert contents(bob)["to-do.md"] == contents(ann)["to-do.md"] == before
+
+
+def test_what_is_left_of_a_copy_is_whose_the_copy_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bob's own stays Bob's, and what Cid has from Bob does not become Cid's."""
+    homes = {name: tmp_path / f"home of {name}" for name in ("ann", "bob", "cid")}
+    banks = {}
+
+    def at(name: str) -> Bank:
+        monkeypatch.setenv("HOME", str(homes[name]))
+        return banks[name]
+
+    for name, home in homes.items():
+        home.mkdir()
+        monkeypatch.setenv("HOME", str(home))
+        banks[name] = member(tmp_path, name)
+    at("ann").add(SAID, title="Rent")
+    synced(at("ann"))
+    synced(at("bob"))
+    at("bob").add(f"{SAID}\n\nThe heating is paid apart.", title="Money")
+    for name in ("bob", "cid"):
+        synced(at(name))
+    at("ann").forget("notes:rent")
+    found = {}
+    for name in ("ann", "cid", "bob"):
+        synced(at(name))
+    for name in ("ann", "bob", "cid"):
+        memory = at(name).get("notes:money")
+        found[name] = (memory.text, at(name).origins([memory]))
+    theirs = {"notes:money": 'came by sync, by "bob", not reviewed'}
+    left = "The heating is paid apart."
+    assert found == {"ann": (left, theirs), "bob": (left, {}), "cid": (left, theirs)}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlane.core.markdown import first_heading, lines_with_code
+from memlane.core.markdown import first_heading, heads, lines_with_code
 
 
 def test_fenced_code_is_told_apart() -> None:
@@ -41,3 +41,10 @@ def test_inline_backticks_open_no_fence() -> None:
 )
 def test_the_first_heading_outside_code_is_the_title(text: str, title: str | None) -> None:
     assert first_heading(text) == title
+
+
+def test_what_stays_needs_its_headings_and_the_heads_of_its_tables() -> None:
+    text = (
+        "# A\n## B\ngone\n## C\n### D\nkept\n### E\n# F\n| x |\n|---|\n| gone |\n\n| y |\n|:-:|\n| kept |\n```sh\n```"
+    )
+    assert [*heads(text, lambda line: "kept" in line)] == ["```", "```sh", "| y |", "# F", "### D", "## C", "# A"]

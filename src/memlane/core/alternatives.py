@@ -60,16 +60,19 @@ def unmarked(text: str) -> str:
 def without(text: str, is_gone: Callable[[str], bool]) -> str:
     """A text without some of its lines, and without the versions of which nothing is left."""
     result: list[Segment] = []
+    is_cut = False  # whether what is here was just taken out: of the empty lines around it one is enough
     for segment in read(text.split("\n")):
         if isinstance(segment, Versions):
             left = (tuple(trimmed([line for line in way if not is_gone(line)])) for way in segment.ways)
             ways = tuple(dict.fromkeys(filter(None, left)))
             result += [segment] if ways == segment.ways else segments_of(Versions(ways, segment.again))
-        elif not is_gone(segment):
+        elif is_gone(segment):
+            is_cut = True
+            continue
+        elif not (is_cut and _is_empty(segment) and (not result or _is_empty(result[-1]))):
             result.append(segment)
-        elif result and result[-1] == "":
-            result.pop()
-    return "\n".join(written(result))
+        is_cut = False
+    return "\n".join(written(result[:-1] if is_cut and result and _is_empty(result[-1]) else result))
 
 
 def read(lines: Iterable[str]) -> list[Segment]:

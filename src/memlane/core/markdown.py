@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from memlane.core.patterns import lazily
 
 _LINE = lazily(r"[^\n]*\n|[^\n]+")  # str.splitlines also splits at form feeds and U+2028
 _FENCE = lazily(r" {0,3}(`{3,}|~{3,})(.*)")
 _TITLE = lazily(r"^# +([^\r\n]+)", re.MULTILINE)
+_RULE = frozenset("|:- \t")  # below the head of a table
 _HEADING = lazily(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 
 
@@ -44,3 +45,21 @@ def first_heading(text: str) -> str | None:
         titles = (_TITLE.match(line) for line, in_code in lines_with_code(text) if not in_code)
         match = next(filter(None, titles), None)
     return match[1].strip(" \t#") or None if match else None
+
+
+def heads(text: str, stays: Callable[[str], bool]) -> Iterator[str]:
+    """Lines that are needed by others which stay: their headings, the heads of their tables, and fences of code."""
+    below = [False] * 7  # of each level: whether something stays below it
+    in_table = over_rule = False  # whether a row stays below, and whether the next line has the rule of a table below
+    for line in reversed(text.splitlines()):
+        found = heading(line)
+        if found:
+            if below[found[0]]:
+                yield line
+            below[found[0] :] = [False] * (7 - found[0])
+        elif _FENCE.match(line) or (over_rule and in_table):
+            yield line
+        elif stays(line) and not over_rule:
+            below = [True] * 7
+        in_table = "|" in line and (in_table or (stays(line) and not found))
+        over_rule = "|" in line and "-" in line and _RULE.issuperset(line)

@@ -2,7 +2,8 @@
 
     {"bank":"/home/ann/api/.memories","folder":"259:31","key":"9f…"}   first line; the key is in no bank or repository
     {"name":"c4…","day":"2025-01-10","id":"1a…","alone":false,"wholes":["5c…"],"lines":["7e…"],
-     "passages":[[8,"0a13ff…"]],"shingles":[],"spared":[]}                     one forgotten memory, on one line
+     "passages":[[8,"0a13ff…"]],"shingles":[],"spared":[],
+     "beside":["b1…"],"seals":{"7e…":"e0…"}}                     one forgotten memory, on one line
     {"kept":"1a…","of":["c4…"]}                                  the memory of this id is wanted all the same
     {"text":"5c…","n":"0d…"}                                     this very text is wanted, under any id
 
@@ -14,14 +15,15 @@ nothing merges them. They hold keyed hashes of ids, of whole texts, and of telli
 word breaks most of those, so it has *passages* instead: for each stretch of up to 24 words, which of 1,024 buckets its
 words fall into, without their order; most of them close together are enough. So changed words, added lines and other
 line breaks make no difference. Case, punctuation, white space and invisible characters never count.
+
+A line of few words tells nothing alone, but is to go from a copy, too. Its hash is *beside* the others, under a random
+salt that each telling line seals: only who has one of those, word for word, can ask for "PIN 4711", or guess at it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,18 +31,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memlane.core import alternatives
 from memlane.core.dates import utc_now
 from memlane.core.errors import StorageError
 from memlane.core.markdown import heading
 from memlane.core.model import Memory, Problem
-from memlane.core.patterns import lazily
 from memlane.core.values import dataclass
 from memlane.disk import files
+from memlane.disk.forgotten_lines import (
+    beside,
+    compared,
+    hashed,
+    line_hash,
+    lines_in,
+    rows,
+    salts,
+    seal,
+    telling,
+    words_of,
+)
 from memlane.disk.forgotten_records import BUCKETS, FEWEST, Index, Record, Windows, enough, half, read_bag, united
 
 FOLDER = "forgotten"
-TELLING = 12  # characters; a shorter line does not tell whose it is
 LONGEST = 24  # words in a passage
 SHORT = 48  # words; a longer text has shingles instead of passages
 SHINGLE = 6  # words
@@ -48,10 +59,6 @@ LINE = 8  # different words that make a line of a long text a telling one
 MOST = 256  # lines, and shingles, that are kept of one text: the smallest hashes
 COMMON = 3  # other memories with the same passage make it a turn of phrase
 _KEY_BYTES = 32
-_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space between words
-_WORD = lazily(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
-_ASCII = lazily(r"[a-z0-9]+")
-_DATE = lazily(r"\d{4}-\d\d-\d\d\S*|\d\d?:\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +119,32 @@ class ForgottenTexts:
             for hashed, whole in [(each._hashed_id(id), each._whole(text))]
             for record in each._like(text, id, title)
         ]
-        return any(found) or (bool(found) and not says_something(text, self.lines_of(text, id, title)))
+        if any(found) or not found:
+            return any(found)
+        one, other = self.lines_of(text, id, title), self.other_lines_of(text, id, title)
+        return not says_something(text, lambda line: one(line) or other(line))
 
     def lines_of(self, text: str, id: str, title: str) -> Callable[[str], bool]:
-        """What tells whether a line of a text was forgotten, word for word."""
+        """What tells whether a line of a text was forgotten, word for word, and is a telling one."""
         found = [
             (each, {line for record in each._like(text, id, title) for line in record.lines}) for each in self._each()
         ]
         return lambda line: any(hash in lines for each, lines in found for hash in each._lines(line))
+
+    def other_lines_of(self, text: str, id: str, title: str) -> Callable[[str], bool]:
+        """What tells whether any other line was forgotten together with a telling one that this text has, too."""
+        found = [
+            (each, record.beside, salt)
+            for each in self._each()
+            for record in each._like(text, id, title)
+            for salt in salts(each._key, record, text)
+        ]
+
+        def is_gone(line: str) -> bool:
+            words = compared(line)
+            return words != "" and any(beside(each._key, salt, words) in lines for each, lines, salt in found)
+
+        return is_gone
 
     def knows(self, id: str) -> bool:
         """Whether a memory of this id was forgotten and is not wanted since."""
@@ -166,11 +191,12 @@ class ForgottenTexts:
             return
         with self.writing():
             day = self.clock().date().isoformat()
-            records = [
-                record for record in (self._record(day, memory) for memory in gone) if not self._is_known(record)
-            ]
-            self._spare(records, others)
-            self._append(*(record.to_line() for record in records))
+            made = [(self._record(day, memory), lines_in(memory.texts)) for memory in gone]
+            made = [(record, lines) for record, lines in made if not self._is_known(record)]
+            common = self._spare([record for record, _ in made], others, {line for _, each in made for line in each})
+            for record, lines in made:
+                seal(self._key, record, lines, common)
+            self._append(*(record.to_line() for record, _ in made))
 
     def keep(self, text: str, id: str = "", title: str = "") -> str | None:
         """Record that a text is wanted again, and the memory of this id; return the day when it was forgotten."""
@@ -208,12 +234,12 @@ class ForgottenTexts:
         passages: dict[tuple[int, int], None] = {}
         shingles: set[str] = set()
         lines: set[str] = set()
-        for text in (*texts, *(title for title in memory.titles if len(set(_words(title))) >= FEWEST)):
-            words = _words(text)
+        for text in (*texts, *(title for title in memory.titles if len(set(words_of(title))) >= FEWEST)):
+            words = words_of(text)
             is_short = len(words) <= SHORT
             lines |= set(sorted(self._lines(text, 4 if is_short else LINE))[:MOST])
             if is_short:
-                lines_of_words = [part for part in map(_words, text.splitlines()) if len(set(part)) >= FEWEST]
+                lines_of_words = [part for part in map(words_of, text.splitlines()) if len(set(part)) >= FEWEST]
                 for part in (words, *lines_of_words):  # a line also alone: labels may stand around it
                     passages |= dict.fromkeys(self._passages(part))
             else:
@@ -230,7 +256,9 @@ class ForgottenTexts:
             shingles,
         )
 
-    def _spare(self, records: Sequence[Record], others: Iterable[Memory]) -> None:
+    def _spare(self, records: Sequence[Record], others: Iterable[Memory], lines_of_all: set[str]) -> set[str]:
+        """Leave to the memories that stay what is theirs, too; those of these lines that they have."""
+        said: set[str] = set()
         common: Counter[tuple[int, int]] = Counter()
         own = {record.id for record in records}
         index = Index(records)
@@ -238,15 +266,17 @@ class ForgottenTexts:
             id = self._hashed_id(other.id)
             if id in own:
                 continue
-            words = _words(f"{other.text}\n{other.title}")
+            words = words_of(f"{other.text}\n{other.title}")
             windows = Windows([self._bucket(word) for word in words])
             close = list(index.close_to(windows))
             for record, passage in close:
                 common[passage] += 1
                 record.spared.add(id)
-            lines = set(self._lines(other.text))
+            parted = rows(other.text)
+            lines = {line_hash(self._key, line) for line in telling(parted)}
+            said |= lines_of_all.intersection(" ".join(words) for _, words in parted)
             texts = (other.text, *other.text.splitlines()) if close else ()
-            same = {passage for text in texts for passage in self._passages(_words(text))}
+            same = {passage for text in texts for passage in self._passages(words_of(text))}
             shingles = self._shingles(words) if index.by_shingle else set()
             whole = self._whole(other.text)
             for record in records:
@@ -260,6 +290,7 @@ class ForgottenTexts:
                     record.spared.add(id)
         for record in records:
             record.passages = [passage for passage in record.passages if common[passage] < COMMON]
+        return said
 
     # -- likeness
 
@@ -268,7 +299,7 @@ class ForgottenTexts:
         self._read()
         if not self._records:
             return []
-        digest = _hash(self._key, f"{id}\0{title}\0{text}", 16)
+        digest = hashed(self._key, f"{id}\0{title}\0{text}", 16)
         found = self._answers.get(digest)
         if found is None:
             found = self._answers[digest] = self._compare(text, id, title)
@@ -281,7 +312,7 @@ class ForgottenTexts:
         lines = {*self._lines(text), *self._lines(title)}
         index = self._index
         found = [*index.by_whole.get(whole, ()), *(record for line in lines for record in index.by_line.get(line, ()))]
-        words = _words(f"{text}\n{title}")
+        words = words_of(f"{text}\n{title}")
         windows = Windows([self._bucket(word) for word in words])
         found += [record for record, _ in index.close_to(windows)]
         shared: Counter[str] = Counter()
@@ -301,16 +332,10 @@ class ForgottenTexts:
         return list(unique.values())
 
     def _whole(self, text: str) -> str:
-        return _hash(self._key, "whole " + (" ".join(_words(text)) or " ".join(text.split())), 16).hex()
+        return hashed(self._key, "whole " + (" ".join(words_of(text)) or " ".join(text.split())), 16).hex()
 
     def _lines(self, text: str, least: int = 4) -> Iterator[str]:
-        """Lines that tell whose they are: of so many words, or with a number in a short text."""
-        for line in text.splitlines():
-            words = _words(line)
-            compared = " ".join(words)
-            is_telling = len(set(words)) >= least or (least <= 4 and re.search(r"\d", _DATE.sub("", line)))
-            if is_telling and len(compared) >= TELLING:
-                yield _hash(self._key, f"line {compared}", 12).hex()
+        return (line_hash(self._key, line) for line in telling(rows(text), least))
 
     def _passages(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """(how many words, their buckets) of each passage of a short text."""
@@ -322,17 +347,17 @@ class ForgottenTexts:
 
     def _shingles(self, words: Sequence[str]) -> set[str]:
         ends = range(SHINGLE, len(words) + 1)
-        return {_hash(self._key, " ".join(words[end - SHINGLE : end]), 6).hex() for end in ends}
+        return {hashed(self._key, " ".join(words[end - SHINGLE : end]), 6).hex() for end in ends}
 
     def _bucket(self, word: str) -> int:
         bit = self._buckets.get(word)
         if bit is None:
-            number = int.from_bytes(_hash(self._key, f"word {word}", 4)) % BUCKETS
+            number = int.from_bytes(hashed(self._key, f"word {word}", 4)) % BUCKETS
             bit = self._buckets[word] = 1 << number
         return bit
 
     def _hashed_id(self, id: str) -> str:
-        return _hash(self._key, f"id {id}", 12).hex()
+        return hashed(self._key, f"id {id}", 12).hex()
 
     # -- the file
 
@@ -408,7 +433,8 @@ class ForgottenTexts:
             wholes = set(line["wholes"])
             record = Record(
                 line["name"], str(line["day"]), line["id"], bool(line["alone"]), wholes, set(line["lines"]), passages,
-                set(line["shingles"]), set(line["spared"]),
+                set(line["shingles"]), set(line["spared"]), set(line.get("beside", ())),
+                {str(hash): bytes.fromhex(seal) for hash, seal in line.get("seals", {}).items()},
             )  # fmt: skip
             self._records.append(record)
             self._wanted -= wholes  # forgotten once more
@@ -439,7 +465,7 @@ class ForgottenTexts:
 
 def says_something(text: str, is_gone: Callable[[str], bool] = lambda _: False) -> bool:
     """Whether there is more in a text than headings, and lines that are gone."""
-    return any(_words(line) and heading(line) is None and not is_gone(line) for line in text.splitlines())
+    return any(words_of(line) and heading(line) is None and not is_gone(line) for line in text.splitlines())
 
 
 def sections(data: bytes) -> dict[str, list[bytes]]:
@@ -499,26 +525,3 @@ def _number(path: str) -> str:
         info = os.stat(path)
         return f"{info.st_dev}:{info.st_ino}"
     return ""
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text as they are compared: in lower case and NFKC, without invisible characters, and without what
-    a merge has written around versions: or whatever two people change at the same time would be like what they changed
-    before.
-    """
-    if alternatives.MARK in text:
-        text = alternatives.unmarked(text)
-    if not text.isascii():
-        text = "".join(char for char in unicodedata.normalize("NFKC", text) if not _is_unseen(char))
-        return _WORD.findall(unicodedata.normalize("NFKC", text.casefold()))
-    return _ASCII.findall(text.lower())
-
-
-def _is_unseen(char: str) -> bool:
-    return unicodedata.category(char) == "Cf" or "\ufe00" <= char <= "\ufe0f" or "\U000e0000" <= char <= "\U000e01ef"
-
-
-def _hash(key: bytes, text: str, size: int) -> bytes:
-    from memlane.core.digests import blake2b
-
-    return blake2b(text.encode(errors="replace"), key=key, digest_size=size).digest()

@@ -26,12 +26,15 @@ class Record:
     passages: list[tuple[int, int]]  # how many words, and the buckets as bits
     shingles: set[str]
     spared: set[str] = field(default_factory=set)
+    beside: set[str] = field(default_factory=set)  # the other lines, under a salt
+    seals: dict[str, bytes] = field(default_factory=dict)  # the salt, for whoever has a telling line, by its hash
 
     def to_line(self) -> dict[str, Any]:
         return {
             "name": self.name, "day": self.day, "id": self.id, "alone": self.alone, "wholes": sorted(self.wholes),
             "lines": sorted(self.lines), "passages": [[size, _spelt(bag)] for size, bag in self.passages],
-            "shingles": sorted(self.shingles), "spared": sorted(self.spared),
+            "shingles": sorted(self.shingles), "spared": sorted(self.spared), "beside": sorted(self.beside),
+            "seals": {line: seal.hex() for line, seal in sorted(self.seals.items())},
         }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from memlane import config
 from memlane.care import forget
 from memlane.care.sync import local, travel
 from memlane.care.sync import state as states
@@ -21,7 +22,7 @@ from memlane.care.sync.state import State, digest
 from memlane.care.sync.travel import Place
 from memlane.core.errors import Conflict, InvalidInput
 from memlane.core.model import Memory
-from memlane.disk import journal
+from memlane.disk import journal, written
 from memlane.disk.forgotten_shared import MOST_BYTES, unite
 from memlane.exchange.remotes import Remote
 from memlane.history.journaled import own_name, reading
@@ -94,7 +95,10 @@ def cut_out(bank: Bank, paths: Collection[str]) -> None:
         for place, _ in travel.among(bank, paths, NAMES, lambda _: True):
 
             def decide(now: bytes | None, place: Place = place) -> bytes | None:
-                return now if now is None else sieve.without_lines(place, now) or now
+                left = None if now is None else sieve.without_lines(place, now)
+                if now is not None and left is not None:
+                    keep_origin(now, left)
+                return left or now
 
             before, after = local.settle(bank, place, decide)
             if before != after:
@@ -105,6 +109,14 @@ def cut_out(bank: Bank, paths: Collection[str]) -> None:
     finally:
         sieve.close()
     clean_bases(bank, {place.file for place in cut.values()})
+
+
+def keep_origin(before: bytes, after: bytes) -> None:
+    """Note that what is left of a memory is whose the memory was: but no user's word any more."""
+    kept = config.written()
+    was = kept.what(written.key_of(before)) if kept and before != after else ""
+    if kept and was:
+        kept.note({written.key_of(after): written.HERE if was in written.OWN else was})
 
 
 def _deleted(bank: Bank) -> Iterator[str]:

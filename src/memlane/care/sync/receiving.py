@@ -89,7 +89,7 @@ class Receiving:
         for remote in self.state.remotes():  # what came over another one, too: else it looks changed here
             for known, base, after, told in self.state.intents(remote.name):
                 place = travel.place_of(self.bank, known.path)
-                if isinstance(place, Place) and self._was_written(place, after):
+                if isinstance(place, Place) and _was_written(self.bank, place, after):
                     self.state.set_lineage(known.path, after, told)
                     self.state.save(remote.name, known, base)
                     if digest(base) == after:
@@ -101,19 +101,6 @@ class Receiving:
             place = self._place(path)
             if isinstance(place, Place):
                 self._fetch(place, scope)
-
-    def _was_written(self, place: Place, after: bytes) -> bool:
-        """Whether a file has the content that it was to get, or had it when somebody changed it: the journal tells."""
-        if digest(local.read(place)) == after:
-            return True
-        kept = self.bank.journal
-        if kept is None or place.is_log:
-            return False
-        rows = kept.rows_of([own_name(self.bank, place.file)], here=True)
-        for early, late in reversed([*pairwise(rows)]):
-            if digest(kept.text(early.after)) == after:
-                return digest(kept.text(late.before)) == after
-        return False
 
     def forget(self) -> None:
         """Tell each other what was forgotten, and clear this bank of it: before anything else comes or goes."""
@@ -352,18 +339,8 @@ class Receiving:
         later = said and not counts and self._is_later(place, ours, said, have)
         after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, apart=apart)
         if after != ours:
-            self.state.intend(self.name, coming.known, theirs, after, self._told(coming, ours, after))
+            self.state.intend(self.name, coming.known, theirs, after, _told(self.state, coming, ours, after))
         return after
-
-    def _told(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
-        """The lineage of what was made of what is here and what came."""
-        have, said = coming.have, coming.said
-        is_old = bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
-        if after == ours and (is_old or coming.reasons):
-            return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
-        if coming.reasons:  # what was held back is not in it
-            return lineage.told(self.state, have, changed=True)
-        return lineage.told(self.state, lineage.joined(have, said), changed=after != coming.theirs)
 
     def _merge(self, coming: _Coming) -> bool:
         """Merge what comes into what is here; False where that cannot be."""
@@ -388,7 +365,7 @@ class Receiving:
     def _settled(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> None:
         """A file here holds now what was made of what came."""
         place, known, theirs = coming.place, coming.known, coming.theirs
-        self.state.set_lineage(place.path, digest(after), self._told(coming, ours, after))
+        self.state.set_lineage(place.path, digest(after), _told(self.state, coming, ours, after))
         parts.note(self.bank, self.state, place, after)
         if after != ours:
             self._wrote(place, after)
@@ -461,6 +438,31 @@ class Receiving:
     def _save(self, known: Known, base: bytes | None) -> None:
         self.state.save(self.name, known, base)
         self.known[known.scope, known.path] = known
+
+
+def _was_written(bank: Bank, place: Place, after: bytes) -> bool:
+    """Whether a file has the content that it was to get, or had it when somebody changed it: the journal tells."""
+    if digest(local.read(place)) == after:
+        return True
+    kept = bank.journal
+    if kept is None or place.is_log:
+        return False
+    rows = kept.rows_of([own_name(bank, place.file)], here=True)
+    for early, late in reversed([*pairwise(rows)]):
+        if digest(kept.text(early.after)) == after:
+            return digest(kept.text(late.before)) == after
+    return False
+
+
+def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
+    """The lineage of what was made of what is here and what came."""
+    have, said = coming.have, coming.said
+    is_old = bool(said) and lineage.covers(have, said) and not lineage.covers(said, have)
+    if after == ours and (is_old or coming.reasons):
+        return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
+    if coming.reasons:  # what was held back is not in it
+        return lineage.told(state, have, changed=True)
+    return lineage.told(state, lineage.joined(have, said), changed=after != coming.theirs)
 
 
 def _is_ours(data: bytes | None) -> bool:

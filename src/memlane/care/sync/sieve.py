@@ -19,10 +19,13 @@ from memlane.core.alternatives import without
 from memlane.core.errors import MemlaneError
 from memlane.core.front_matter import find_front
 from memlane.core.invisible import visible
+from memlane.core.markdown import heads
 from memlane.core.model import Memory
 from memlane.core.text import strings_in
 from memlane.disk.forgotten import says_something
+from memlane.disk.forgotten_lines import compared
 from memlane.history.journaled import Reader, own_name
+from memlane.lanes import scan
 
 if TYPE_CHECKING:
     from memlane.bank import Bank
@@ -133,13 +136,41 @@ class Sieve:
                 text = data.decode()
                 front = find_front(text)
                 at = len(text) - len(text[front.body if front else 0 :].lstrip("\r\n"))
-                left = without(text[at:], private.lines_of(memory.text, memory.id, memory.title)).lstrip("\r\n")
+                left = without(text[at:], self._gone_lines(memory)).lstrip("\r\n")
                 answers = self._bank.lane(place.lane).answers
                 cut = answers.merge_files(place.driver, data, data, (text[:at] + left).encode())
                 after = list(self._reader.memories(name, cut).values())
                 if after and says_something(after[0].text) and not any(map(self._is_forgotten, after)):
                     return cut
         return None
+
+    def _gone_lines(self, memory: Memory) -> Callable[[str], bool]:
+        """What tells which lines go of a memory that repeats a forgotten one: the telling ones, and those of few words
+        that were forgotten with them. But what other memories here say, too, is nobody's secret, and what stays keeps
+        its headings.
+        """
+        private = self._bank.tombstones.private
+        telling = private.lines_of(memory.text, memory.id, memory.title)
+        other = private.other_lines_of(memory.text, memory.id, memory.title)
+        few = {compared(line) for line in memory.text.splitlines() if other(line)}
+        few -= self._said_elsewhere(few, memory.id)
+
+        def is_gone(line: str) -> bool:
+            return telling(line) or compared(line) in few
+
+        few -= {compared(line) for line in heads(memory.text, lambda line: bool(compared(line)) and not is_gone(line))}
+        return is_gone
+
+    def _said_elsewhere(self, lines: set[str], id: str) -> set[str]:
+        """Those of these lines that a memory here has that repeats nothing forgotten."""
+        found: set[str] = set()
+        for lane in self._bank.present() if lines else ():
+            for item in scan(lane):
+                if isinstance(item, Memory) and item.id != id:
+                    said = lines.intersection(map(compared, item.text.splitlines()))
+                    if not said <= found and not self._is_forgotten(item):
+                        found |= said
+        return found
 
     def _is_forgotten(self, memory: Memory) -> bool:
         return bool(self._bank.tombstones.forgotten(memory.text, memory.id, memory.title))
