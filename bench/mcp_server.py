@@ -39,8 +39,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from memlane import Bank
 from search import QUERIES, made_up, paragraphs, write_notes
@@ -159,41 +160,74 @@ def request(tool: str, arguments: dict[str, Any]) -> bytes:
     return head.encode() + body
 
 
-async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: bytes) -> None:
-    writer.write(message)
-    head = (await reader.readuntil(b"\r\n\r\n")).lower()
-    body = await reader.readexactly(int(head.split(b"content-length:")[1].split(b"\r\n")[0]))
-    if b" 200 " not in head.split(b"\r\n")[0] or b'"isError":true' in body:
-        sys.exit(body.decode()[:500])
+class Client(asyncio.Protocol):
+    """Asks until the end, as soon as there is an answer, or at a steady pace whether there is one or not.
+
+    It takes part in the same two cores, so it does as little as can be done: the bytes of each request are there
+    before, and of an answer it reads how long it is, and whether it is one.
+    """
+
+    def __init__(self, messages: Iterator[bytes], end: float, times: list[float], every: float) -> None:
+        self._messages, self._end, self._times, self._every = messages, end, times, every
+        self._loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[None] = self._loop.create_future()
+        self._got, self._wanted = b"", 0
+        self._begin = time.perf_counter() + random.random() * every
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        now = time.perf_counter()
+        if now >= self._end:
+            self._transport.close()
+        elif now < self._begin:
+            self._loop.call_later(self._begin - now, self._ask)
+        else:
+            self._begin = self._begin if self._every else now
+            self._ask()
+
+    def _ask(self) -> None:
+        self._transport.write(next(self._messages))
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        if not self._wanted:
+            head, found, _ = self._got.partition(b"\r\n\r\n")
+            if not found:
+                return
+            self._wanted = len(head) + 4 + int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        if len(self._got) < self._wanted:
+            return
+        if not self._got.startswith(b"HTTP/1.1 200 ") or b'"isError":false' not in self._got:
+            sys.exit(self._got.decode()[:500])
+        self._times.append(time.perf_counter() - self._begin)
+        self._got, self._wanted = b"", 0
+        self._begin += self._every
+        self._go_on()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.over.set_result(None)
 
 
 async def client(port: int, messages: Iterator[bytes], end: float, times: list[float], every: float = 0.0) -> None:
-    """Ask until the end, as soon as there is an answer, or at a steady pace whether there is one or not."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    begin = time.perf_counter() + random.random() * every
-    while (now := time.perf_counter()) < end:
-        if every:
-            await asyncio.sleep(max(0.0, begin - now))
-        else:
-            begin = now
-        await answered(reader, writer, next(messages))
-        times.append(time.perf_counter() - begin)
-        begin += every
-    writer.close()
+    made = partial(Client, messages, end, times, every)
+    _, one = await asyncio.get_running_loop().create_connection(made, "127.0.0.1", port)
+    await one.over
 
 
 def searches() -> Iterator[bytes]:
-    dice = random.Random()
+    prepared = [request("search_memories", {"query": query, "limit": 10}) for query in QUERIES]
     while True:
-        yield request("search_memories", {"query": dice.choice(QUERIES), "limit": 10})
+        yield random.choice(prepared)
 
 
 def remembered() -> Iterator[bytes]:
     """Notes that have little in common."""
-    dice = random.Random()
     words = sorted({word for text in made_up(200) for word in text.split()})
     while True:
-        text = " ".join(dice.choices(words, k=30))
+        text = " ".join(random.choices(words, k=30))
         yield request("remember", {"text": text, "title": f"{time.time()}"})
 
 
