@@ -81,9 +81,9 @@ class Site:
         self.metrics = Metrics(TOOLS, (http.PATH, health.ALIVE))
         settings = {"direct": True, **options}
         self.health = health.Health(self.server, self.bank, self.metrics, clock=lambda: self.now, **settings)
-        self.server.middleware.append(self.metrics.timed)
         verifiers = [Tokens()] if guarded else []
-        app = http.application(self.server, ["mem"], url=URL, verifiers=verifiers, routes=self.health.routes())
+        made: dict[str, Any] = {"verifiers": verifiers, "routes": self.health.routes(), "metrics": self.metrics}
+        app = http.application(self.server, ["mem"], url=URL, **made)
         self.app = self.metrics.counted(app)
 
     def get(self, path: str, client: str = "127.0.0.1", **headers: str) -> httpx2.Response:

@@ -17,7 +17,7 @@ from mcp import Client
 from memlane import Bank
 from memlane.core.access import Access
 from memlane.surfaces.mcp import toolsets
-from memlane.surfaces.mcp.answers import Answer
+from memlane.surfaces.mcp.answers import Answer, Packed, unpacked
 from memlane.surfaces.mcp.readers import FEW, Call, Readers
 from memlane.surfaces.mcp.server import _Handlers, build_server
 from memlane.surfaces.mcp.shared_bank import SharedBank
@@ -58,7 +58,7 @@ async def ready(readers: Readers) -> None:
 async def answer(readers: Readers, call: Call) -> Answer:
     given = await readers.answer(call, silent)
     assert given is not None
-    return given
+    return unpacked(given)
 
 
 def test_a_reader_answers_as_the_server_does(folder: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_project_cannot_put_its_own_modules_into_a_reader(folder: Path, monkey
 
 
 def test_a_reader_that_is_killed_is_replaced(folder: Path) -> None:
-    async def run() -> tuple[Answer | None, Answer]:
+    async def run() -> tuple[Packed | None, Answer]:
         async with one_reader(folder) as readers:
             (reader,) = readers._free
             os.kill(reader.process.pid, signal.SIGKILL)
@@ -141,8 +141,8 @@ def test_a_client_that_goes_away_leaves_the_reader_to_others(folder: Path) -> No
 
 
 def test_reads_wait_for_a_reader_rather_than_for_the_server(folder: Path) -> None:
-    async def run() -> list[Answer | None]:
-        given: list[Answer | None] = []
+    async def run() -> list[Packed | None]:
+        given: list[Packed | None] = []
         async with one_reader(folder) as readers:
 
             async def ask() -> None:

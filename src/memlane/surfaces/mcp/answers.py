@@ -5,14 +5,17 @@ A failure is a sentence and a next step that a model can act on: never a traceba
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pydantic_core import from_json, to_json
 
 from memlane.bank import Bank
 from memlane.core.access import EVERYTHING, Access
@@ -25,6 +28,7 @@ from memlane.surfaces.mcp import hints
 from memlane.surfaces.mcp.tools import Tool
 
 CODE = "memlane/code"  # in an answer's metadata: what went wrong, in one word for programs
+_IDS = frozenset({"id", "ids", "memory_id", "filename", "target_file"})
 
 
 class Answer(NamedTuple):
@@ -34,6 +38,54 @@ class Answer(NamedTuple):
     data: dict[str, Any] | None = None
     failed: bool = False
     code: str = ""
+
+
+class Packed(NamedTuple):
+    """An answer as it is sent: `inside` is what stands between the braces of the protocol's result.
+
+    It is passed on as it is, from the process that made it to the client. `ids` are those of the memories in it.
+    """
+
+    inside: bytes
+    failed: bool = False
+    code: str = ""
+    ids: Sequence[str] = ()
+
+
+def packed(answer: Answer) -> Packed:
+    """The answer with its fields in the order and the writing of the SDK."""
+    result: dict[str, Any] = {"content": [{"text": answer.text, "type": "text"}], "isError": answer.failed}
+    result["resultType"] = "complete"
+    if answer.data is not None:
+        result["structuredContent"] = answer.data
+    try:
+        text = json.dumps(result, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a number that JSON has no word for
+        text = json.dumps(from_json(to_json(result, inf_nan_mode="null")), separators=(",", ":"))
+    return Packed(text[1:-1].encode(), answer.failed, answer.code, ids_in(answer.data))
+
+
+def unpacked(packed: Packed) -> Answer:
+    result = json.loads(b"{%b}" % packed.inside)
+    return Answer(result["content"][0]["text"], result.get("structuredContent"), packed.failed, packed.code)
+
+
+def ids_in(data: Any) -> list[str]:
+    """The ids of memories in an answer."""
+    found: dict[str, None] = {}
+
+    def look(value: Any, key: str = "") -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                look(inner, name)
+        elif isinstance(value, list):
+            for inner in value:
+                look(inner, key)
+        elif isinstance(value, str) and key in _IDS:
+            found[value[:200]] = None
+
+    look(data)
+    return list(found)
 
 
 def answer(

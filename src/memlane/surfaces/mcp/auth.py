@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from memlane.config import tokens
 from memlane.core.access import EVERYTHING, RIGHTS, Access, highest
 from memlane.core.errors import ConfigError
 from memlane.core.invisible import visible
+from memlane.surfaces.mcp import answers
 from memlane.surfaces.mcp.jwts import Unavailable
 
 PREFIX, INSIDE = "memory:", "memory:in:"
@@ -43,7 +45,6 @@ WITHOUT_SESSIONS = "2026-07-28"  # the revision of the protocol that has none
 NOTED = ("tools/call", "resources/read", "prompts/get")  # what the audit log has
 BURST = 15.0  # seconds' worth of requests that may come at once
 MANY_TOKENS = 1000
-_IDS = frozenset({"id", "ids", "memory_id", "filename", "target_file"})
 unknown: ContextVar[bool] = ContextVar("unknown", default=False)  # whether nothing can be said of a request's token
 
 Principal = tuple[str, str | None, str | None]
@@ -59,9 +60,14 @@ def scopes_of(right: str, scopes: Sequence[str] | None) -> list[str]:
 
 def access_of(token: AccessToken) -> Access:
     """What a token may do."""
-    right = highest(scope.removeprefix(PREFIX) for scope in token.scopes if scope.startswith(PREFIX))
-    inside = tuple(scope.removeprefix(INSIDE) for scope in token.scopes if scope.startswith(INSIDE))
-    return Access(gate.redacted(visible(token.subject or token.client_id)), right, inside or None)
+    return _access(token.subject or token.client_id, tuple(token.scopes))
+
+
+@lru_cache(MANY_TOKENS)  # to look whether a name is a secret takes longer than everything else
+def _access(name: str, scopes: tuple[str, ...]) -> Access:
+    right = highest(scope.removeprefix(PREFIX) for scope in scopes if scope.startswith(PREFIX))
+    inside = tuple(scope.removeprefix(INSIDE) for scope in scopes if scope.startswith(INSIDE))
+    return Access(gate.redacted(visible(name)), right, inside or None)
 
 
 def caller(ctx: Context) -> Access:
@@ -148,28 +154,15 @@ def only_with_rights(right_of: RightOf, note: Note) -> ServerMiddleware[Any]:
             raise
         if ctx.method in NOTED:
             said = result.model_dump(by_alias=True) if isinstance(result, BaseModel) else result or {}
-            note(access.name, what, "failed" if said.get("isError") else "ok", ids_in(said.get("structuredContent")))
+            note(
+                access.name,
+                what,
+                "failed" if said.get("isError") else "ok",
+                answers.ids_in(said.get("structuredContent")),
+            )
         return result
 
     return checked
-
-
-def ids_in(data: Any) -> list[str]:
-    """The ids of memories in an answer."""
-    found: dict[str, None] = {}
-
-    def look(value: Any, key: str = "") -> None:
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                look(inner, name)
-        elif isinstance(value, list):
-            for inner in value:
-                look(inner, key)
-        elif isinstance(value, str) and key in _IDS:
-            found[value[:200]] = None
-
-    look(data)
-    return list(found)
 
 
 def refusal(access: Access, right: str) -> str:

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp.server import Server
 from mcp.server.auth.provider import (
     AccessToken,
     OAuthAuthorizationServerProvider,
@@ -44,7 +43,9 @@ from memlane.config.settings import TOOLSETS
 from memlane.core.errors import ConfigError, InvalidInput
 from memlane.disk import audit_log
 from memlane.surfaces import connections
-from memlane.surfaces.mcp import auth, jwts, toolsets
+from memlane.surfaces.mcp import auth, direct, jwts, toolsets
+from memlane.surfaces.mcp.metrics import Metrics
+from memlane.surfaces.mcp.server import BankServer
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from memlane.surfaces.mcp.tools import Tool
 
@@ -59,7 +60,7 @@ _INVALID = "The message is not valid JSON-RPC."
 
 
 def serve(
-    server: Server[Any],
+    server: BankServer,
     bank: SharedBank,
     settings: Config,
     host: str,
@@ -79,7 +80,6 @@ def serve(
     """
     from memlane.surfaces.mcp import oauth
     from memlane.surfaces.mcp.health import ALIVE, METRICS, READY, Health
-    from memlane.surfaces.mcp.metrics import Metrics
 
     public_url = oauth.public(public_url) if public_url else ""
     if with_oauth and not public_url and not is_loopback(host):
@@ -98,7 +98,6 @@ def serve(
         provider = oauth.Provider(grants.opened(settings.root), url.removesuffix(PATH), url, note=note)
     metrics = Metrics(_tools(), (PATH, ALIVE, READY, METRICS, *oauth.PATHS))
     health = Health(server, bank, metrics, direct=not (public_url or [*names]), everybody=open_metrics)
-    server.middleware.append(metrics.timed)
     app = application(
         server,
         {host, *names, *_host_of(public_url)},
@@ -109,6 +108,7 @@ def serve(
         routes=[*health.routes(), *(provider.routes() if provider else ())],
         limits=auth.Limits(settings["mcp.rate"], settings["mcp.sessions"], SESSION_IDLE),
         note=note,
+        metrics=metrics,
     )
     if provider:
         app = oauth.guarded(app, provider.issuer)
@@ -173,7 +173,7 @@ def listen(host: str, port: int, token: str | None, *, guarded: bool = False) ->
 
 
 def application(
-    server: Server[Any],
+    server: BankServer,
     hosts: Iterable[str],
     *,
     url: str = "",
@@ -183,13 +183,17 @@ def application(
     routes: Sequence[Route] = (),
     limits: auth.Limits | None = None,
     note: auth.Note = lambda *_: None,
+    metrics: Metrics | None = None,
 ) -> ASGIApp:
     """The SDK's web application, behind the checks of host, origin and token.
 
     With verifiers or a provider, every request to PATH needs a token that one of them knows; `routes` need none, and
     check nothing. `url` is how clients name the server, PATH included, and what their tokens must be for; `issuer`
-    makes these tokens, where it is not the provider in the server itself. `note` is told what is done by whom.
+    makes these tokens, where it is not the provider in the server itself. `note` is told what is done by whom,
+    and `metrics` how long it took.
     """
+    if metrics:
+        server.middleware.append(metrics.timed)
     names = [*LOOPBACK, *map(_in_url, hosts)]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
@@ -237,6 +241,8 @@ def application(
         metadata = str(build_resource_metadata_url(AnyHttpUrl(url)))
         limits = limits or auth.Limits(0, MAX_SESSIONS, SESSION_IDLE)
         app.user_middleware.append(Middleware(auth.Guard, PATH, metadata, right_of, limits, note))
+    limited = server.session_manager.asgi_app  # what is inside gets a request whole, and never too long a one
+    limited.app = direct.answering(limited.app, server, security, metrics, note if known else None)
     return _without_echo(app)
 
 

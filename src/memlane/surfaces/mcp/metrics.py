@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from mcp import types
@@ -48,18 +49,25 @@ class Metrics:
         tool = self._tools.get(str((ctx.params or {}).get("name", ""))) if ctx.method == "tools/call" else None
         if tool is None:
             return await call_next(ctx)
-        outcome, start = "error", self._clock()
+        with self.timing(tool) as outcomes:
+            try:
+                result = await call_next(ctx)
+            except MCPError:
+                outcomes.append("failed")  # it may not call this, or not like that
+                raise
+            outcomes.append(_outcome(result))
+            return result
+
+    @contextmanager
+    def timing(self, tool: Tool) -> Iterator[list[str]]:
+        """Count a call of a tool, and how long it took. Its outcome is to be put on the list."""
+        outcomes, start = ["error"], self._clock()
         self._under_way += 1
         try:
-            result = await call_next(ctx)
-            outcome = _outcome(result)
-            return result
-        except MCPError:
-            outcome = "failed"  # it may not call this, or not like that
-            raise
+            yield outcomes
         finally:
             self._under_way -= 1
-            self._calls[tool.name, outcome] += 1
+            self._calls[tool.name, outcomes[-1]] += 1
             self._seconds[_kind(tool)].add(self._clock() - start)
 
     def counted(self, app: ASGIApp) -> ASGIApp:
@@ -146,9 +154,15 @@ class Histogram:
 def _outcome(result: HandlerResult) -> str:
     if isinstance(result, types.CallToolResult):
         result = {"isError": result.is_error, "_meta": result.meta}
-    if not isinstance(result, dict) or not result.get("isError"):
+    if not isinstance(result, dict):
         return "ok"
-    code = (result.get("_meta") or {}).get(CODE)
+    return outcome(bool(result.get("isError")), (result.get("_meta") or {}).get(CODE, ""))
+
+
+def outcome(failed: bool, code: str) -> str:
+    """How a call ended."""
+    if not failed:
+        return "ok"
     return "refused" if code == "refused" else "error" if code in _BROKEN else "failed"
 
 

@@ -1,8 +1,9 @@
 """Processes that answer a server's reads, so that reads run beside each other, beside writes and on every core.
 
 They are started when a read comes while another call is under way, so a server with one client has none. The first line
-of a reader's input names the bank, every further line is a call, and each is answered with a line of JSON, after lines
-on progress where a new index is made. It ends when its input does, also when the server is killed.
+of a reader's input names the bank, every further line is a call, and each is answered with a line, after lines on
+progress where a new index is made. An answer is JSON twice: what the server has to know of it, and what the client is
+sent, which the server need not read. A reader ends when its input does, also when the server is killed.
 
 No read waits for what takes long. Every few seconds all files have to be looked at, and somebody may bring thousands of
 them: that is done between calls, by one reader at a time, while the others answer.
@@ -32,6 +33,7 @@ from memlane.disk import children, locks
 from memlane.surfaces.mcp import answers, toolsets
 from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank, is_current
 
+BESIDE = b"\t"  # between the two halves of an answer; JSON writes it as \\t
 LONGEST = 1 << 30  # bytes of an answer
 FEW = 100  # files that a call indexes by itself: that takes a few hundredths of a second
 LOOK = 4.0  # seconds after which all files are looked at between calls: before a call would have to
@@ -79,7 +81,7 @@ class Readers:
         """Whether one of them can take a call, now or when it has answered another."""
         return self._up > 0
 
-    async def answer(self, call: Call, progress: Progress) -> answers.Answer | None:
+    async def answer(self, call: Call, progress: Progress) -> answers.Packed | None:
         """The answer to a call; None when the reader broke, so that the caller answers it."""
         came = time.monotonic()
         await self._turns.acquire()
@@ -99,7 +101,7 @@ class Readers:
         finally:
             waiting = False
 
-    async def _answered(self, reader: _Reader, call: Call, came: float, progress: Progress) -> answers.Answer | None:
+    async def _answered(self, reader: _Reader, call: Call, came: float, progress: Progress) -> answers.Packed | None:
         given = await self._said(reader, reader.answer(call, self._bank.writes, came, progress))
         if given is not None and reader.due <= time.monotonic() and not self._keeping:
             self._keeping = True
@@ -182,13 +184,17 @@ class _Reader:
         self._output = cast(asyncio.StreamReader, process.stdout)
         self.due = time.monotonic() + LOOK  # when it has to look at all files
 
-    async def answer(self, call: Call, writes: int, came: float, progress: Progress) -> answers.Answer:
+    async def answer(self, call: Call, writes: int, came: float, progress: Progress) -> answers.Packed:
         await self.send({**call._asdict(), "access": astuple(call.access), "writes": writes, "came": came})
-        while "done" in (line := await self.receive()):
+        while True:
+            about, _, inside = (await self._output.readline()).partition(BESIDE)
+            line = json.loads(about)
+            if "done" not in line:
+                break
             await progress(line["done"], line["total"])
         if line.pop("behind"):
             self.due = 0.0
-        return answers.Answer(**line)
+        return answers.Packed(inside.rstrip(b"\n"), **line)
 
     async def keep(self) -> bool:
         """Bring the index up to date for a while; whether it is."""
@@ -209,7 +215,8 @@ class _Reader:
         await self._input.drain()
 
     async def receive(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(await self._output.readline())  # ValueError at the end of the output
+        about = (await self._output.readline()).partition(BESIDE)[0]
+        message: dict[str, Any] = json.loads(about)  # ValueError at the end of the output
         return message
 
 
@@ -217,11 +224,12 @@ def main() -> None:
     """Answer calls until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     locks.patience.set(PATIENCE)
-    output, sys.stdout = sys.stdout, sys.stderr
+    output, sys.stdout = sys.stdout.buffer, sys.stderr
 
-    def say(**message: Any) -> None:
+    def say(beside: bytes = b"", **message: Any) -> None:
         try:
-            print(json.dumps(message), file=output, flush=True)
+            output.write(json.dumps(message).encode() + BESIDE + beside + b"\n")
+            output.flush()
         except BrokenPipeError:  # the server is gone
             os._exit(0)
 
@@ -258,7 +266,8 @@ def main() -> None:
                     answer = answer._replace(text=f"{answer.text}\n(Some files are not indexed yet: ask again soon.)")
         except Exception as error:
             answer = answers.failure(error, tool.name, tools)
-        say(**answer._asdict(), behind=behind)
+        inside, failed, code, ids = answers.packed(answer)
+        say(inside, failed=failed, code=code, ids=ids, behind=behind)
 
 
 def _access(given: list[Any]) -> Access:

@@ -6,7 +6,7 @@ client sent, except a resource's URI with its secrets redacted.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,12 +21,11 @@ from pydantic import BaseModel
 
 from memlane import __version__, config, gate
 from memlane.bank import Bank
-from memlane.core.access import Access
 from memlane.core.errors import ConfigError, InvalidInput, NotEnabled, NotFound
 from memlane.core.invisible import visible
 from memlane.gate.outgoing import cleaned
 from memlane.surfaces.mcp import answers, prompts, resources, toolsets
-from memlane.surfaces.mcp.answers import Answer
+from memlane.surfaces.mcp.answers import Answer, Packed
 from memlane.surfaces.mcp.auth import caller
 from memlane.surfaces.mcp.readers import Call, Readers
 from memlane.surfaces.mcp.shared_bank import Report, SharedBank
@@ -68,7 +67,7 @@ def build_server(
     more: Iterable[str] = (),
     readers: int = 0,
     bank: SharedBank | None = None,
-) -> Server[Any]:
+) -> BankServer:
     """A server for the bank of a folder, with the toolsets that its configuration names and `more`.
 
     `readers` is how many processes it may start to answer reads at once. `bank` is the same one, where others use it.
@@ -84,6 +83,13 @@ def build_server(
     return _Handlers(bank, toolsets.tools(names), Readers(bank, names, readers)).server()
 
 
+class BankServer(Server[Any]):
+    """The SDK's server, which can also be asked for the answer to a call: see `memlane.surfaces.mcp.direct`."""
+
+    tools: Mapping[str, Tool]
+    answered: Callable[[Call, Report], Awaitable[Answer | Packed]]
+
+
 class _Handlers:
     """The answers to a client's requests, one method for each kind."""
 
@@ -93,8 +99,8 @@ class _Handlers:
         self.readers = readers
         self._calls = 0
 
-    def server(self) -> Server[Any]:
-        server: Server[Any] = Server(
+    def server(self) -> BankServer:
+        server = BankServer(
             "memlane",
             version=__version__,
             title="memlane",
@@ -119,6 +125,7 @@ class _Handlers:
             on_completion=self.complete,
         )
         server.middleware.append(_redact_errors)
+        server.tools, server.answered = self.tools, self.answered
         return server
 
     @asynccontextmanager
@@ -147,15 +154,9 @@ class _Handlers:
             near = get_close_matches(params.name, self.tools, 1)
             instead = f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(self.tools)}."
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool. {instead}")
-        progress, who, access = _reporter(ctx), _client(ctx), caller(ctx)
-        with self._under_way() as others:
-            if others and tool.reads:
-                self.readers.start(access)
-            given = None
-            if tool.reads and self.readers.ready:
-                call = Call(tool.name, params.arguments or {}, who, access)
-                given = await self.readers.answer(call, progress)
-            given = given or await self._answered(tool, params.arguments, who, access, progress)
+        call = Call(tool.name, params.arguments or {}, _client(ctx), caller(ctx))
+        given = await self.answered(call, _reporter(ctx))
+        given = answers.unpacked(given) if isinstance(given, Packed) else given
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=given.text)],
             structured_content=given.data,
@@ -163,13 +164,22 @@ class _Handlers:
             _meta={answers.CODE: given.code} if given.code else None,
         )
 
-    async def _answered(
-        self, tool: Tool, given: Mapping[str, Any] | None, who: str, access: Access, progress: Report
-    ) -> Answer:
+    async def answered(self, call: Call, progress: Report) -> Answer | Packed:
+        """The answer to a call of a tool that there is: that of a reader is packed."""
+        tool = self.tools[call.tool]
+        with self._under_way() as others:
+            if others and tool.reads:
+                self.readers.start(call.access)
+            given = None
+            if tool.reads and self.readers.ready:
+                given = await self.readers.answer(call, progress)
+            return given or await self._answered(tool, call, progress)
+
+    async def _answered(self, tool: Tool, call: Call, progress: Report) -> Answer:
         """The answer of this process."""
         try:
-            arguments = tool.checked(given)
-            shared = self.bank.seen_by(access)
+            arguments = tool.checked(call.arguments)
+            shared = self.bank.seen_by(call.access)
             if tool.reads_index:
                 await shared.update_index(progress)
 
@@ -177,7 +187,7 @@ class _Handlers:
                 if tool.updates_index and self.readers.ready:
                     with suppress(Exception):  # what is wrong with it, the next search says; the write goes on
                         bank.index.complete  # noqa: B018 - opens it: else each reader has to find out what is written
-                return answers.answer(bank, tool, arguments, who, self.tools, access)
+                return answers.answer(bank, tool, arguments, call.who, self.tools, call.access)
 
             return await shared.run(answered, outdates_index=tool.outdates_index)
         except Exception as error:

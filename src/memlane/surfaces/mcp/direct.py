@@ -1,0 +1,220 @@
+"""The short way for calls of tools that only read: the SDK's takes longer than the search itself.
+
+A request is checked by the SDK's own rules, those of its headers, its envelope and its parameters. What does not pass
+them, and what is no plain call of a reading tool in the newest revision of the protocol, goes the SDK's way, which says
+what is wrong. Who is answered gets the same bytes on either way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from anyio import CancelScope
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.streamable_http import check_accept_headers
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.shared.inbound import InboundModernRoute, classify_inbound_request, find_duplicated_routing_header
+from mcp.types import CallToolRequestParams
+from mcp_types import CLIENT_INFO_META_KEY, SERVER_INFO_META_KEY, JSONRPCRequest
+from mcp_types.methods import validate_client_request
+from opentelemetry import trace
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memlane import gate
+from memlane.core.access import EVERYTHING, Access
+from memlane.core.invisible import visible
+from memlane.surfaces.mcp import answers
+from memlane.surfaces.mcp.answers import Packed
+from memlane.surfaces.mcp.auth import WITHOUT_SESSIONS, Note, access_of
+from memlane.surfaces.mcp.metrics import Metrics, outcome
+from memlane.surfaces.mcp.readers import Call
+from memlane.surfaces.mcp.server import BankServer
+
+METHOD = "tools/call"
+PING = 15.0  # seconds without an answer after which the client is told that there will be one, as the SDK does
+_PLAIN = {b"mcp-method": METHOD.encode(), b"mcp-protocol-version": WITHOUT_SESSIONS.encode()}
+_STREAM = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"connection", b"keep-alive"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Asked(NamedTuple):
+    """A call, and the number that its answer must have."""
+
+    id: int | str
+    call: Call
+
+
+def answering(
+    app: ASGIApp,
+    server: BankServer,
+    security: TransportSecuritySettings,
+    metrics: Metrics | None = None,
+    note: Note | None = None,
+) -> ASGIApp:
+    """The SDK's application behind the short way. With `note`, only who has a token goes it, and that is noted."""
+    checks = TransportSecurityMiddleware(security)
+    stamp = json.dumps({SERVER_INFO_META_KEY: server.server_info_stamp}, separators=(",", ":"))[1:-1].encode()
+    names = {name.encode() for name, tool in server.tools.items() if tool.reads}
+
+    async def short(scope: Scope, receive: Receive, send: Send) -> None:
+        access = _access(scope, with_token=note is not None)
+        if access is None or not _is_plain(scope, names) or _is_traced():
+            await app(scope, receive, send)
+            return
+        message = await receive()
+        asked = None
+        if message["type"] == "http.request" and not message.get("more_body"):
+            asked = await _asked(Request(scope), message["body"], checks, access)
+        if asked is None:
+            await app(scope, _again(message, receive), send)
+            return
+        given = await _awaited(server, asked, metrics, receive, send)
+        if given is None:
+            return
+        packed, streams = given
+        if note is not None:
+            note(access.name, asked.call.tool, "failed" if packed.failed else "ok", packed.ids)
+        await _send(_body(asked.id, packed, stamp), send, streams=streams)
+
+    return short
+
+
+def _access(scope: Scope, *, with_token: bool) -> Access | None:
+    """What whoever asks may do; None where he may not even read."""
+    if not with_token:
+        return EVERYTHING
+    user = scope.get("user")
+    access = access_of(user.access_token) if isinstance(user, AuthenticatedUser) else None
+    return access if access and access.may("read") else None
+
+
+def _is_plain(scope: Scope, names: set[bytes]) -> bool:
+    """Whether a request says that it is a call of one of these tools in the newest revision."""
+    said = dict(scope["headers"])
+    return (
+        scope["method"] == "POST"
+        and said.get(b"mcp-name") in names
+        and all(said.get(name) == value for name, value in _PLAIN.items())
+    )
+
+
+def _is_traced() -> bool:
+    """Whether somebody follows calls by OpenTelemetry, of which the SDK tells."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+async def _asked(request: Request, body: bytes, checks: TransportSecurityMiddleware, access: Access) -> Asked | None:
+    """The call in a request; None where the SDK would not answer it, or with more than one message."""
+    if await checks.validate_request(request, is_post=True) is not None:
+        return None
+    headers = request.headers
+    if check_accept_headers(request) != (True, True) or find_duplicated_routing_header(headers.items()) is not None:
+        return None
+    try:
+        decoded = json.loads(body)
+        message = JSONRPCRequest.model_validate(decoded)
+        route = classify_inbound_request(decoded, headers=dict(headers))
+        params = message.params
+        if params is None or not isinstance(route, InboundModernRoute) or message.method != METHOD:
+            return None
+        validate_client_request(METHOD, route.protocol_version, params)
+        CallToolRequestParams.model_validate(params, by_name=False)
+    except (ValueError, RecursionError, KeyError):
+        return None
+    meta: dict[str, Any] = params["_meta"]
+    if "progressToken" in meta:
+        return None
+    info = meta.get(CLIENT_INFO_META_KEY)
+    who = _shown(info["name"]) if info else ""
+    return Asked(message.id, Call(params["name"], params.get("arguments") or {}, who, access))
+
+
+@lru_cache(256)
+def _shown(name: str) -> str:
+    return gate.redacted(visible(name))
+
+
+def _again(message: Message, receive: Receive) -> Receive:
+    """What a client sends, the first message of it once more."""
+    first = [message]
+
+    async def receiving() -> Message:
+        return first.pop() if first else await receive()
+
+    return receiving
+
+
+async def _awaited(
+    server: BankServer, asked: Asked, metrics: Metrics | None, receive: Receive, send: Send
+) -> tuple[Packed, bool] | None:
+    """The answer, and whether the client was told that it takes long; None when the client has gone away."""
+    streams: list[bool] = []
+    with CancelScope() as here:
+        watching = asyncio.ensure_future(_watch(receive, send, here, streams))
+        try:
+            return await _answer(server, asked.call, metrics), bool(streams)
+        finally:
+            watching.cancel()
+    return None
+
+
+async def _watch(receive: Receive, send: Send, here: CancelScope, streams: list[bool]) -> None:
+    """Tell a client again and again that there will be an answer; give it up when the client goes away."""
+    while True:
+        try:
+            async with asyncio.timeout(PING):
+                await receive()  # nothing comes any more but the end
+        except TimeoutError:
+            if not streams:
+                await send({"type": "http.response.start", "status": 200, "headers": _STREAM})
+                streams.append(True)
+            await send({"type": "http.response.body", "body": b": ping\r\n\r\n", "more_body": True})
+        else:
+            here.cancel()
+            return
+
+
+async def _answer(server: BankServer, call: Call, metrics: Metrics | None) -> Packed:
+    if metrics is None:
+        return await _packed(server, call)
+    with metrics.timing(server.tools[call.tool]) as outcomes:
+        given = await _packed(server, call)
+        outcomes.append(outcome(given.failed, given.code))
+        return given
+
+
+async def _packed(server: BankServer, call: Call) -> Packed:
+    given = await server.answered(call, _tell_nobody)
+    return given if isinstance(given, Packed) else answers.packed(given)
+
+
+async def _tell_nobody(done: float, total: float) -> None:
+    """Who did not ask for progress is not told of it."""
+
+
+def _body(id: int | str, given: Packed, stamp: bytes) -> bytes:
+    """The message with an answer: the SDK puts what it says of the server behind everything else, or behind ours."""
+    number = json.dumps(id).encode()
+    if given.code:
+        code = json.dumps(given.code).encode()
+        return b'{"jsonrpc":"2.0","id":%b,"result":{"_meta":{"%b":%b,%b},%b}}' % (
+            number, answers.CODE.encode(), code, stamp, given.inside,
+        )  # fmt: skip
+    return b'{"jsonrpc":"2.0","id":%b,"result":{%b,"_meta":{%b}}}' % (number, given.inside, stamp)
+
+
+async def _send(body: bytes, send: Send, *, streams: bool) -> None:
+    if streams:
+        await send({"type": "http.response.body", "body": b"event: message\r\ndata: %b\r\n\r\n" % body})
+        return
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
