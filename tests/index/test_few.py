@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from memlane import Bank
 from memlane.disk.walking import is_settled
+from memlane.index.peek import with_content
 
 
 @pytest.fixture
@@ -74,3 +77,37 @@ def test_an_index_that_is_gone_is_made_whole_whatever_it_takes(bank: Bank) -> No
     assert known(bank) == (2, False)
     (bank.root / "indices/index.db").unlink()
     assert known(bank) == (6, True)
+
+
+def test_what_need_not_be_written_at_once_is_left_until_somebody_has_time(bank: Bank) -> None:
+    """A stamp that says that a file is old enough: else every reader would write after every write of another."""
+    with Bank.open(bank.root.parent) as other:
+        other.index.refresh()
+        path = other.add("Note of another.", title="Other").file
+    info = os.stat(path)
+    while not is_settled(info.st_ctime_ns, time.time_ns()):
+        pass
+    young = with_content((info.st_size, info.st_mtime_ns, -1, info.st_ino), path)[2]
+    bank.index._db.execute("UPDATE files SET ctime = ? WHERE path = ?", (young, path))
+
+    def stamp() -> int:
+        ((ctime,),) = bank.index.rows("SELECT ctime FROM files WHERE path = ?", path)
+        return int(ctime)
+
+    assert (known(bank), stamp()) == ((3, True), young)
+    with_time(bank)
+    assert (known(bank), stamp()) == ((3, True), info.st_ctime_ns)
+
+
+def test_an_index_that_rests_is_asked_as_it_is(bank: Bank) -> None:
+    bank.index.rests = True
+    bring(bank, 2, 1)
+    assert known(bank) == (2, True)
+    bank.index.rests = False
+    assert known(bank) == (3, True)
+
+
+def test_an_index_that_rests_and_is_gone_is_made_anew(bank: Bank) -> None:
+    bank.index.rests = True
+    shutil.rmtree(bank.root / "indices")
+    assert known(bank) == (2, True)

@@ -6,7 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from memlane import Bank
 from memlane.core.access import Access
 from memlane.surfaces.mcp import toolsets
 from memlane.surfaces.mcp.answers import Answer, Packed, unpacked
-from memlane.surfaces.mcp.readers import FEW, Call, Readers
+from memlane.surfaces.mcp.readers import FEW, PAUSE, Call, Readers, _has_to_look
 from memlane.surfaces.mcp.server import _Handlers, build_server
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from samples import words
@@ -294,3 +294,71 @@ def test_a_write_beside_readers_is_told_to_the_index(folder: Path) -> None:
                 return [id for (id,) in db.execute("SELECT id FROM memories WHERE id LIKE '%metal'")]
 
     assert anyio.run(run) == ["notes:metal"]
+
+
+def test_a_read_finds_what_was_written_beside_readers_before_it_was_asked(folder: Path) -> None:
+    async def run() -> list[list[str]]:
+        bank = SharedBank(folder)
+        handlers = _Handlers(bank, toolsets.tools(()), Readers(bank, (), 1))
+        handlers.readers.start()
+        found = []
+        async with Client(handlers.server()) as client:
+            await ready(handlers.readers)
+            for title in ("Mondays", "Sundays", "Fridays"):
+                await client.call_tool("remember", {"text": f"No deploys on {title}.", "title": title})
+                given = await answer(handlers.readers, FIND)
+                found.append(sorted(hit["memory_id"] for hit in (given.data or {})["result"]))
+        return found
+
+    first, second, third = anyio.run(run)
+    assert first == ["memory:deploy-day", "memory:mondays"]
+    assert second == [*first, "memory:sundays"]
+    assert third == sorted([*second, "memory:fridays"])
+
+
+@pytest.mark.parametrize(
+    ("told", "telling", "came", "looks"),
+    [
+        ((0, 7), False, 10.05, True),  # nobody has written: what others did is seen at once
+        ((1, 7), False, 10.05, False),  # the server has, and told the index
+        ((0, 7), True, 10.05, False),  # it is about to
+        ((1, 7), True, 10.05 + PAUSE, True),
+        ((1, 8), True, 10.05, True),  # somebody has written whose index is another one
+        ((0, 7), False, 9.0, False),  # it waited while somebody looked
+    ],
+)
+def test_a_reader_does_not_look_for_what_the_server_tells_the_index(
+    told: tuple[int, int], telling: bool, came: float, looks: bool
+) -> None:
+    bank = SharedBank()
+    bank.outdated, bank.looked, bank.seen = False, 10.0, (0, 7)
+    assert _has_to_look(bank, {"told": told, "telling": telling, "came": came}, now=max(came, 10.05)) == looks
+    bank.outdated = True
+    assert _has_to_look(bank, {"told": told, "telling": telling, "came": came}, now=max(came, 10.05))
+
+
+def test_a_write_that_the_index_could_not_be_told_of_lets_every_reader_look(folder: Path) -> None:
+    async def run() -> list[int]:
+        handlers = _Handlers(SharedBank(folder), toolsets.tools(()), Readers(SharedBank(folder), (), 1))
+        handlers.readers.start()
+        counts = []
+        async with Client(handlers.server()) as client:
+            await ready(handlers.readers)
+            for locked in (False, True):
+                with closing(sqlite3.connect(folder / ".memories/indices/index.db")) as db:
+                    if locked:
+                        db.execute("BEGIN IMMEDIATE")
+                    await client.call_tool("remember", {"text": f"Quicksilver {locked}.", "title": f"{locked}"})
+                counts.append(handlers.bank.writes)
+        return counts
+
+    assert anyio.run(run) == [0, 1]
+
+
+def test_a_write_is_told_to_one_index_and_not_to_those_of_others(tmp_path: Path) -> None:
+    bank = SharedBank(tmp_path)
+    other = bank.seen_by(Access("ann", "write", ("team",)))
+    before = other.told, other.untold
+    with bank.tells():
+        assert (bank.telling, other.telling) == (1, 0)
+    assert (bank.telling, bank.told, other.told - before[0], other.untold - before[1]) == (0, 1, 0, 1)

@@ -116,6 +116,7 @@ class Index:
 
     `complete` is False after a refresh that ran out of time before everything was indexed. With `few`, nobody waits for
     what takes long: where more files have changed, or nobody can say which, they are left to a refresh without it.
+    `rests` is for who has just refreshed it, and asks several things: nobody looks at the disk before each.
     """
 
     _open = staticmethod(database.open_file)
@@ -126,6 +127,7 @@ class Index:
         self._stands: tuple[int, ...] | None = None  # its place when it was last found to be ours
         self.complete = True
         self.few: int | None = None
+        self.rests, self.missed = False, 0  # and the files that `note` could not index
         self._lanes = lanes
         self._encoder_name = encoder
         self._encoder: Encoder | None = None
@@ -137,6 +139,7 @@ class Index:
         self._memories: dict[int, Memory] = {}  # by number, which no other memory ever gets
         self._chunks: dict[int, Chunk] = {}  # the same; they may be renumbered all together
         self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
+        self._settled: Settled = []  # stamps that can wait to be written
         self._forgotten = 0  # files that were taken out of the index so far, as far as we know
         self._looked = (0.0, 0.0)  # when that was last looked at, and the seconds it took
         self._notices: Notices | None = None  # what the kernel tells of its folders; None before the second look
@@ -154,7 +157,7 @@ class Index:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
         self._db.close()
         self._columns, self._seen, self._swept, self._noted, self.complete = None, None, False, 1, True
-        self._read, self._memories, self._chunks, self._counted = _Read((-1, -1)), {}, {}, -1
+        self._read, self._memories, self._chunks, self._settled, self._counted = _Read((-1, -1)), {}, {}, [], -1
         self._db, self._identity = self._open(self.file)
         self._mark, self._marked = seal.mark(self._db), (-1, -1)
 
@@ -273,9 +276,14 @@ class Index:
         """
         with self._alone():
             self._follow_file()
+            if self.rests and self._seen and not (now or force):
+                return
             most = None if force else self.few
             if most is not None and not self.complete:
                 return
+            if most is None and self._settled:
+                settled, self._settled = self._settled, []
+                _renew_stamps(self, settled)
             known, news = self._seen, None if force else self._look(now)
             if news is None and known and most is not None:
                 self.complete, self._seen = False, None
@@ -330,8 +338,10 @@ class Index:
                 for path in sorted(gone):
                     writing.forget_file(db, path)
             self._forgotten += len(gone)
-        if settled:
+        if settled and most is None:
             _renew_stamps(self, settled)
+        else:
+            self._settled += settled
         done, counted, tokens = 0, 0, None
         with closing(self._index_files(changed, None if wait is None else BATCH)) as indexing:
             while done < len(changed):
@@ -358,6 +368,7 @@ class Index:
                 self._note(lane, path)
             except (sqlite3.Error, OSError, MemlaneError, *_WRONG_ROWS):
                 self._seen = None
+                self.missed += 1
 
     def _note(self, lane: Lane, path: str) -> None:
         self._follow_file()

@@ -19,8 +19,8 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -37,6 +37,7 @@ BESIDE = b"\t"  # between the two halves of an answer; JSON writes it as \\t
 LONGEST = 1 << 30  # bytes of an answer
 FEW = 100  # files that a call indexes by itself: that takes a few hundredths of a second
 LOOK = 4.0  # seconds after which all files are looked at between calls: before a call would have to
+PAUSE = 0.2  # seconds between looks while the server itself writes, and tells the index of it
 SPARE = 20  # a reader is busy with that for a twentieth of its time at most
 T = TypeVar("T")
 Progress = Callable[[float, float], Awaitable[None]]
@@ -102,7 +103,9 @@ class Readers:
             waiting = False
 
     async def _answered(self, reader: _Reader, call: Call, came: float, progress: Progress) -> answers.Packed | None:
-        given = await self._said(reader, reader.answer(call, self._bank.writes, came, progress))
+        view = self._bank.seen_by(call.access)
+        state = {"writes": self._bank.writes, "told": (view.told, view.untold), "telling": view.telling > 0}
+        given = await self._said(reader, reader.answer(call, {**state, "came": came}, progress))
         if given is not None and reader.due <= time.monotonic() and not self._keeping:
             self._keeping = True
             self._begin(self._kept(reader))
@@ -184,8 +187,8 @@ class _Reader:
         self._output = cast(asyncio.StreamReader, process.stdout)
         self.due = time.monotonic() + LOOK  # when it has to look at all files
 
-    async def answer(self, call: Call, writes: int, came: float, progress: Progress) -> answers.Packed:
-        await self.send({**call._asdict(), "access": astuple(call.access), "writes": writes, "came": came})
+    async def answer(self, call: Call, state: Mapping[str, Any], progress: Progress) -> answers.Packed:
+        await self.send({**call._asdict(), "access": astuple(call.access), **state})
         while True:
             about, _, inside = (await self._output.readline()).partition(BESIDE)
             line = json.loads(about)
@@ -256,18 +259,50 @@ def main() -> None:
             arguments = tool.checked(call["arguments"])
             with bank.opened(call["came"]) as opened:
                 now = time.monotonic()
-                # calls that waited together are answered by one look at the disk, made after they came
-                if tool.reads_index and (bank.outdated or call["came"] >= bank.looked):
-                    _indexed(bank, opened, say)
+                if tool.reads_index:
+                    if _has_to_look(bank, call, now):
+                        bank.seen = call["told"]
+                        _indexed(bank, opened, say)
+                        bank.looked = now if is_current(opened) else bank.looked
                     behind = not is_current(opened)
-                    bank.looked = bank.looked if behind else now
-                answer = answers.answer(opened, tool, arguments, call["who"], tools, access)
+                with _resting(opened, tool.reads_index):
+                    answer = answers.answer(opened, tool, arguments, call["who"], tools, access)
                 if behind:
                     answer = answer._replace(text=f"{answer.text}\n(Some files are not indexed yet: ask again soon.)")
         except Exception as error:
             answer = answers.failure(error, tool.name, tools)
         inside, failed, code, ids = answers.packed(answer)
         say(inside, failed=failed, code=code, ids=ids, behind=behind)
+
+
+def _has_to_look(bank: SharedBank, call: Mapping[str, Any], now: float) -> bool:
+    """Whether files may have changed of which the index does not know.
+
+    Calls that waited together are answered by one look at the disk, made after they came. While the server writes, and
+    tells the index of it, nearly all that a look finds is what it has just told or is about to, which would be indexed
+    twice: then there is one every PAUSE, and what others change meanwhile is found so much later.
+    """
+    if bank.outdated:
+        return True
+    if call["came"] < bank.looked:
+        return False
+    told, untold = call["told"]
+    if bank.seen[1] != untold or (bank.seen[0] == told and not call["telling"]):
+        return True
+    return now >= bank.looked + PAUSE
+
+
+@contextmanager
+def _resting(bank: Bank, rests: bool) -> Iterator[None]:
+    """While an answer is made of an index that was looked after before."""
+    indexes = [one.index for one in (bank, bank.under) if one] if rests else []
+    for index in indexes:
+        index.rests = True
+    try:
+        yield
+    finally:
+        for index in indexes:
+            index.rests = False
 
 
 def _access(given: list[Any]) -> Access:

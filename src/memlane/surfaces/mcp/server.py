@@ -7,8 +7,9 @@ client sent, except a resource's URI with its secrets redacted.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -164,7 +165,7 @@ class _Handlers:
             _meta={answers.CODE: given.code} if given.code else None,
         )
 
-    async def answered(self, call: Call, progress: Report) -> Answer | Packed:
+    async def answered(self, call: Call, report: Report) -> Answer | Packed:
         """The answer to a call of a tool that there is: that of a reader is packed."""
         tool = self.tools[call.tool]
         with self._under_way() as others:
@@ -172,26 +173,42 @@ class _Handlers:
                 self.readers.start(call.access)
             given = None
             if tool.reads and self.readers.ready:
-                given = await self.readers.answer(call, progress)
-            return given or await self._answered(tool, call, progress)
+                given = await self.readers.answer(call, report)
+            return given or await self._answered(tool, call, report)
 
-    async def _answered(self, tool: Tool, call: Call, progress: Report) -> Answer:
+    async def _answered(self, tool: Tool, call: Call, report: Report) -> Answer:
         """The answer of this process."""
         try:
             arguments = tool.checked(call.arguments)
             shared = self.bank.seen_by(call.access)
             if tool.reads_index:
-                await shared.update_index(progress)
-
-            def answered(bank: Bank) -> Answer:
-                if tool.updates_index and self.readers.ready:
-                    with suppress(Exception):  # what is wrong with it, the next search says; the write goes on
-                        bank.index.complete  # noqa: B018 - opens it: else each reader has to find out what is written
-                return answers.answer(bank, tool, arguments, call.who, self.tools, call.access)
-
-            return await shared.run(answered, outdates_index=tool.outdates_index)
+                await shared.update_index(report)
+            if not tool.updates_index or not self.readers.ready:
+                work = partial(self._of_tool, tool, arguments, call)
+                return await shared.run(work, outdates_index=tool.outdates_index)
+            with shared.tells():
+                return await shared.run(partial(self._told, shared, tool, arguments, call))
         except Exception as error:
             return answers.failure(error, tool.name, self.tools)
+
+    def _of_tool(self, tool: Tool, arguments: Mapping[str, Any], call: Call, bank: Bank) -> Answer:
+        return answers.answer(bank, tool, arguments, call.who, self.tools, call.access)
+
+    def _told(self, shared: SharedBank, tool: Tool, arguments: Mapping[str, Any], call: Call, bank: Bank) -> Answer:
+        """The answer of a tool that tells the index what it writes: else each reader would have to find it out.
+
+        Where it could not, all of them are told to look.
+        """
+        try:
+            indexes = [one.index for one in (bank, bank.under) if one]
+            missed = [index.missed for index in indexes]
+        except Exception:  # what is wrong with an index, the next search says; the write goes on
+            indexes, missed = [], [1]
+        try:
+            return self._of_tool(tool, arguments, call, bank)
+        finally:
+            if [index.missed for index in indexes] != missed:
+                shared.outdate()
 
     @contextmanager
     def _under_way(self) -> Iterator[int]:
@@ -300,7 +317,11 @@ def _client(ctx: Context) -> str:
 
 def _reporter(ctx: Context) -> Report:
     async def report(done: float, total: float) -> None:
-        what = "indexed" if done == total else "indexing"
-        await ctx.session.report_progress(done, total, f"{what} {done:,.0f} of {total:,.0f} files")
+        await ctx.session.report_progress(done, total, progress(done, total))
 
     return report
+
+
+def progress(done: float, total: float) -> str:
+    what = "indexed" if done == total else "indexing"
+    return f"{what} {done:,.0f} of {total:,.0f} files"

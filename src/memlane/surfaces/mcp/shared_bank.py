@@ -73,6 +73,10 @@ class SharedBank:
         self.outdated = True  # whether the index may have missed a write
         self.writes = 0  # how many calls may have left it so
         self.looked = 0.0  # when the index was last found up to date, by `time.monotonic`
+        self.seen = (0, 0)  # `told` and `untold` of the server, when the index was last looked after
+        self.telling = 0  # calls under way that tell the index of this view what they write
+        self.told = 0  # how many of these have ended
+        self.untold = time.monotonic_ns()  # a number that changes when one of another view has
 
     def seen_by(self, access: Access) -> SharedBank:
         """The bank as somebody may see it. There are at most VIEWS of them; the oldest is closed, and opens again."""
@@ -92,6 +96,19 @@ class SharedBank:
         for view in [*self.views.values()]:
             view.outdated = True
             view.writes += 1
+
+    @contextmanager
+    def tells(self) -> Iterator[None]:
+        """While something is written of which the index of this view is told, and no other."""
+        self.telling += 1
+        try:
+            yield
+        finally:
+            self.telling -= 1
+            self.told += 1
+            for view in [*self.views.values()]:
+                if view is not self:
+                    view.untold += 1
 
     async def run(self, work: Callable[[Bank], T], *, outdates_index: bool = False) -> T:
         """The result of `work(bank)`; `outdates_index` says that it writes without telling the index.
