@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import Client
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message
 
@@ -98,8 +99,7 @@ def both(folder: Path, requests: Iterable[tuple[bytes, list[tuple[bytes, bytes]]
     async def run() -> list[tuple[bool, bool, int]]:
         app, server, short = served(folder)
         plain = build_server(folder)
-        security = TransportSecuritySettings(allowed_hosts=["127.0.0.1"], allowed_origins=[])
-        theirs = plain.streamable_http_app(streamable_http_path="/mcp", transport_security=security)
+        theirs = build_plain(plain)
         found = []
         async with server.session_manager.run(), plain.session_manager.run():
             for body, head in requests:
@@ -109,6 +109,12 @@ def both(folder: Path, requests: Iterable[tuple[bytes, list[tuple[bytes, bytes]]
         return found
 
     return anyio.run(run)
+
+
+def build_plain(server: BankServer) -> ASGIApp:
+    """The SDK's application of a server, without the short way."""
+    security = TransportSecuritySettings(allowed_hosts=["127.0.0.1"], allowed_origins=[])
+    return server.streamable_http_app(streamable_http_path="/mcp", transport_security=security)
 
 
 def test_an_answer_has_the_same_bytes_on_either_way(folder: Path) -> None:
@@ -123,6 +129,7 @@ def test_an_answer_has_the_same_bytes_on_either_way(folder: Path) -> None:
         message("read_memory", params={"arguments": {"id": "deploy-day"}}),
         message("read_memory", params={"arguments": {"id": "none-of-this-name"}}),
         message("recall"),
+        message(meta={**META, "progressToken": "a"}),
     ]
     requests = [(json.dumps(call).encode(), headers(call["params"]["name"])) for call in calls]
     assert both(folder, requests) == [(True, True, 200)] * len(calls)
@@ -156,31 +163,28 @@ def test_what_the_sdk_refuses_is_refused(folder: Path) -> None:
 
 def test_what_is_no_plain_read_goes_the_way_of_the_sdk(folder: Path) -> None:
     text = {"text": "Rollbacks are on Fridays.", "title": "Rollback day"}
-    with_progress = message(meta={**META, "progressToken": 1})
     asked = [
-        (json.dumps(with_progress).encode(), headers()),
         (json.dumps(message("remember", params={"arguments": text})).encode(), headers("remember")),
         (json.dumps({**message(), "method": "tools/list"}).encode(), headers(mcp_method="tools/list", mcp_name="")),
     ]
-    assert [(short, status) for short, _, status in both(folder, asked)] == [(False, 200)] * 3
+    assert [(short, status) for short, _, status in both(folder, asked)] == [(False, 200)] * 2
 
 
 def test_a_call_is_counted_on_either_way(folder: Path) -> None:
     async def run() -> list[str]:
         metrics = Metrics(http._tools(), ["/mcp"], clock=lambda: 0.0)
         app, server, short = served(folder, metrics=metrics)
-        texts = []
-        async with server.session_manager.run():
-            for meta in (META, {**META, "progressToken": 1}):
-                for call in (message(meta=meta), message("read_memory", meta=meta, params={"arguments": {"id": "no"}})):
-                    await sent(app, json.dumps(call).encode(), headers(call["params"]["name"]))
-                texts.append(metrics.text({}))
+        async with server.session_manager.run(), Client(server) as client:
+            for tool, arguments in (("search_memories", {"query": "deploys"}), ("read_memory", {"id": "none"})):
+                await sent(app, json.dumps(message(tool, params={"arguments": arguments})).encode(), headers(tool))
+                await client.call_tool(tool, arguments)
         assert [call.tool for call in short] == ["search_memories", "read_memory"]
-        return [line for text in texts for line in text.splitlines() if line.startswith("memlane_calls_total")]
+        return [line for line in metrics.text({}).splitlines() if line.startswith("memlane_calls_total")]
 
-    of_short = ['memlane_calls_total{tool="read_memory",outcome="failed"} ',
-                'memlane_calls_total{tool="search_memories",outcome="ok"} ']  # fmt: skip
-    assert anyio.run(run) == [f"{line}{count}" for count in (1, 2) for line in of_short]
+    assert anyio.run(run) == [
+        'memlane_calls_total{tool="read_memory",outcome="failed"} 2',
+        'memlane_calls_total{tool="search_memories",outcome="ok"} 2',
+    ]
 
 
 def asked_slowly(folder: Path, answer: Callable[[anyio.Event], Awaitable[answers.Answer]]) -> Answered:
@@ -213,6 +217,33 @@ def test_who_waits_long_is_told_that_there_will_be_an_answer(folder: Path, monke
         {b": ping", b""},
     )
     assert json.loads(event)["result"]["content"] == [{"text": "At last.", "type": "text"}]
+
+
+def test_progress_is_told_as_the_sdk_tells_it(folder: Path) -> None:
+    async def run() -> list[tuple[bytes, ...]]:
+        found = []
+        for make in (lambda server: http.application(server, ["127.0.0.1"]), build_plain):
+            server = build_server(folder)
+            app = make(server)
+            handler = server.get_request_handler("tools/call")
+            assert handler
+
+            async def slow(call: Call, report: Any) -> answers.Answer:
+                await report(500, 1000)
+                await report(1000, 1000)
+                return answers.Answer("At last.", {"result": []})
+
+            handler.handler.__self__.answered = slow  # type: ignore[attr-defined]
+            server.answered = slow
+            async with server.session_manager.run():
+                call = message(meta={**META, "progressToken": 7})
+                status, head, body = await sent(app, json.dumps(call).encode(), headers())
+                found.append((b"%d" % status, head[b"content-type"], body))
+        return found
+
+    ours, theirs = anyio.run(run)
+    assert ours == theirs
+    assert ours[2].count(b"notifications/progress") == 2
 
 
 def test_nobody_goes_on_for_a_client_that_has_gone_away(folder: Path) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from anyio import CancelScope
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.streamable_http import check_accept_headers
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request, find_duplicated_routing_header
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.types import CallToolRequestParams
 from mcp_types import CLIENT_INFO_META_KEY, SERVER_INFO_META_KEY, JSONRPCRequest
 from mcp_types.methods import validate_client_request
@@ -32,7 +34,7 @@ from memlane.surfaces.mcp.answers import Packed
 from memlane.surfaces.mcp.auth import WITHOUT_SESSIONS, Note, access_of
 from memlane.surfaces.mcp.metrics import Metrics, outcome
 from memlane.surfaces.mcp.readers import Call
-from memlane.surfaces.mcp.server import BankServer
+from memlane.surfaces.mcp.server import BankServer, progress
 
 METHOD = "tools/call"
 PING = 15.0  # seconds without an answer after which the client is told that there will be one, as the SDK does
@@ -46,10 +48,29 @@ _STREAM = [
 
 
 class Asked(NamedTuple):
-    """A call, and the number that its answer must have."""
+    """A call, the number that its answer must have, and what progress is to be told by, if it is."""
 
     id: int | str
     call: Call
+    token: int | str | None
+
+
+class Stream:
+    """An answer in pieces, for who waits long. Nothing is sent before the first of them."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._one_at_a_time = send, asyncio.Lock()
+        self.begun = False
+
+    async def put(self, piece: bytes, *, more: bool = True) -> None:
+        async with self._one_at_a_time:
+            if not self.begun:
+                await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM})
+                self.begun = True
+            await self._send({"type": "http.response.body", "body": piece, "more_body": more})
+
+    async def say(self, message: bytes, *, more: bool = True) -> None:
+        await self.put(b"event: message\r\ndata: %b\r\n\r\n" % message, more=more)
 
 
 def answering(
@@ -76,13 +97,14 @@ def answering(
         if asked is None:
             await app(scope, _again(message, receive), send)
             return
-        given = await _awaited(server, asked, metrics, receive, send)
+        stream = Stream(send)
+        given = await _awaited(server, asked, metrics, receive, stream)
         if given is None:
             return
-        packed, streams = given
         if note is not None:
-            note(access.name, asked.call.tool, "failed" if packed.failed else "ok", packed.ids)
-        await _send(_body(asked.id, packed, stamp), send, streams=streams)
+            note(access.name, asked.call.tool, "failed" if given.failed else "ok", given.ids)
+        body = _body(asked.id, given, stamp)
+        await (stream.say(body, more=False) if stream.begun else _send(body, send))
 
     return short
 
@@ -112,7 +134,7 @@ def _is_traced() -> bool:
 
 
 async def _asked(request: Request, body: bytes, checks: TransportSecurityMiddleware, access: Access) -> Asked | None:
-    """The call in a request; None where the SDK would not answer it, or with more than one message."""
+    """The call in a request; None where the SDK would not answer it."""
     if await checks.validate_request(request, is_post=True) is not None:
         return None
     headers = request.headers
@@ -129,12 +151,9 @@ async def _asked(request: Request, body: bytes, checks: TransportSecurityMiddlew
         CallToolRequestParams.model_validate(params, by_name=False)
     except (ValueError, RecursionError, KeyError):
         return None
-    meta: dict[str, Any] = params["_meta"]
-    if "progressToken" in meta:
-        return None
-    info = meta.get(CLIENT_INFO_META_KEY)
-    who = _shown(info["name"]) if info else ""
-    return Asked(message.id, Call(params["name"], params.get("arguments") or {}, who, access))
+    info = params["_meta"].get(CLIENT_INFO_META_KEY)
+    call = Call(params["name"], params.get("arguments") or {}, _shown(info["name"]) if info else "", access)
+    return Asked(message.id, call, progress_token_from_params(params))
 
 
 @lru_cache(256)
@@ -153,51 +172,40 @@ def _again(message: Message, receive: Receive) -> Receive:
 
 
 async def _awaited(
-    server: BankServer, asked: Asked, metrics: Metrics | None, receive: Receive, send: Send
-) -> tuple[Packed, bool] | None:
-    """The answer, and whether the client was told that it takes long; None when the client has gone away."""
-    streams: list[bool] = []
+    server: BankServer, asked: Asked, metrics: Metrics | None, receive: Receive, stream: Stream
+) -> Packed | None:
+    """The answer; None when the client has gone away."""
+
+    async def report(done: float, total: float) -> None:
+        if asked.token is not None:
+            params = {"progressToken": asked.token, "progress": done, "total": total, "message": progress(done, total)}
+            told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+            await stream.say(json.dumps(told, separators=(",", ":")).encode())
+
+    unmeasured: AbstractContextManager[list[str]] = nullcontext([])
     with CancelScope() as here:
-        watching = asyncio.ensure_future(_watch(receive, send, here, streams))
+        watching = asyncio.ensure_future(_watch(receive, stream, here))
         try:
-            return await _answer(server, asked.call, metrics), bool(streams)
+            with metrics.timing(server.tools[asked.call.tool]) if metrics else unmeasured as outcomes:
+                given = await server.answered(asked.call, report)
+                outcomes.append(outcome(given.failed, given.code))
+            return given if isinstance(given, Packed) else answers.packed(given)
         finally:
             watching.cancel()
     return None
 
 
-async def _watch(receive: Receive, send: Send, here: CancelScope, streams: list[bool]) -> None:
+async def _watch(receive: Receive, stream: Stream, here: CancelScope) -> None:
     """Tell a client again and again that there will be an answer; give it up when the client goes away."""
     while True:
         try:
             async with asyncio.timeout(PING):
                 await receive()  # nothing comes any more but the end
         except TimeoutError:
-            if not streams:
-                await send({"type": "http.response.start", "status": 200, "headers": _STREAM})
-                streams.append(True)
-            await send({"type": "http.response.body", "body": b": ping\r\n\r\n", "more_body": True})
+            await stream.put(b": ping\r\n\r\n")
         else:
             here.cancel()
             return
-
-
-async def _answer(server: BankServer, call: Call, metrics: Metrics | None) -> Packed:
-    if metrics is None:
-        return await _packed(server, call)
-    with metrics.timing(server.tools[call.tool]) as outcomes:
-        given = await _packed(server, call)
-        outcomes.append(outcome(given.failed, given.code))
-        return given
-
-
-async def _packed(server: BankServer, call: Call) -> Packed:
-    given = await server.answered(call, _tell_nobody)
-    return given if isinstance(given, Packed) else answers.packed(given)
-
-
-async def _tell_nobody(done: float, total: float) -> None:
-    """Who did not ask for progress is not told of it."""
 
 
 def _body(id: int | str, given: Packed, stamp: bytes) -> bytes:
@@ -211,10 +219,7 @@ def _body(id: int | str, given: Packed, stamp: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"result":{%b,"_meta":{%b}}}' % (number, given.inside, stamp)
 
 
-async def _send(body: bytes, send: Send, *, streams: bool) -> None:
-    if streams:
-        await send({"type": "http.response.body", "body": b"event: message\r\ndata: %b\r\n\r\n" % body})
-        return
+async def _send(body: bytes, send: Send) -> None:
     headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
