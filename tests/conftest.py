@@ -17,6 +17,7 @@ from commands import bank as bank
 from commands import run as run
 from memlane.config import trust, user_state
 from memlane.disk.written import AGENTS
+from remote_servers import bucket as bucket
 from remote_servers import cluster as cluster
 from remote_servers import database as database
 from remote_servers import line as line

@@ -159,6 +159,13 @@ def store() -> Iterator[str]:
         yield endpoint
 
 
+@pytest.fixture(scope="session")
+def bucket(store: str) -> str:
+    """The address of a bucket that all tests share: to make a client of botocore is dear."""
+    bucket_at(store, "memory").close()
+    return s3_url(store, "memory", "/team")
+
+
 # -- a line that can be cut
 
 
@@ -251,6 +258,4 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         return Place("postgres", request.getfixturevalue("cluster").url(), bank)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    endpoint = request.getfixturevalue("store")
-    bucket_at(endpoint, "memory").close()
-    return Place("s3", s3_url(endpoint, "memory", "/team"), bank)
+    return Place("s3", request.getfixturevalue("bucket"), bank)

@@ -39,16 +39,19 @@ def _import_everything() -> None:
             import_module(module.name)
 
 
-def on_terminal(*args: str, cwd: Path, typed: bytes = b"", env: Mapping[str, str] | None = None) -> str:
+Environment = Mapping[str, str | None]  # what is None is not set
+
+
+def on_terminal(*args: str, cwd: Path, typed: bytes = b"", env: Environment | None = None, columns: int = 0) -> str:
     """What a command shows on a terminal that changes no byte: in a child that has everything imported already."""
-    return one_by_one([args], cwd=cwd, typed=typed, env=env)[0]
+    return one_by_one([args], cwd=cwd, typed=typed, env=env, columns=columns)[0]
 
 
 _END = b"<this command has ended>"
 
 
 def one_by_one(
-    calls: Sequence[Sequence[str]], *, cwd: Path, typed: bytes = b"", env: Mapping[str, str] | None = None
+    calls: Sequence[Sequence[str]], *, cwd: Path, typed: bytes = b"", env: Environment | None = None, columns: int = 0
 ) -> list[str]:
     """What each of these commands shows on a terminal, to all of which the same is typed. One child runs them all: to
     fork a process that has run a thousand tests takes longer than a command.
@@ -56,6 +59,7 @@ def one_by_one(
     _import_everything()
     ours, theirs = pty.openpty()
     tty.setraw(theirs, termios.TCSANOW)
+    termios.tcsetwinsize(theirs, (24 if columns else 0, columns))
     child = os.fork()
     if child == 0:
         try:
@@ -63,7 +67,10 @@ def one_by_one(
             os.close(ours)
             os.login_tty(theirs)
             os.chdir(cwd)
-            os.environ.update({"TERM": "xterm", "NO_COLOR": "1", "PWD": str(cwd), **(env or {})})
+            for name, value in {"TERM": "xterm", "NO_COLOR": "1", "PWD": str(cwd), **(env or {})}.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
             for args in calls:
                 _run(args)
                 os.write(1, _END)

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
-import termios
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+import terminals
 from commands import MEMLANE, Run
 from memlane import Bank
 from memlane.recall.snippets import marked
 from memlane.surfaces.cli.output import PAGE, print_rows, width, wrapped
 
+SET_BY_OTHERS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")  # the last by pytest, for its own processes
+
 
 def on_terminal(*args: str, cwd: Path, env: Mapping[str, str] | None = None, columns: int = 80) -> str:
-    """What a command shows on a terminal."""
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, columns))
-    set_by_others = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")  # the last by pytest, for its own processes
-    keep = {name: value for name, value in os.environ.items() if name not in set_by_others}
-    environment = {**keep, "TERM": "xterm", **(env or {})}
-    process = subprocess.Popen([MEMLANE, *args], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=environment)
-    os.close(theirs)
-    said = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not piece:
-            break
-        said += piece
-    process.wait()
-    os.close(ours)
-    return said.decode().replace("\r\n", "\n")
+    """What a command shows on a terminal of this width."""
+    return terminals.on_terminal(*args, cwd=cwd, env={**dict.fromkeys(SET_BY_OTHERS), **(env or {})}, columns=columns)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +35,7 @@ def test_colour_on_a_terminal(bank: Bank, tmp_path: Path, environment: dict[str,
 
 @pytest.mark.parametrize(("environment", "coloured"), [({}, False), ({"FORCE_COLOR": "1"}, True)])
 def test_colour_in_a_pipe(bank: Bank, tmp_path: Path, environment: dict[str, str], coloured: bool) -> None:
-    set_by_others = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")  # the last by pytest, for its own processes
-    keep = {name: value for name, value in os.environ.items() if name not in set_by_others}
+    keep = {name: value for name, value in os.environ.items() if name not in SET_BY_OTHERS}
     result = subprocess.run([MEMLANE, "get", "x"], cwd=tmp_path, env={**keep, **environment}, capture_output=True)
     assert (b"\x1b[" in result.stderr) == coloured
 
