@@ -299,10 +299,10 @@ def started(place: Place, code: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy())
 
 
-def test_eight_processes_that_count_together_lose_nothing(remote: Remote, place: Place) -> None:
+def test_four_processes_that_count_together_lose_nothing(remote: Remote, place: Place) -> None:
     put(remote, "count", b"0")
-    counters = [started(place, COUNT, "3") for _ in range(8)]
-    assert [one.wait() for one in counters] == [0] * 8
+    counters = [started(place, COUNT, "6") for _ in range(4)]
+    assert [one.wait() for one in counters] == [0] * 4
     for one in counters:
         one.stdout and one.stdout.close()
     assert content(remote, "count") == b"24"
@@ -320,8 +320,8 @@ for number in range(int(sys.argv[4])):
 """
 
 
-def test_a_reader_who_follows_eight_writers_misses_nothing(remote: Remote, place: Place) -> None:
-    writers = [started(place, WRITE, name, "3") for name in "abcdefgh"]
+def test_a_reader_who_follows_four_writers_misses_nothing(remote: Remote, place: Place) -> None:
+    writers = [started(place, WRITE, name, "6") for name in "abcd"]
     versions: dict[str, str] = {}
     cursor = ""
     while any(one.poll() is None for one in writers):
@@ -331,7 +331,7 @@ def test_a_reader_who_follows_eight_writers_misses_nothing(remote: Remote, place
     versions |= {path: entry.version for (_, path), entry in told.items()}
     for one in writers:
         one.stdout and one.stdout.close()
-    assert versions.keys() == {f"{name}/{number}.md" for name in "abcdefgh" for number in range(3)}
+    assert versions.keys() == {f"{name}/{number}.md" for name in "abcd" for number in range(6)}
     whole, _ = everything(remote)
     assert versions == {path: entry.version for (_, path), entry in whole.items()}
 

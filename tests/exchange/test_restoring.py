@@ -95,7 +95,7 @@ TAGS = st.lists(
 
 
 @pytest.mark.parametrize("lane", LANES)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(said=st.lists(st.tuples(SAID, TAGS), min_size=1, max_size=3), minutes=st.integers(0, 10**6))
 def test_whatever_is_remembered_comes_back_as_it_was(
     lane: str, said: list[tuple[str, list[str]]], minutes: int, tmp_path_factory: pytest.TempPathFactory
