@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -46,6 +47,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 _numbers = count()
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: nobody looks for garbage in thousands of tests again, and a fork copies less."""
+    gc.collect()
+    gc.freeze()
 
 
 class Clock:
