@@ -4,6 +4,7 @@ remotes both came over, and whoever was killed meanwhile.
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from test_sync_lineage import settled, team
 from conftest import trusted
 from memlane import Bank
 from memlane.care import sync
+from memlane.care.sync import travel
+from memlane.care.sync.sieve import Sieve
 from synced import sync_killed
 
 TOKEN = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
@@ -112,3 +115,39 @@ def test_what_one_member_holds_back_is_not_taken_from_the_others(tmp_path: Path)
     for bank in (will, ann, zoe, will, ann, zoe):
         sync.sync(bank)
     assert [TOKEN in (bank.root / FILE).read_text() for bank in (ann, zoe, will)] == [True, False, True]
+
+
+def test_the_line_about_a_deletion_that_was_forgotten_does_not_come_back(tmp_path: Path) -> None:
+    """Who has it could test guesses. Eve has it, and sends it on together with one of her own."""
+    ann, bob, eve = team(tmp_path, {"ann": ["home"], "bob": ["home", "work"], "eve": ["home", "work"]})
+    id, other = _store(ann, "notes"), ann.add("Lunch is at noon.", title="Lunch").id
+    ann.delete(ann.add("Tea is at four.", title="Tea").id)
+    settled(ann, bob, eve)
+    before = (ann.root / "tombstones.jsonl").read_bytes()
+    ann.delete(id)
+    line = (ann.root / "tombstones.jsonl").read_bytes().removeprefix(before)
+    for bank in (ann, bob, eve):
+        sync.sync(bank, "home")
+    ann.forget(id)
+    sync.sync(ann)
+    sync.sync(bob, "home")
+    eve.delete(other)
+    sync.sync(eve, "work")
+    sync.sync(bob, "work")
+    assert line not in (bob.root / "tombstones.jsonl").read_bytes()
+    first, *others = settled(ann, bob, eve)
+    assert others == [first, first]
+    assert line not in first["tombstones.jsonl"]
+
+
+def test_an_entry_that_gets_the_id_of_a_forgotten_one_in_a_merge_goes_with_it(tmp_path: Path) -> None:
+    """Entries of one title are told apart by a number, which another member counted otherwise."""
+    (ann,) = team(tmp_path, {"ann": ["home"]})
+    for text in ("Scopes are sorted by name.", "Refresh of the old token fails after an hour of waiting."):
+        ann.topics.store("auth/oauth2", text, title="Same")
+    both = (ann.root / FILE).read_bytes().replace(b"fails after an hour", b"works for a while")
+    ann.forget(next(memory.id for memory in ann.memories("topics") if "Refresh" in memory.text))
+    place = travel.place_of(ann, FILE)
+    assert isinstance(place, travel.Place)
+    with closing(Sieve(ann)) as sieve:
+        assert sieve.without_gone(place, both) == (ann.root / FILE).read_bytes()

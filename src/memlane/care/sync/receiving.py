@@ -338,6 +338,8 @@ class Receiving:
         counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
         later = said and not counts and self._is_later(place, ours, said, have)
         after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, apart=apart)
+        if after not in (ours, theirs):
+            after = self.sieve.without_gone(place, after)
         if after != ours:
             self.state.intend(self.name, coming.known, theirs, after, _told(self.state, coming, ours, after))
         return after

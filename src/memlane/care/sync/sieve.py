@@ -121,6 +121,13 @@ class Sieve:
                 return left
         return self._without(place, data, self._is_forgotten)
 
+    def without_gone(self, place: Place, data: bytes | None) -> bytes | None:
+        """What was merged, without the memories that were forgotten: in a file of many, one may have got that id."""
+        private = self._bank.tombstones.private
+        if data is None or not place.lane or not private.any():
+            return data
+        return self._without(place, data, lambda memory: private.is_gone(memory.text, memory.id, memory.title))
+
     def without_lines(self, place: Place, data: bytes) -> bytes | None:
         """A content of a file with one memory, without lines that were forgotten elsewhere; None where that is not all
         that is to be said: the memory itself was forgotten, or what is left is still like it, or nothing.
