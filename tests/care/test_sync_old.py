@@ -151,3 +151,21 @@ def test_an_entry_that_gets_the_id_of_a_forgotten_one_in_a_merge_goes_with_it(tm
     assert isinstance(place, travel.Place)
     with closing(Sieve(ann)) as sieve:
         assert sieve.without_gone(place, both) == (ann.root / FILE).read_bytes()
+
+
+@pytest.mark.parametrize("lane", ["notes", "vault"])
+def test_what_is_restored_is_there_although_somebody_else_deleted_it_too(tmp_path: Path, lane: str) -> None:
+    """Bob has not heard of Ann's deletion, so that his own is under another key."""
+    ann, bob = team(tmp_path, {"ann": ["home"], "bob": ["home"]})
+    id = ann.add("Deploys go out on Tuesdays.", lane=lane).id if lane == "vault" else _store(ann, lane)
+    settled(ann, bob)
+    ann.delete(id)
+    sync.sync(ann)
+    bob.delete(id)
+    ann.restore(id)
+    first, second = settled(ann, bob)
+    assert first == second
+    assert _texts(ann, bob) == [["Deploys go out on Tuesdays."]] * 2
+    bob.delete(id)
+    settled(ann, bob)
+    assert _texts(ann, bob) == [[], []]

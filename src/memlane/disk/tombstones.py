@@ -120,13 +120,15 @@ class Tombstones:
             )
         return None
 
-    def knows(self, id: str) -> bool:
-        """Whether a memory of this id was deleted or forgotten and not kept since."""
+    def knows(self, id: str, text: str = "") -> bool:
+        """Whether a memory of this id was deleted or forgotten and not kept since. It has, or had, this text."""
         with suppress(StorageError):
             if self.private.knows(id):
                 return True
         ids = self._known_ids(id)
         hashes = {line[_HASH] for line in self._lines if line[_ID] in ids} if ids else set()
+        if text and hashes and not self._standing(text):
+            hashes -= {*self._hashes_of_text(text)}
         return any(stone.id in ids for hash in hashes for stone in self._standing_of(hash))
 
     def may_hold(self, id: str) -> bool:
@@ -142,6 +144,14 @@ class Tombstones:
                 return True
         ids = set(self._hashes_of_id(id))
         return any(stone.id in ids for stone in self._standing(text))
+
+    def wanted(self, text: str) -> bool:
+        """Whether a text was deleted and somebody wanted it back, and has it still."""
+        with suppress(StorageError):
+            hashes = self._hashes_of_text(text)
+            stones = [stone for hash in hashes if hash in self._hashes for stone in self._parsed(hash)]
+            return _last_kept(stones) > 0 and not self._standing_of(*hashes)
+        return False
 
     def problems(self) -> Iterator[Problem]:
         """Why the file cannot be read, or its first line that is not a tombstone; the other lines still count."""
@@ -183,8 +193,13 @@ class Tombstones:
         for id, text in dict.fromkeys((id, plain(text)) for id, text in memories):
             hashed_id = self._hashes_of_id(id)[0]
             if text and all(stone.id != hashed_id for stone in self._standing(text)):
-                hash = self._hashes_of_text(text)[0]
-                facts = (hash, hashed_id, self._now(), _last_kept(self._parsed(hash)) + 1)
+                hash, *_ = hashes = self._hashes_of_text(text)
+                facts = (
+                    hash,
+                    hashed_id,
+                    self._now(),
+                    _last_kept([stone for each in hashes for stone in self._parsed(each)]) + 1,
+                )
                 data += b'{"hash":"%s","id":"%s","deleted":"%s","n":%d}\n' % facts
         if data:
             files.append_lines(path, data)
@@ -258,10 +273,13 @@ class Tombstones:
 
     def _standing(self, text: str) -> list[_Stone]:
         """The deletions of a text that still count."""
-        return [stone for hash in self._hashes_of_text(text) for stone in self._standing_of(hash)]
+        return self._standing_of(*self._hashes_of_text(text))
 
-    def _standing_of(self, hash: bytes) -> list[_Stone]:
-        stones = self._parsed(hash) if hash in self._hashes else []
+    def _standing_of(self, *hashes: bytes) -> list[_Stone]:
+        """Those of a text with these hashes. Members who did not know of each other deleted it under several keys:
+        whoever wants it back under one of them means all.
+        """
+        stones = [stone for hash in hashes if hash in self._hashes for stone in self._parsed(hash)]
         kept = _last_kept(stones)
         return [stone for stone in stones if stone.number > kept]
 

@@ -79,7 +79,7 @@ def _gone(bank: Bank, had: set[bytes], mine: Parts, yours: Parts, old: Parts) ->
             versions = [each for each in other if other[each].id == part.id]
             # others may have put it back in the place of what it had become
             put_back = this is yours and any(each in old and each not in yours for each in versions)
-            was_there = hash in other_had and (not put_back if versions else bank.tombstones.knows(part.id))
+            was_there = hash in other_had and (not put_back if versions else bank.tombstones.knows(part.id, part.text))
             if was_there or bank.tombstones.was(part.id, part.text):
                 gone[hash] = part
     return gone

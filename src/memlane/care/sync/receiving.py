@@ -308,13 +308,14 @@ class Receiving:
         theirs, reasons = self.sieve.admitted(place, full) if full is not None else (None, ())
         if other := self._other_scope(place, entry):
             theirs, reasons = None, (f"has a name that is taken here in the scope {other}",)
-        if not self.asked and parts.are_in(self.bank, place, theirs):
+        before = self.known.get((entry.scope, entry.path))
+        base = self._base(before) if before else None
+        deleted = place.lane and theirs is not None and theirs == base and travel.is_gone(place.file)
+        if not self.asked and (deleted or parts.are_in(self.bank, place, theirs)):
             self.asked = True  # what was deleted may be wanted again: that counts before anything is left out
             stones = travel.place_of(self.bank, tombstones.FILE)
             if isinstance(stones, Place):
                 self._fetch(stones, entry.scope)
-        before = self.known.get((entry.scope, entry.path))
-        base = self._base(before) if before else None
         said = lineage.parsed(entry.lineage)
         if mine := self.state.sent(self.name, entry.scope, entry.path):
             seen, mark, then = mine
@@ -334,6 +335,8 @@ class Receiving:
             return ours  # it is old: it came from here, or over another remote before
         # with several remotes, what changed at one of them may lack what another one brought: no side is the later
         apart = bool(self.several and said and not lineage.covers(said, have) and base in (ours, theirs))
+        if ours is None and theirs is not None and theirs == base and said and self.sieve.is_wanted(place, theirs):
+            base = None  # somebody has deleted it, too, and restored it: that is a change, though nothing of it shows
         # or it was made of what is here, which came over another remote: what this one had before does not count
         counts = base is not None and theirs != base and bool(coming.reasons or place.is_log)
         later = said and not counts and self._is_later(place, ours, said, have)

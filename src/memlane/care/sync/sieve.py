@@ -8,7 +8,7 @@ all. A reason names the kind of thing that was found and never the value.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -127,6 +127,14 @@ class Sieve:
         if data is None or not place.lane or not private.any():
             return data
         return self._without(place, data, lambda memory: private.is_gone(memory.text, memory.id, memory.title))
+
+    def is_wanted(self, place: Place, data: bytes) -> bool:
+        """Whether somebody has deleted what is in a content, and restored it."""
+        memories: Iterable[Memory] = ()
+        with suppress(MemlaneError):
+            memories = self._reader.memories(own_name(self._bank, place.file), data).values()
+        texts = [memory.text for memory in memories]
+        return bool(texts) and all(map(self._bank.tombstones.wanted, texts))
 
     def without_lines(self, place: Place, data: bytes) -> bytes | None:
         """A content of a file with one memory, without lines that were forgotten elsewhere; None where that is not all
