@@ -19,10 +19,10 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from anyio import Semaphore
 
@@ -31,7 +31,10 @@ from memlane.core.access import EVERYTHING, Access
 from memlane.core.values import astuple
 from memlane.disk import children, locks
 from memlane.surfaces.mcp import answers, toolsets
-from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank, is_current
+from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank, are_current, indexes_of
+
+if TYPE_CHECKING:
+    from memlane.index.store import Index
 
 BESIDE = b"\t"  # between the two halves of an answer; JSON writes it as \\t
 LONGEST = 1 << 30  # bytes of an answer
@@ -258,14 +261,13 @@ def main() -> None:
         try:
             arguments = tool.checked(call["arguments"])
             with bank.opened(call["came"]) as opened:
-                now = time.monotonic()
-                if tool.reads_index:
-                    if _has_to_look(bank, call, now):
-                        bank.seen = call["told"]
-                        _indexed(bank, opened, say)
-                        bank.looked = now if is_current(opened) else bank.looked
-                    behind = not is_current(opened)
-                with _resting(opened, tool.reads_index):
+                now, indexes = time.monotonic(), indexes_of(opened) if tool.reads_index else []
+                if indexes and _has_to_look(bank, call, now):
+                    bank.seen = call["told"]
+                    _indexed(bank, opened, say)
+                    bank.looked = now if are_current(indexes) else bank.looked
+                behind = not are_current(indexes)
+                with _resting(indexes):
                     answer = answers.answer(opened, tool, arguments, call["who"], tools, access)
                 if behind:
                     answer = answer._replace(text=f"{answer.text}\n(Some files are not indexed yet: ask again soon.)")
@@ -293,9 +295,8 @@ def _has_to_look(bank: SharedBank, call: Mapping[str, Any], now: float) -> bool:
 
 
 @contextmanager
-def _resting(bank: Bank, rests: bool) -> Iterator[None]:
-    """While an answer is made of an index that was looked after before."""
-    indexes = [one.index for one in (bank, bank.under) if one] if rests else []
+def _resting(indexes: Sequence[Index]) -> Iterator[None]:
+    """While an answer is made of indexes that were looked after before."""
     for index in indexes:
         index.rests = True
     try:

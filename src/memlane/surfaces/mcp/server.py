@@ -29,7 +29,7 @@ from memlane.surfaces.mcp import answers, prompts, resources, toolsets
 from memlane.surfaces.mcp.answers import Answer, Packed
 from memlane.surfaces.mcp.auth import caller
 from memlane.surfaces.mcp.readers import Call, Readers
-from memlane.surfaces.mcp.shared_bank import Report, SharedBank
+from memlane.surfaces.mcp.shared_bank import Report, SharedBank, indexes_of
 from memlane.surfaces.mcp.tools import Tool
 
 INSTRUCTIONS = """\
@@ -200,7 +200,7 @@ class _Handlers:
         Where it could not, all of them are told to look.
         """
         try:
-            indexes = [one.index for one in (bank, bank.under) if one]
+            indexes = indexes_of(bank)
             missed = [index.missed for index in indexes]
         except Exception:  # what is wrong with an index, the next search says; the write goes on
             indexes, missed = [], [1]

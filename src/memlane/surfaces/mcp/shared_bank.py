@@ -16,12 +16,12 @@ import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import CapacityLimiter, Semaphore, from_thread, to_thread
 
@@ -30,6 +30,9 @@ from memlane.bank import Bank
 from memlane.core.access import EVERYTHING, Access
 from memlane.core.errors import StorageError
 from memlane.disk import locks, walking
+
+if TYPE_CHECKING:
+    from memlane.index.store import Index
 
 SLICE = 1.0  # seconds of indexing before another call has its turn
 PATIENCE = 3.0  # seconds a write waits for a lock
@@ -222,7 +225,7 @@ class SharedBank:
             return True
         with self.opened() as bank:
             self.index_slice(bank, wait, now=True)
-            return is_current(bank)
+            return are_current(indexes_of(bank))
 
     def index_slice(self, bank: Bank, wait: float, *, now: bool = False) -> tuple[int, int]:
         """Index for `wait` seconds. Returns how many files were indexed and how many needed it.
@@ -233,16 +236,16 @@ class SharedBank:
         # Most verbs of the lanes write without telling the index; it need not look for changes where none did.
         outdated, self.outdated = self.outdated, False  # before we look: a write may end meanwhile
         try:
-            for one in filter(None, (bank, bank.under)):
-                one.index.few = None if now else self.few
+            for index in indexes_of(bank):
+                index.few = None if now else self.few
                 try:
-                    one.index.refresh(
-                        now=now or (outdated and not one.index.is_told),
+                    index.refresh(
+                        now=now or (outdated and not index.is_told),
                         wait=wait,
                         on_progress=lambda done, total: progress.append((done, total or 0)),
                     )
                 finally:
-                    one.index.few = self.few
+                    index.few = self.few
                 if progress[-1][0] != progress[-1][1]:
                     break
         except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError):  # the next search repairs it
@@ -251,9 +254,14 @@ class SharedBank:
         return progress[-1]
 
 
-def is_current(bank: Bank) -> bool:
-    """Whether the index has everything that the files had when it last looked."""
-    return all(one.index.complete for one in (bank, bank.under) if one)
+def indexes_of(bank: Bank) -> list[Index]:
+    """The index of a bank, and that of the user's own below it."""
+    return [one.index for one in (bank, bank.under) if one]
+
+
+def are_current(indexes: Iterable[Index]) -> bool:
+    """Whether they have everything that the files had when they last looked."""
+    return all(index.complete for index in indexes)
 
 
 def _seen_by(access: Access, settings: config.Config) -> Bank:
