@@ -38,6 +38,7 @@ from memlane.surfaces.mcp.server import BankServer, progress
 
 METHOD = "tools/call"
 PING = 15.0  # seconds without an answer after which the client is told that there will be one, as the SDK does
+SHORT = 200  # characters of a name that are worth to be remembered
 _PLAIN = {b"mcp-method": METHOD.encode(), b"mcp-protocol-version": WITHOUT_SESSIONS.encode()}
 _STREAM = [
     (b"content-type", b"text/event-stream"),
@@ -156,8 +157,13 @@ async def _asked(request: Request, body: bytes, checks: TransportSecurityMiddlew
     return Asked(message.id, call, progress_token_from_params(params))
 
 
-@lru_cache(256)
 def _shown(name: str) -> str:
+    """What a client calls itself, as far as it can be shown."""
+    return _shown_short(name) if len(name) <= SHORT else gate.redacted(visible(name))
+
+
+@lru_cache(256)
+def _shown_short(name: str) -> str:
     return gate.redacted(visible(name))
 
 

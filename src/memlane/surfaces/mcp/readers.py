@@ -41,6 +41,7 @@ LONGEST = 1 << 30  # bytes of an answer
 FEW = 100  # files that a call indexes by itself: that takes a few hundredths of a second
 LOOK = 4.0  # seconds after which all files are looked at between calls: before a call would have to
 PAUSE = 0.2  # seconds between looks while the server itself writes, and tells the index of it
+LATELY = 0.05  # seconds that settings are taken to stay as they are: to read them takes a tenth of a search
 SPARE = 20  # a reader is busy with that for a twentieth of its time at most
 T = TypeVar("T")
 Progress = Callable[[float, float], Awaitable[None]]
@@ -260,7 +261,7 @@ def main() -> None:
         behind = False
         try:
             arguments = tool.checked(call["arguments"])
-            with bank.opened(call["came"]) as opened:
+            with bank.opened(call["came"] - LATELY) as opened:
                 now, indexes = time.monotonic(), indexes_of(opened) if tool.reads_index else []
                 if indexes and _has_to_look(bank, call, now):
                     bank.seen = call["told"]
