@@ -20,15 +20,26 @@ def columns(lowest: int, end: int, texts: Sequence[str], pairs: Callable[[Sequen
     """The columns from number `lowest` up to but without `end` that any of the texts has a bit in."""
     rows = np.zeros((end - lowest, -(-len(texts) // 8)), np.uint8)
     marked = np.zeros((end - lowest, AT_ONCE), bool)
+    flat = marked.reshape(-1)  # one number says which bit: that is quicker than two
     for start in range(0, len(texts), AT_ONCE):
         some = texts[start : start + AT_ONCE]
         marked[:] = False
         for numbers, places in pairs(some):
-            marked[numbers - lowest, places] = True
+            flat[(numbers - lowest) * AT_ONCE + places] = True
         width = -(-len(some) // 8)
         rows[:, start // 8 : start // 8 + width] = np.packbits(marked[:, : width * 8], axis=1, bitorder="little")
     used = np.flatnonzero(rows.any(axis=1)).tolist()
     return {lowest + at: int.from_bytes(rows[at].tobytes(), "little") for at in used}
+
+
+def scattered(numbers: Array, places: Array, total: int) -> dict[int, int]:
+    """The columns of so many texts from all their pairs, where the numbers of the columns are few and far between."""
+    distinct, which = np.unique(numbers, return_inverse=True)
+    rows = np.zeros((len(distinct), -(-total // 8)), np.uint8)
+    np.bitwise_or.at(rows, (which, places >> 3), (1 << (places & 7)).astype(np.uint8))
+    return {
+        number: int.from_bytes(row.tobytes(), "little") for number, row in zip(distinct.tolist(), rows, strict=True)
+    }
 
 
 def digits(base: int, values: Array) -> Iterator[tuple[Array, Array]]:
@@ -59,6 +70,15 @@ def turns(owners: Array, total: int) -> tuple[Array, Array]:
     """How many entries each owner has, and the how-manieth of its owner each entry is, from 0. Owners are in order."""
     counts = np.bincount(owners, minlength=total)
     return counts, np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def counted(texts: Sequence[str]) -> tuple[Array, Array, Array]:
+    """(code, text, how often) of every character that a text has. The texts are ASCII."""
+    data = np.frombuffer("".join(texts).encode(), np.uint8)
+    owners = np.repeat(np.arange(len(texts)), np.fromiter(map(len, texts), np.int64, len(texts)))
+    counts = np.bincount(owners * 128 + data, minlength=128 * len(texts)).reshape(-1, 128)
+    found, codes = np.nonzero(counts)
+    return codes, found, counts[found, codes]
 
 
 def checksums(texts: Sequence[str], size: int) -> tuple[Array, Array]:

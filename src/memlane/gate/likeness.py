@@ -14,12 +14,16 @@ _STOP_WORDS = frozenset(
     "a an and are as at be by for from has have in is it its of on or that the this to was were will with".split()
 )
 _WORD = lazily(r"[^\W_]+")
+# Of ASCII, each letter and digit in lower case, and a space for everything else.
+_SPACED = bytes(ord(char.lower()) if (char := chr(code)).isalnum() and code < 128 else 32 for code in range(256))
 FEW = 3  # with fewer words an overlap says nothing
 ROUNDING = 1e-6
 
 
 def tokens(text: str) -> frozenset[str]:
     """The words of a text in lower case, letters and digits of any script, without the commonest English ones."""
+    if text.isascii():  # twice as quick, and most are
+        return frozenset(text.encode().translate(_SPACED).decode().split()) - _STOP_WORDS
     return frozenset(_WORD.findall(text.lower())) - _STOP_WORDS
 
 

@@ -10,10 +10,11 @@ Knows nothing of the vault, and keeps nothing on disk: whoever does gives the co
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memlane.gate.filling import Pairs
 
 MANY = 4000  # texts from which on the columns are built at once, for the first question
+SOME = 250  # of these, on a shelf: fewer are built sooner one by one
 
 
 class Base(NamedTuple):
@@ -158,12 +160,13 @@ class Shelves:
         return [self._words, *self._by_length]
 
     def fill(self, texts: Sequence[tuple[str, str]]) -> None:
-        self._words.fill(texts)
+        at_once = len(texts) >= MANY
+        self._words.fill(texts, at_once=at_once)
         by_shelf: defaultdict[_Shelf, list[tuple[str, str]]] = defaultdict(list)
         for entry in texts:
             by_shelf[self._shelf(entry[1])].append(entry)
         for shelf, own in by_shelf.items():
-            shelf.fill(own)
+            shelf.fill(own, at_once=at_once and len(own) >= SOME)
 
     def add(self, key: str, text: str) -> None:
         self._words.add(key, text)
@@ -185,8 +188,7 @@ class Shelves:
         return {key for columns in self.columns for key in columns.candidates(text)}
 
     def _shelf(self, text: str) -> _Shelf:
-        size = len(text.lower())
-        return next(shelf for shelf in self._by_length if size < shelf.high)
+        return self._by_length[bisect_right(_LENGTHS, len(text.lower())) - 1]
 
 
 # -- bit columns
@@ -238,11 +240,11 @@ class Columns:
         """The keys of the texts that may be near-duplicates of this one."""
         raise NotImplementedError
 
-    def fill(self, texts: Sequence[tuple[str, str]]) -> None:
+    def fill(self, texts: Sequence[tuple[str, str]], *, at_once: bool) -> None:
         self._slots = Slots(key for key, _ in texts)
         self.alive = (1 << len(texts)) - 1
         own = [text for _, text in texts]
-        self._columns = rows(own, self.bits) if len(own) < MANY else self.filled_at_once(own)
+        self._columns = self.filled_at_once(own) if at_once else rows(own, self.bits)
 
     def filled_at_once(self, texts: Sequence[str]) -> dict[int, int]:
         """The columns of very many texts, with NumPy."""
@@ -322,6 +324,14 @@ def _word_bucket(word: str) -> int:
     return bucket(word, _BUCKETS)
 
 
+class _Buckets(dict[str, int]):
+    """The bucket of each word that was asked for."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = found = _word_bucket(word)
+        return found
+
+
 class _Words(Columns):
     """Texts that may share enough words. Words fall into buckets, so that columns stay few; that only adds bits."""
 
@@ -340,13 +350,13 @@ class _Words(Columns):
 
         from memlane.gate import filling
 
-        number, need = cache(_word_bucket), cache(self._need)
+        number, need = _Buckets().__getitem__, cache(self._need)
 
         def pairs(some: Sequence[str]) -> Pairs:
             sets = [words if len(words) >= FEW else () for words in map(tokens, some)]
             sizes = np.fromiter(map(len, sets), np.int64, len(sets))
             yield (
-                np.array([number(word) for words in sets for word in words], np.int64),
+                np.fromiter(map(number, chain.from_iterable(sets)), np.int64, int(sizes.sum())),
                 np.repeat(np.arange(len(sets)), sizes),
             )
             yield from filling.digits(_NEED, np.array([need(len(words)) if words else 0 for words in sets]))
@@ -520,8 +530,29 @@ class _Long(_Shelf):
         yield from digits(_SHARE, self._own_share(text))
 
     def _rare_bits(self, lowered: str) -> Iterator[int]:
-        often = len(lowered) // 100 + 1  # as in difflib: more makes a character "popular"
+        often = _often(len(lowered))
         return _rare({char: times for char, times in Counter(lowered).items() if times <= often})
+
+    def _rare_at_once(self, lowered: Sequence[str]) -> dict[int, int]:
+        import numpy as np
+
+        from memlane.gate import filling
+
+        numbers, places = [], []
+        for start in range(0, len(lowered), filling.AT_ONCE):
+            some = lowered[start : start + filling.AT_ONCE]
+            plain = [at for at, text in enumerate(some) if text.isascii()]
+            codes, owners, times = filling.counted([some[at] for at in plain])
+            rare = times <= np.array([_often(len(some[at])) for at in plain], np.int64)[owners]
+            codes, owners, times = codes[rare], np.array(plain, np.int64)[owners[rare]], times[rare]
+            _, turns = filling.turns(np.repeat(np.arange(len(codes)), times), len(codes))
+            numbers.append(np.repeat(_RARE + codes * _RARE_TIMES, times) + turns)
+            places.append(np.repeat(owners, times) + start)
+            for at in {*range(len(some))}.difference(plain):
+                own = np.fromiter(self._rare_bits(some[at]), np.int64)
+                numbers.append(own)
+                places.append(np.full(len(own), start + at))
+        return filling.scattered(np.concatenate(numbers), np.concatenate(places), len(lowered))
 
     def filled_at_once(self, texts: Sequence[str]) -> dict[int, int]:
         import numpy as np
@@ -538,13 +569,17 @@ class _Long(_Shelf):
             yield from filling.digits(_SHARE, np.array([self._own_share(text) for text in some]))
 
         lowered = [text.lower() for text in texts]
-        rare = rows(lowered, self._rare_bits)
-        return filling.columns(_SHARE, _GRAM_BUCKETS, lowered, pairs) | rare
+        return filling.columns(_SHARE, _GRAM_BUCKETS, lowered, pairs) | self._rare_at_once(lowered)
 
     def _may_match(self, text: str) -> int:
         rare = [column for number in _rare(Counter(text)) if (column := self._column(number))]
         grams = [self._column(number) for number in _grams(text)]
         return self._enough(total(grams + [*rare, self.alive] * (_GRAM - 1)), text)
+
+
+def _often(size: int) -> int:
+    """How often a character may occur in a text of this size and be rare, as in difflib: more makes it "popular"."""
+    return size // 100 + 1
 
 
 def _grams(text: str) -> Iterator[int]:

@@ -22,13 +22,15 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 from memlane.disk import state
 from memlane.disk.log import split_lines
 from memlane.gate.lookalikes import Base, Columns, Shelves, Slots
 from memlane.lanes.vault.log import Damaged, Known, Rules
-from memlane.lanes.vault.record import Record, newest_first, read_line
+from memlane.lanes.vault.record import Fresh, Record, newest_first, read_line
 
 _START = struct.Struct(">8sQI")
 _MAGIC = b"mlvault2"
@@ -38,6 +40,7 @@ _WRITER = f"{sys.version_info.major}.{sys.version_info.minor} {sys.byteorder}"
 _ODD = ("\u0130".encode(), "\u212a".encode())
 _GONE = 0xFFFFFFFF  # instead of the place of a text that was removed
 
+_OF_ALL = ("scope", "category", "tier")  # what every record has
 Labels = dict[str, dict[str, "array[int]"]]  # the places of the active records that have each value, by kind and value
 
 
@@ -210,7 +213,11 @@ def load(path: str, data: bytes) -> Kept | None:
 
 def labels_of(record: Record) -> Iterator[tuple[str, str]]:
     """What a record is counted and chosen by: kinds and values."""
-    yield from (("scope", record.scope), ("category", record.category), ("tier", record.tier))
+    yield from ((kind, getattr(record, kind)) for kind in _OF_ALL)
+    yield from _of_some(record)
+
+
+def _of_some(record: Record | Fresh) -> Iterator[tuple[str, str]]:
     yield from (("tag", tag) for tag in dict.fromkeys(record.tags))
     if record.tier == "register" and record.topic_id:
         yield "topic", ""
@@ -222,9 +229,7 @@ def write(path: str, data: bytes, known: Known, scopes: Mapping[str, Shelves], r
     ids = [*active, *(id for id in known.latest if id not in active)]
     before = dict(zip(known.kept.ids(), known.kept.numbers, strict=True)) if known.kept else {}
     numbers = [known.numbers[id] if id in known.numbers else before[id] for id in ids]
-    starts = [0]
-    for line in data.split(b"\n"):
-        starts.append(starts[-1] + len(line) + 1)
+    starts = [0, *accumulate(len(line) + 1 for line in data.split(b"\n"))]
     body: list[bytes] = []
     end = 0
 
@@ -292,13 +297,27 @@ def _ordered(known: Known, ids: Sequence[str], places: Mapping[str, int]) -> tup
             for value, old in values.items():
                 if found := array("I", (new for place in old if (new := now[place]) is not None)):
                     labels.setdefault(kind, {})[value] = found
-    others = known.touched if known.kept else known.active
-    added = {places[id]: known.active[id] for id in others if id in known.active}
+    added: dict[int, Record | Fresh] = (
+        {places[id]: known.active[id] for id in known.touched if id in known.active}
+        if known.kept
+        else dict(enumerate(known.active.rows()))
+    )
+    for kind in _OF_ALL:
+        found, values = list(map(attrgetter(kind), added.values())), labels.setdefault(kind, {})
+        for value in dict.fromkeys(found):
+            values.setdefault(value, array("I"))
+        if len({*found}) == 1:
+            values[found[0]].extend(added)
+        else:
+            for place, value in zip(added, found, strict=True):
+                values[value].append(place)
     for place, record in added.items():
-        for kind, value in labels_of(record):
-            labels.setdefault(kind, {}).setdefault(value, array("I")).append(place)
+        if record.tags or record.topic_id:
+            for kind, value in _of_some(record):
+                labels.setdefault(kind, {}).setdefault(value, array("I")).append(place)
     if not order:
-        return array("I", sorted(added, key=lambda place: newest_first(added[place]))), labels
+        keys = {place: newest_first(record) for place, record in added.items()}
+        return array("I", sorted(keys, key=keys.__getitem__)), labels
     for place, record in added.items():
         order.insert(
             bisect_left(order, newest_first(record), key=lambda at: newest_first(known.active[ids[at]])), place

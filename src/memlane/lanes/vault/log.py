@@ -25,7 +25,17 @@ from memlane.core.values import dataclass, field
 from memlane.disk import files, log, state
 from memlane.disk.log import Position, read_new, read_old, split_lines
 from memlane.disk.names import refuse_link
-from memlane.lanes.vault.record import Record, latest, newest_first, read_line, render_lines, supersedes, time_of
+from memlane.lanes.vault.record import (
+    Fresh,
+    Record,
+    fresh,
+    latest,
+    newest_first,
+    read_line,
+    render_lines,
+    supersedes,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from memlane.gate.lookalikes import Lookalikes, Shelves
@@ -44,13 +54,14 @@ class Damaged(Exception):
 
 class Records:
     """Records by id, in the order in which they became active or known. Of those that are kept, `count` at the
-    beginning, most are never asked for: they stay where they are.
+    beginning, and of those in the lines of a long file, most are never asked for: they stay what they are.
     """
 
     def __init__(self, kept: Kept | None = None, count: int = 0) -> None:
         self._kept, self._count, self._size = kept, count, count
-        self._own: dict[str, Record] = {}
+        self._own: dict[str, Record | Fresh] = {}
         self._whole = kept is None  # whether all of them were asked for
+        self._has_fresh = False
         self._moved: set[int] = set()  # places of kept ones that were taken out; they may have come back behind them
 
     def __len__(self) -> int:
@@ -65,7 +76,10 @@ class Records:
         return record
 
     def get(self, id: str) -> Record | None:
-        if (record := self._own.get(id)) is None and self._kept and (place := self._place(id)) is not None:
+        record = self._own.get(id)
+        if isinstance(record, Fresh):
+            record = self._own[id] = record.record()
+        if record is None and self._kept and (place := self._place(id)) is not None:
             return self._kept.record(place)
         return record
 
@@ -82,7 +96,20 @@ class Records:
     def __iter__(self) -> Iterator[str]:
         return iter(self._own if self._whole else dict.fromkeys([*(id for id, _ in self._in_place()), *self._own]))
 
-    def values(self) -> Iterable[Record]:
+    def add_fresh(self, row: Fresh) -> None:
+        """Take in a record that is new here."""
+        self._own[row[0]] = row
+        self._size += 1
+        self._has_fresh = True
+
+    def values(self) -> Collection[Record]:
+        if self._has_fresh:
+            self._own = {id: one.record() if isinstance(one, Fresh) else one for id, one in self._own.items()}
+            self._has_fresh = False
+        return self.rows()  # type: ignore[return-value]  # none of them is fresh any more
+
+    def rows(self) -> Collection[Record | Fresh]:
+        """All of them, in whatever form they are."""
         if not self._whole and self._kept:
             own, record = self._own, self._kept.record
             self._own = {id: own[id] if id in own else record(place) for id, place in self._in_place()} | own
@@ -191,7 +218,7 @@ class Known:
             base = self.kept.base(scope, rules) if self.kept and rules[1] > 0 else None
             texts = Lookalikes(*rules, base=base)
             if base is None:
-                texts.fill((record.id, record.text) for record in self.active.values() if record.scope == scope)
+                texts.fill((row.id, row.text) for row in self.active.rows() if row.scope == scope)
             for id, anew in self.touched.items() if base else ():
                 record = self.active.get(id)
                 if anew or record is None or record.scope != scope:
@@ -227,8 +254,15 @@ class Known:
         *lines, last = split_lines(self.pending + data)
         whole = isinstance(read_line(last), Record)  # editors leave out the last line end
         self.pending = b"" if whole else last
+        unknown = not (self.kept or self.lookalikes)
         for line in (*lines, last) if whole else lines:
             self.lines += 1
+            if unknown and (row := fresh(line)) and row[0] not in self.latest:  # nearly every line of a file
+                self.raw += 1
+                self.latest.add_fresh(row)
+                self.active.add_fresh(row)
+                self.numbers[row[0]] = self.lines
+                continue
             if not line.strip():
                 continue
             self.raw += 1
@@ -253,9 +287,6 @@ class Known:
         if old is not None and not supersedes(record, old):
             return
         self.latest[record.id] = record
-        if old is None and not (record.deleted_at or record.topic_id or self.lookalikes or self.kept):
-            self.active[record.id] = record  # nearly every line of a file
-            return
         was, now = (None if entry is None or entry.deleted_at else entry for entry in (old, record))
         anew = was is None or now is None or was.scope != now.scope
         if anew:  # it comes after the others
@@ -486,7 +517,7 @@ class VaultLog:
 def _columns(known: Known, rules: Rules) -> dict[str, Shelves]:
     """The columns of the texts of each scope."""
     kept = known.kept if known.kept and known.kept.head["rules"] else None
-    records = (known.active.get(id) for id in known.touched) if kept else known.active.values()
+    records = (known.active.get(id) for id in known.touched) if kept else known.active.rows()
     scopes = dict.fromkeys([*(kept.head["scopes"] if kept else ()), *(record.scope for record in records if record)])
     try:
         found = {scope: known.lookalikes_in(scope, rules).shelves() for scope in scopes}
