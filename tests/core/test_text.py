@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlane.core.text import first_line, keywords, remembered, slug, strings_in
+from memlane.core.text import first_line, keywords, remembered, remembered_whole, slug, strings_in
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,17 @@ def test_what_is_remembered_of_long_texts_is_not_the_texts() -> None:
     del long
     gc.collect()
     assert gone() is None
+
+
+def test_of_what_is_made_of_long_texts_only_a_little_is_kept() -> None:
+    asked: list[str] = []
+
+    @remembered_whole(2)
+    def loud(text: str) -> str:
+        asked.append(text[0])
+        return text.upper()
+
+    for char in "aab":
+        assert loud(char * 1_500_000) == char.upper() * 1_500_000
+    loud("a" * 1_500_000)
+    assert asked == ["a", "b", "a"]

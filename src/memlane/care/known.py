@@ -48,7 +48,7 @@ RULES = 3  # another number when the same file has to be judged anew
 LONG = 50_000  # characters of a note or record that are worth a word
 _IRRELEVANT = ("search.", "hook.", "mcp.", "journal.", "profile.", "distil.")  # settings that no answer depends on
 _AT_ONCE = 500  # names in one question
-_FEW = 500  # files that are remembered as they were read
+_FEW, _SHORT = 500, 4_000_000  # files that are remembered as they were read, and the characters of them all
 _UNKNOWN = os.stat_result((0,) * 10)  # of a file that cannot be looked at
 _MARKER = re.compile(r"(?:<{7}|>{7}) ")
 
@@ -102,6 +102,7 @@ class Known:
                 if isinstance(path, str):
                     self.files[path] = (name, self._state(path))
         self._read: dict[str, list[Memory]] = {}
+        self._length = 0  # of these memories, in characters
         if anew:
             with suppress(OSError):
                 facts.remove(bank.index_file)
@@ -261,9 +262,11 @@ class Known:
             return []  # another process has looked since, and found a new file
         if path not in self._read:
             lane = self.bank.lane(self.files[path][0])
-            if len(self._read) > _FEW:
+            if len(self._read) > _FEW or self._length > _SHORT:
                 self._read.clear()
+                self._length = 0
             self._read[path] = [item for item in lane.parse(path) if isinstance(item, Memory)]
+            self._length += sum(len(memory.text) for memory in self._read[path])
         return self._read[path]
 
     def entries(self, columns: str = "", where: str = "", *values: Any) -> list[Any]:

@@ -16,6 +16,7 @@ _TELLING = 3  # characters of a name that tell something when they are part of a
 
 
 _LONG = 4_000  # characters of a text that is not kept itself
+_KEPT = 2_000_000  # characters of the long texts that are kept all the same
 
 T = TypeVar("T")
 
@@ -35,6 +36,33 @@ def remembered(most: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
         @wraps(work)
         def asked(text: str, *more: Hashable) -> T:
             return of_short(text, *more) if len(text) <= _LONG else of_long(_Hashed(text), *more)
+
+        return asked
+
+    return made
+
+
+def remembered_whole(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """As `functools.lru_cache`, for a function that makes something as long of a text. Long ones are kept, too, for
+    they are asked about again at once, but only as many as take little.
+    """
+
+    def made(work: Callable[[str], T]) -> Callable[[str], T]:
+        of_short = lru_cache(most)(work)
+        of_long: dict[str, T] = {}
+
+        @wraps(work)
+        def asked(text: str) -> T:
+            if len(text) <= _LONG:
+                return of_short(text)
+            if (known := of_long.get(text)) is not None:
+                return known
+            value = work(text)
+            if sum(map(len, [*of_long, text])) > _KEPT:  # there are never many
+                of_long.clear()
+            if len(text) <= _KEPT:
+                of_long[text] = value
+            return value
 
         return asked
 

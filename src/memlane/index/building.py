@@ -27,7 +27,7 @@ from memlane.index.columns import Array
 from memlane.index.database import get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.peek import Changed, mark_of, with_content
-from memlane.index.preparing import Prepared, prepare, stored
+from memlane.index.preparing import AT_ONCE, Prepared, prepare, stored
 from memlane.index.rows import loaded
 from memlane.index.writing import Entry, ReadFile, Unit
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 MANY = 4_000  # files; with fewer, another process costs more than it saves
 EMBEDDED = 64  # passages between two words on how far it is: with a model, a second's work
 MOST_HELPERS = 3  # with more, this process is what the others wait for
-_BYTES = 2_000_000  # of memories that are prepared at a time: in memory they take forty times as much
 
 
 def units(changed: Changed, known: sqlite3.Connection | None, most: int) -> Iterator[Unit]:
@@ -69,7 +68,7 @@ def units(changed: Changed, known: sqlite3.Connection | None, most: int) -> Iter
                 continue  # most memories of a large file have not changed
             entries[memory.id] = entry  # of several with one id, the last counts
             size += len(entry.data)
-            if len(entries) >= most or size >= _BYTES:
+            if len(entries) >= most or size >= AT_ONCE:
                 yield Unit([*entries.values()], files)
                 entries, files, size = {}, [], 0
         files.append(ReadFile(path, lane.name, stamp, ids, read.mark))

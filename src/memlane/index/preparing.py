@@ -6,7 +6,7 @@ Needs no index and no disk, so that another process can do it (`building`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from memlane.index.columns import Array
 from memlane.index.encoders import Encoder, StaticEncoder
 from memlane.index.words import terms
 
+AT_ONCE = 2_000_000  # bytes of memories that are prepared together: in memory they take forty times as much
 # What a term counts, in quarters: so they are stored.
 TEXT, HEADER = 4, 6
 TITLE = TAGS = AKA = 8
@@ -43,20 +44,20 @@ def prepare(memories: Sequence[Memory], encoder: Encoder) -> Prepared:
     passages = []
     postings: defaultdict[str, bytearray] = defaultdict(bytearray)
     for memory in memories:
-        pieces = _pieces(memory)
-        counts.append(len(pieces))
-        for header, text, weights in pieces:
+        first = len(rows)
+        for header, text, weights in _pieces(memory):
             at = len(rows).to_bytes(4, "little")
             for term, weight in weights.items():
                 postings[term] += at + _WEIGHTS[min(255, weight)]
             rows.append((header, text, sum(weights.values()) / 4))
             passages.append((memory.title, header, text))
+        counts.append(len(rows) - first)
     vectors, tokens = _embedded(encoder, passages)
     return Prepared(counts, rows, dict(postings), vectors, tokens)
 
 
-def _pieces(memory: Memory) -> list[tuple[str, str, dict[str, int]]]:
-    """(headings, text, what each term counts) of the chunks of a memory."""
+def _pieces(memory: Memory) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """(headings, text, what each term counts) of the chunks of a memory, of which there may be very many."""
     common: dict[str, int] = {}  # terms that every chunk of the memory has
     for text, weight in (
         (memory.title, TITLE),
@@ -71,16 +72,15 @@ def _pieces(memory: Memory) -> list[tuple[str, str, dict[str, int]]]:
     if memory.created_at:
         for term in _date_terms(memory.created_at.strftime("%d %B %Y %A")):
             common.setdefault(term, TEXT)
-    pieces = []
     for header, text in chunks(visible(memory.text)):  # a soft hyphen must not hide a word
         weights = _counted(text)
         for term in terms(header):
             weights[term] = weights.get(term, 0) + HEADER
         for term, weight in common.items():
             weights[term] = weights.get(term, 0) + weight
-        pieces.append((header, text, weights))
-    pieces += (("", when, _counted(when)) for when in triggers.of(memory.fields))
-    return pieces
+        yield header, text, weights
+    for when in triggers.of(memory.fields):
+        yield "", when, _counted(when)
 
 
 def _counted(text: str) -> dict[str, int]:

@@ -57,7 +57,7 @@ from memlane.lanes import NAMES, Lane
 BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody waits, and in a large build
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
 QUIET = 5.0  # seconds without a look at all files while the kernel tells of changes: it does not tell of everything
-KEPT = 4_000  # memories that are kept as they were read
+KEPT, KEPT_LENGTH = 4_000, 16_000_000  # memories that are kept as they were read, and the characters of them all
 JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
 # a memory counts only together with the file that it was read from
@@ -137,6 +137,7 @@ class Index:
         self._read = _Read((-1, -1))
         self._held = False  # whether a snapshot keeps the file as it is for us
         self._memories: dict[int, Memory] = {}  # by number, which no other memory ever gets
+        self._length = 0  # of these memories, in characters
         self._chunks: dict[int, Chunk] = {}  # the same; they may be renumbered all together
         self._seen: Seen | None = None  # the disk as the index has it; None: compare at the next chance
         self._settled: Settled = []  # stamps that can wait to be written
@@ -475,10 +476,11 @@ class Index:
         """Memories by their number in the index."""
         wanted = list(numbers)
         if unknown := [n for n in wanted if n not in self._memories]:
-            if len(self._memories) > KEPT:
-                self._memories, unknown = {}, wanted
-            query = f"{_SHAPES} WHERE s.n IN ({marks(unknown)})"
-            self._memories |= {n: loaded(data, digest) for n, data, digest in self._db.execute(query, unknown)}
+            if len(self._memories) > KEPT or self._length > KEPT_LENGTH:
+                self._memories, self._length, unknown = {}, 0, wanted
+            for n, data, digest in self._db.execute(f"{_SHAPES} WHERE s.n IN ({marks(unknown)})", unknown):
+                self._memories[n] = loaded(data, digest)
+                self._length += len(data)
         return {n: self._memories[n] for n in wanted if n in self._memories}
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
@@ -493,7 +495,7 @@ class Index:
 
     def every_memory(self) -> Iterator[tuple[int, Memory]]:
         """Every memory with its number in the index."""
-        for n, data, digest in self._db.execute(f"{_SHAPES} ORDER BY s.n").fetchall():
+        for n, data, digest in self._db.execute(f"{_SHAPES} ORDER BY s.n"):
             yield n, loaded(data, digest)
 
     def chunks(self, numbers: Sequence[int]) -> list[Chunk]:

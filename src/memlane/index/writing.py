@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from memlane.index.database import BLOCK, ROWS, get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder
 from memlane.index.links import links_of
 from memlane.index.peek import Settled, Stamp, mark_of
-from memlane.index.preparing import PLACED, Prepared, embedded_text, prepare
+from memlane.index.preparing import AT_ONCE, PLACED, Prepared, embedded_text, prepare
 from memlane.index.rows import FILTERS, in_thread, loaded, marks, shape
 
 _TOGETHER = 1_000  # memories that are renumbered at a time
@@ -265,10 +266,22 @@ def renumber(db: sqlite3.Connection, encoder: Encoder) -> None:
         "SELECT m.n, s.data, m.position FROM memories m JOIN shapes s ON s.n = m.n WHERE m.n > ? AND m.n <= ? "
         "ORDER BY m.n LIMIT ?"
     )
-    while rows := db.execute(query, (after, last, _TOGETHER)).fetchall():
+    while rows := _some(db.execute(query, (after, last, _TOGETHER))):
         after = rows[-1][0]
         entries = [Entry.of(loaded(data), position) for _, data, position in rows]
         for table in ("memories", "shapes"):
             db.executemany(f"DELETE FROM {table} WHERE n = ?", [(n,) for n, _, _ in rows])  # noqa: S608 - fixed names
         _add(db, entries, [True] * len(entries), prepare([entry.memory for entry in entries], encoder))
     set_meta(db, packed=get_meta(db, "packed", 0) + 1)
+
+
+def _some(found: sqlite3.Cursor) -> list[Any]:
+    """The first of these memories, as many as are prepared together."""
+    rows, size = [], 0
+    with closing(found):
+        for row in found:
+            rows.append(row)
+            size += len(row[1])
+            if size >= AT_ONCE:
+                break
+    return rows

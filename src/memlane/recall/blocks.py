@@ -41,7 +41,7 @@ from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import UNCONFIRMED, Hit, Memory
 from memlane.core.patterns import lazily
-from memlane.core.text import estimate
+from memlane.core.text import estimate, remembered_whole
 from memlane.core.values import dataclass, field, replace
 from memlane.index.chunks import chunks
 from memlane.index.words import query_terms, terms
@@ -534,7 +534,7 @@ def without_blocks(text: str) -> str:
 _relative = lru_cache(1_000)(os.path.relpath)
 
 
-@lru_cache(1_000)  # who asks again sees much of the same
+@remembered_whole(1_000)  # who asks again sees much of the same
 def escaped(text: str) -> str:
     """The text without invisible characters and with every tag escaped that could end the fence around it.
 

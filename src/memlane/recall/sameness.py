@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from functools import lru_cache
 
 from memlane.core.model import Memory
+from memlane.core.text import remembered_whole
 from memlane.gate import likeness
 
 _ALIKE = 0.8  # least sequence ratio of two memories that say the same
@@ -75,11 +75,11 @@ def says_the_same(a: Memory, b: Memory) -> bool:
     return own_words <= _spare(min(len(words_a), len(words_b))) and likeness.ratio(text_a, text_b) >= _ALIKE
 
 
-@lru_cache(1_000)  # a memory is compared with many
+@remembered_whole(1_000)  # a memory is compared with many
 def _plain(text: str) -> str:
     return " ".join(text.split()).lower()
 
 
-@lru_cache(1_000)
+@remembered_whole(1_000)
 def _words(text: str) -> frozenset[str]:
     return likeness.tokens(text)

@@ -83,7 +83,8 @@ TEMPLATES = {template.prompt.name: template for template in _TEMPLATES}
 
 def ids(bank: Bank, typed: str) -> Completion:
     """Ids of memories that begin with what was typed; after those, ids that contain it."""
-    return _matching(typed, bank.index.ask(lambda: [memory.id for _, memory in bank.index.every_memory()], wait=WAIT))
+    rows = bank.index.ask(lambda: bank.index.rows("SELECT id FROM memories ORDER BY n"), wait=WAIT)
+    return _matching(typed, [id for (id,) in rows])
 
 
 def tags(bank: Bank, typed: str) -> Completion:
