@@ -112,8 +112,9 @@ class Kept:
         among = set.intersection(*chosen)
         return (place for place in self.order if place in among)
 
-    def having(self, words: Collection[str]) -> set[int] | None:
-        """The places of all records that may have one of these words, in small letters; None when all may.
+    def having(self, words: Collection[str]) -> dict[int, int] | None:
+        """The places of all records that may have one of these words, in small letters, and of how many at most; None
+        when all may.
 
         Lines are looked through as they are: what JSON writes in another way may be any word, and so may the two
         letters outside ASCII that have one of ASCII as their small letter.
@@ -121,16 +122,16 @@ class Kept:
         if not all(word.isascii() for word in words):
             return None
         data = self.data[: self.head["size"]].lower()
-        places = {start: place for place, start in enumerate(self.starts)}
-        found = set()
-        for needle in (*(word.encode() for word in words), b"\\u", *_ODD):
+        counts = {word.encode(): 1 for word in words}
+        counts |= dict.fromkeys((b"\\u",) if data.isascii() else (b"\\u", *_ODD), len(words))
+        found: dict[int, int] = {}  # by where the line starts
+        for needle, count in counts.items():
             at = data.find(needle)
             while at >= 0:
                 start = data.rfind(b"\n", 0, at) + 1
-                if (place := places.get(start)) is not None:
-                    found.add(place)
+                found[start] = min(found.get(start, 0) + count, len(words))
                 at = data.find(needle, data.find(b"\n", at))
-        return found
+        return {place: found[start] for place, start in enumerate(self.starts) if start in found}
 
     def base(self, scope: str, rules: Rules) -> Base | None:
         """The columns of a scope's texts; None when they are of no use. Finding may raise Damaged."""

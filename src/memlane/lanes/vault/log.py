@@ -170,6 +170,16 @@ class Known:
         places = self.kept.having(words) if self.kept else None
         return list(self.active.values()) if places is None else [*self._kept_at(sorted(places)), *self._newer()]
 
+    def by_words(self, words: Collection[str]) -> Iterator[tuple[int, Iterable[Record]]]:
+        """The same, with how many of the words they have at most, those that may have most of them first."""
+        places = self.kept.having(words) if self.kept else None
+        if places is None:
+            yield len(words), self.active.values()
+            return
+        yield len(words), self._newer()
+        for count in sorted({*places.values()}, reverse=True):
+            yield count, self._kept_at(sorted(place for place, most in places.items() if most == count))
+
     def newest(self, scopes: Collection[str] | None, category: str | None, tags: AbstractSet[str]) -> Iterator[Record]:
         """The active records of some scopes and a category, in small letters, with any of the tags, newest first."""
 

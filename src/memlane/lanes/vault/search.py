@@ -34,18 +34,30 @@ def search_score(query: str, text: str, ratio: Callable[[str, str], float] = _ra
     return len(shared) / len(words) + bonus + 0.4 * ratio(low_query, low_text)
 
 
-def best(records: Iterable[Record], query: str, fits: Fits, most: int | None) -> list[Record]:
+def best(groups: Iterable[tuple[int, Iterable[Record]]], query: str, fits: Fits, most: int | None) -> list[Record]:
     """The records that share a word with the query and fit, by `search_score`, best first; None wants all of them.
 
-    What a score can be at most is known at once: only what may be among the best is compared with the query.
+    They come in groups, each with the number of the query's words that its records have at most, the largest first.
+    What a score can be at most is known by that, and then by the length of a text: only what may be among the best is
+    looked at, and only that is compared with the query.
     """
-    bounded = [(top, record) for record in records if (top := search_score(query, record.text, _length_ratio))]
-    bounded.sort(key=itemgetter(0), reverse=True)
+    from memlane.gate.likeness import tokens
+
     found: list[tuple[float, tuple[float, str], Record]] = []
-    for top, record in bounded:
-        if most is not None and len(found) >= most and (not found or top < -found[-1][0]):
+
+    def enough(top: float) -> bool:
+        return most is not None and len(found) >= most and (not found or top < -found[-1][0])
+
+    words = len(tokens(query))
+    for shared, records in groups if words else ():
+        if enough(shared / words + (0.3 if shared == words else 0.0) + 0.4):
             break
-        if fits(record):
-            insort(found, (-search_score(query, record.text), newest_first(record), record), key=itemgetter(0, 1))
-            del found[most if most is not None else len(found) :]
+        bounded = [(top, record) for record in records if (top := search_score(query, record.text, _length_ratio))]
+        bounded.sort(key=itemgetter(0), reverse=True)
+        for top, record in bounded:
+            if enough(top):
+                break
+            if fits(record):
+                insort(found, (-search_score(query, record.text), newest_first(record), record), key=itemgetter(0, 1))
+                del found[most if most is not None else len(found) :]
     return [record for *_, record in found]

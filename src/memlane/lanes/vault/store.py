@@ -11,7 +11,7 @@ a long one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
@@ -217,9 +217,14 @@ class MemoryVault:
             raise InvalidInput("The query is not text.", hint="Give some words.")
         from memlane.gate.likeness import tokens
 
-        fits = fitting(**filters)
-        records = self._active(scope, tokens(query))
-        return best(records, query, lambda record: fits(self._memory(record)), _most(limit))
+        fits, scopes, may_show, most = fitting(**filters), _scopes(scope), self._may_show(), _most(limit)
+
+        def chosen(records: Iterable[Record]) -> Iterator[Record]:
+            return (record for record in records if scopes is None or record.scope in scopes)
+
+        with self.log.consulting() as state:
+            groups = ((count, chosen(records)) for count, records in state.by_words(tokens(query)))
+            return best(groups, query, lambda one: may_show(one) and fits(self._memory(one)), most)
 
     def find_consolidation_candidates(
         self, scope: str | Sequence[str] | None = None, floor: float = FLOOR, *, similarity_floor: float | None = None
@@ -440,11 +445,11 @@ class MemoryVault:
     def _now(self) -> str:
         return iso(self.clock()) or ""
 
-    def _active(self, scope: str | Sequence[str] | None, words: Collection[str] | None = None) -> list[Record]:
-        """The active records of some scopes; what has none of the words, where some are given, may be left out."""
+    def _active(self, scope: str | Sequence[str] | None) -> list[Record]:
+        """The active records of some scopes."""
         scopes, may_show = _scopes(scope), self._may_show()
         with self.log.consulting() as state:
-            known = list(state.active.values()) if words is None else state.active_with(words)
+            known = list(state.active.values())
         return [record for record in known if (scopes is None or record.scope in scopes) and may_show(record)]
 
     def _may_show(self) -> Fits:
