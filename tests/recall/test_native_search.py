@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from memlane import Bank, InvalidInput, MemoryStore, MemoryVault, RecordLane, TopicLane
+from memlane.core.model import Memory
 from memlane.disk import files, walking
+from memlane.index import peek
 from memlane.recall.blocks import FENCE
 
 WORDS = (
@@ -95,6 +97,22 @@ def test_topics_are_ranked_as_by_the_lane_alone(tmp_path: Path, seed: int) -> No
     for number in range(11):
         bank.add(f"{said(rng, 4)} {number}", lane="topics", scope="auth/saml", title="Same", created_at="2025-02-02")
     compare()
+
+
+def test_of_many_records_only_those_of_the_answer_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_records(RecordLane(tmp_path / ".memories/records"), random.Random(1))
+    bank = Bank.init(tmp_path)
+    bank.index.refresh(force=True)
+    loaded: list[str] = []
+
+    def counting(data: str, known: bytes | None = None) -> Memory:
+        loaded.append(data)
+        return real(data, known)
+
+    real = peek.loaded
+    monkeypatch.setattr(peek, "loaded", counting)
+    assert len(bank.records.find("refresh", limit=1)) == len(bank.records.list(keyword="TICKET", limit=1)) == 1
+    assert len(loaded) == 2
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -6,6 +6,7 @@ an index of our own (see `seal`), or with a damaged one, all files are read.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from memlane.disk.walking import folder_state, is_settled
 from memlane.index import fields
 from memlane.index.rows import in_thread, loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
-from memlane.lanes import Lane
+from memlane.lanes import Lane, Worth, by_worth
 
 T = TypeVar("T")
 # What is compared to tell whether a file has changed: size, mtime, ctime, which no program can set at will, and its
@@ -42,6 +43,10 @@ _NUMBERED = _ROWS.replace("s.data", "m.n", 1)  # to be sorted: all the texts of 
 NAMES = (
     "SELECT m.id, s.data ->> '$.title', s.data ->> '$.fields.topic_id', m.file, m.lane FROM memories m "
     "JOIN shapes s ON s.n = m.n JOIN files f ON f.path = m.file AND f.lane = m.lane"
+)
+_WITH_TAGS = (
+    "SELECT t.memory, m.created, m.id, t.tag FROM tags t JOIN memories m ON m.n = t.memory "
+    "WHERE t.tag IN (SELECT value FROM json_each(?)) AND m.lane IN ({})"
 )
 _IN_FOLDER = (
     "SELECT path, lane FROM files WHERE path > ? AND path < ? AND NOT instr(substr(path, ?), '/')"  # "0" is next
@@ -381,6 +386,25 @@ class Peek:
             indexed = self._indexed(f"{_NUMBERED}{where} ORDER BY m.created DESC, m.id", *values)
             newest_first = merge(indexed, sorted(self._read(), key=list_order), key=list_order)
             return list(islice(filter(fits, newest_first), max(limit, 0)))
+
+        return self._answer(question)
+
+    def worth_most(self, fits: Fits, worth: Worth, limit: int | None = None) -> list[Memory]:
+        """The memories that fit and whose tags are worth something, most first, then the newest, then by id."""
+
+        def question() -> list[Memory]:
+            rows = self._db.execute("SELECT DISTINCT tag FROM tags") if self._db else ()
+            tags = json.dumps([tag for (tag,) in rows if worth((tag,))])
+            found: dict[tuple[float, str, int], list[str]] = {}
+            for n, created, id, tag in (
+                self._db.execute(_WITH_TAGS.format(marks(self._lanes)), (tags, *self._lanes)) if self._db else ()
+            ):
+                found.setdefault((float("inf") if created is None else -created, id, n), []).append(tag)
+            ranked = sorted((-worth(own), *place) for place, own in found.items())
+            numbered = (self._indexed(f"{_ROWS} WHERE m.n = ?", n) for *_, n in ranked)
+            indexed = (memory for memories in numbered for memory in memories if fits(memory))
+            best = islice(indexed, None if limit is None else max(limit, 0))
+            return by_worth([*best, *filter(fits, self._read())], worth)[:limit]
 
         return self._answer(question)
 

@@ -7,7 +7,7 @@ verbs and can be used alone. A lane does not search, does not index, and does no
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -95,19 +95,36 @@ def scan(lane: Lane) -> Iterator[Memory | Problem]:
             yield from lane.parse(path)
 
 
+# What the tags of a memory are worth. Tags that are worth nothing by themselves add nothing to others.
+Worth = Callable[[Collection[str]], float]
+
+
+def by_worth(memories: Iterable[Memory], worth: Worth) -> list[Memory]:
+    """The memories whose tags are worth something, most first, then the newest."""
+    found = [(-value, *list_order(memory), memory) for memory in memories if (value := worth(memory.tags))]
+    return [memory for *_, memory in sorted(found, key=lambda row: row[:3])]
+
+
 class Memories(Protocol):
     """Where a lane's own search gets the memories to rank: from its files, or from the index of its bank."""
 
-    def __call__(self, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
-        """Those that fit; with a limit, so many of the newest. What has none of the `words` in it may be left out."""
+    def __call__(
+        self, fits: Fits, words: Collection[str] = (), limit: int | None = None, worth: Worth | None = None
+    ) -> list[Memory]:
+        """Those that fit; with a limit, so many of the newest. What has none of the `words` in it may be left out.
+
+        With `worth`, those whose tags are worth something, of which those that are worth most come first.
+        """
 
 
 def from_files(lane: Lane) -> Memories:
     """The memories of a lane that is used alone."""
 
-    def memories(fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
+    def memories(
+        fits: Fits, words: Collection[str] = (), limit: int | None = None, worth: Worth | None = None
+    ) -> list[Memory]:
         found = [item for item in scan(lane) if isinstance(item, Memory) and fits(item)]
-        return sorted(found, key=list_order)[:limit]
+        return by_worth(found, worth)[:limit] if worth else sorted(found, key=list_order)[:limit]
 
     return memories
 

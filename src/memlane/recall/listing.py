@@ -12,7 +12,7 @@ from memlane.core.model import Memory
 from memlane.core.where import where_given
 from memlane.gate import Guard
 from memlane.index.fields import NOTHING, Asked
-from memlane.lanes import NAMES
+from memlane.lanes import NAMES, Worth
 from memlane.recall import scopes, under
 from memlane.recall.leaving import briefly
 from memlane.recall.superseded import marked
@@ -108,17 +108,28 @@ def listed(
     return found if limit is None else found[: max(limit, 0)]
 
 
-def memories(bank: Bank, lane: str, fits: Fits, words: Collection[str] = (), limit: int | None = None) -> list[Memory]:
+def memories(
+    bank: Bank,
+    lane: str,
+    fits: Fits,
+    words: Collection[str] = (),
+    limit: int | None = None,
+    worth: Worth | None = None,
+) -> list[Memory]:
     """What the own search of a lane ranks: see `memlane.lanes.Memories`. From the index, and as the files are now."""
     from memlane.index.peek import Peek
 
     present = [one for one in bank.present() if one.name == lane]
     if not present:
         return []
+
+    def answer(peek: Peek) -> list[Memory]:
+        return peek.worth_most(fits, worth, limit) if worth else peek.first(fits, words, limit)
+
     with Peek(bank.index_file, present) as peek:
         if peek.unread <= _FEW or bank.index_file.token_file is None:
-            return peek.first(fits, words, limit)
+            return answer(peek)
     with suppress(MemlaneError):  # then the files are read
         bank.index.ask(lambda: None, force=True)
     with Peek(bank.index_file, present) as peek:
-        return peek.first(fits, words, limit)
+        return answer(peek)

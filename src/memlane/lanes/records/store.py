@@ -20,14 +20,13 @@ from __future__ import annotations
 import builtins
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlane import gate
-from memlane.core.choosing import list_order
 from memlane.core.dates import iso, moment, utc_now
 from memlane.core.errors import AlreadyExists, InvalidInput, NotFound
 from memlane.core.invisible import visible
@@ -170,12 +169,12 @@ class RecordLane:
         """
         fits = may_show(self.tombstones, {"scope": scope, **filters})
 
-        def chosen(memory: Memory) -> bool:
-            return fits(memory) and (not keyword or keyword.lower() in map(str.lower, memory.tags))
+        def has_it(tags: Collection[str]) -> float:
+            return 1.0 if keyword and keyword.lower() in map(str.lower, tags) else 0.0
 
-        # who wants them all has every file read in any case
-        memories = from_files(self)(chosen) if limit is None else self.memories(chosen, limit=offset + max(limit, 0))
-        return self._read(memories[offset:])
+        memories = self.memories if limit is not None else from_files(self)  # who wants all has every file read anyway
+        last = None if limit is None else offset + max(limit, 0)
+        return self._read(memories(fits, limit=last, worth=has_it if keyword else None)[offset:])
 
     def find(self, query: str, *, limit: int = 10, scope: str | None = None, **filters: Any) -> builtins.list[Record]:
         """Records whose keywords match the words of the query, fuzzily; best first, then the newest.
@@ -184,12 +183,13 @@ class RecordLane:
         """
         words = query.lower().split()
         likeness = cache(_likeness)
-        scored = []
-        for memory in self.memories(may_show(self.tombstones, {"scope": scope, **filters})):
-            total = sum(max(likeness(word, keyword.lower()) for keyword in memory.tags) for word in words)
-            if total:
-                scored.append((-total / len(words), *list_order(memory), memory))
-        return self._read([memory for *_, memory in sorted(scored, key=lambda row: row[:3])[: max(limit, 0)]])
+
+        def worth(tags: Collection[str]) -> float:
+            total = sum(max((likeness(word, keyword.lower()) for keyword in tags), default=0.0) for word in words)
+            return total / len(words)
+
+        fits = may_show(self.tombstones, {"scope": scope, **filters})
+        return self._read(self.memories(fits, limit=max(limit, 0), worth=worth) if words else ())
 
     def _read(self, memories: Iterable[Memory]) -> builtins.list[Record]:
         """The records of these memories, as they are in their files."""
