@@ -52,8 +52,9 @@ class Lookalikes:
         self._shelves = Shelves(ratio_from, overlap_from)
 
     def fill(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Add many texts to an empty collection at once."""
-        self._texts = {key: (next(self._turn), text) for key, text in texts}
+        """Add many texts at once; none is in the base, which may know their turns."""
+        known = self._base.turns if self._base else {}
+        self._texts = {key: (known[key] if key in known else next(self._turn), text) for key, text in texts}
         if len(self._texts) >= MANY:
             self._patience = 0  # NumPy builds the columns sooner than all texts are looked at
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from memlane import Bank
 from memlane.care.forget import forget
 from memlane.core.errors import MemlaneError, Refused
 from memlane.core.model import Memory, Problem
+from memlane.gate.lookalikes import Lookalikes
 from memlane.index.seal import beside
 from memlane.lanes.vault import kept, log
 from memlane.lanes.vault.record import Record, read_line, render_line
@@ -251,3 +252,29 @@ def test_what_a_refused_add_found_out_is_kept(tmp_path: Path) -> None:
     with pytest.raises(Refused):
         opened(tmp_path).add_memory(words(0), "shared", "other")
     assert (tmp_path / "state" / "kept.vault").exists()
+
+
+def test_after_an_edit_in_the_middle_only_other_texts_are_looked_at_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [render_line(Record(f"{n:012x}", words(n))) + "\n" for n in range(20)]
+    path = tmp_path / "vault.jsonl"
+    path.write_text("".join(lines))
+    opened(tmp_path).add_memory("something else entirely", "shared", "other")
+    rest = path.read_text().splitlines(keepends=True)[20:]
+    lines[7] = lines[7].replace(words(7), words(99))
+    path.write_text("".join([*lines[10:], *lines[:9], *rest]))  # and one is gone, and they have changed places
+    filled: list[str] = []
+
+    def noting(own: Lookalikes, texts: Iterable[tuple[str, str]]) -> None:
+        texts = list(texts)
+        filled.extend(text for _, text in texts)
+        fill(own, texts)
+
+    fill = Lookalikes.fill
+    monkeypatch.setattr(Lookalikes, "fill", noting)
+    with pytest.raises(Refused, match="Duplicate of 000000000003"):
+        opened(tmp_path).add_memory(words(3), "shared", "other")
+    with pytest.raises(Refused, match="Duplicate of 000000000007"):
+        opened(tmp_path).add_memory(words(99), "shared", "other")
+    assert filled == [words(99)]

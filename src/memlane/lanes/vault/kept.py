@@ -1,15 +1,17 @@
 """What is known of the beginning of a vault's file, kept in the user's state folder: a long vault opens at once.
 
-    8 bytes   "mlvault2"
+    8 bytes   "mlvault3"
     12        how long the head is, and its CRC-32
     head      JSON: which bytes of the vault this is about, by their SHA-256; the damage; where what follows is
     known     the ids; where the line of each record starts, and its number; the order of the active ones by date; which
               of them have which scope, category, tier and tag
+    said      a hash of the text of each active record
     columns   of `memlane.gate.lookalikes`, by scope; none before something was added
 
 It has no text of a memory, but what is in it comes from texts: `memlane.index.facts.remove` deletes it. Files are the
 truth. It is used where a vault begins with the very same bytes, each piece has its checksum, and without it, or with a
-damaged one, the answers are the same and take longer.
+damaged one, the answers are the same and take longer. Where a vault has become another one in the middle, by hand or by
+a merge, all lines are read again, and the columns of those texts that are as they were are used (`Content.renewed`).
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b, sha256
 from itertools import accumulate
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from memlane.disk import state
 from memlane.disk.log import split_lines
@@ -33,49 +35,109 @@ from memlane.lanes.vault.log import Damaged, Known, Rules
 from memlane.lanes.vault.record import Fresh, Record, newest_first, read_line
 
 _START = struct.Struct(">8sQI")
-_MAGIC = b"mlvault2"
+_MAGIC = b"mlvault3"
 # Which characters are letters, and which letters are one but for their case, is a matter of Python's version.
 _WRITER = f"{sys.version_info.major}.{sys.version_info.minor} {sys.byteorder}"
 
 _ODD = ("\u0130".encode(), "\u212a".encode())
+_HASH = 16  # bytes
 _GONE = 0xFFFFFFFF  # instead of the place of a text that was removed
 
+T = TypeVar("T")
 _OF_ALL = ("scope", "category", "tier")  # what every record has
 Labels = dict[str, dict[str, "array[int]"]]  # the places of the active records that have each value, by kind and value
 
 
-class Kept:
-    """The beginning of a vault's file, `size` bytes of `data`. Lines are parsed when they are asked for.
-
-    A record is known by its place among all ids, the active ones first. Raises what a damaged file leads to.
+class Content:
+    """What was kept, of whatever a vault had in it then. A record is known by its place among all ids, the active ones
+    first. Raises what a damaged file leads to.
     """
 
-    def __init__(self, file: state.Opened, data: bytes) -> None:
+    def __init__(self, file: state.Opened) -> None:
         magic, size, checksum = _START.unpack(file.read(0, _START.size))
         raw = file.read(_START.size, size) if magic == _MAGIC and size < 1 << 32 else b""
         if zlib.crc32(raw) != checksum:
             raise Damaged
         self.head: dict[str, Any] = json.loads(raw)
-        self.data, self.file, self.body = data, file, _START.size + size
-        about = memoryview(data)[: self.head["size"]]
-        if (
-            self.head["writer"] != _WRITER
-            or len(about) != self.head["size"]
-            or sha256(about).hexdigest() != self.head["digest"]
-        ):
+        self.file, self.body = file, _START.size + size
+        if self.head["writer"] != _WRITER:
             raise Damaged
-        self._ids, self._topics, self._labels, labelled = (self.piece(at) for at in self.head["known"])
+        self._ids, self._said = self.piece(self.head["known"][0]), self.piece(self.head["said"])
+
+    def ids(self) -> list[str]:
+        """All ids, by place."""
+        found: list[str] = json.loads(self._ids)
+        return found
+
+    def said(self) -> list[bytes]:
+        """The hash of the text of each active record, by place."""
+        return [self._said[at : at + _HASH] for at in range(0, len(self._said), _HASH)]
+
+    def renewed(self, scope: str, rules: Rules, texts: Mapping[str, str]) -> tuple[Base, dict[str, str]] | None:
+        """The columns of those texts of a scope that are as they were, and the other texts, by id and in order; None
+        when most are others. Finding may raise Damaged.
+        """
+        ids, said = self.ids(), self.said()
+        same = [
+            (text := texts.get(id)) is not None and said_in(text) == was for id, was in zip(ids, said, strict=False)
+        ]
+        there: set[str] = set()
+
+        def slots(places: Sequence[int], alive: int) -> tuple[Slots, int]:
+            keys = [ids[place] if place < len(same) and same[place] else "" for place in places]
+            there.update(keys)
+            return Slots(keys), alive & int("".join("1" if key else "0" for key in reversed(keys)) or "0", 2)
+
+        shelves = self._shelves(scope, rules, slots)
+        others = {id: text for id, text in texts.items() if id not in there}
+        if shelves is None or 2 * len(others) > len(texts):
+            return None
+        return Base(shelves, {id: turn for turn, id in enumerate(texts)}, texts.__getitem__), others
+
+    def _shelves(
+        self, scope: str, rules: Rules, slots: Callable[[Sequence[int], int], tuple[Slots, int]]
+    ) -> Shelves | None:
+        """The columns of a scope's texts; None when they are of no use. `slots` says which text has which bit, and
+        which are there, of places and bits that were kept.
+        """
+        if self.head["rules"] != list(rules):
+            return None
+        shelves = Shelves(*rules)
+        for columns, kept in zip(shelves.columns, self.head["scopes"].get(scope, ()), strict=False):
+            at = {number: place for number, *place in kept["columns"]}
+
+            def load(number: int, at: Mapping[int, Sequence[int]] = at) -> int:
+                return int.from_bytes(self.piece(at[number]), "little")
+
+            alive = int.from_bytes(self.piece(kept["alive"]), "little")
+            own, alive = slots(_array("I", self.piece(kept["slots"])), alive)
+            columns.take(own, load, at.keys(), alive)
+        return shelves
+
+    def piece(self, place: Sequence[int]) -> bytes:
+        at, size, checksum = place
+        data = self.file.read(self.body + at, size)
+        if len(data) != size or zlib.crc32(data) != checksum:
+            raise Damaged
+        return data
+
+
+class Kept(Content):
+    """The beginning of a vault's file, `size` bytes of `data`. Lines are parsed when they are asked for."""
+
+    def __init__(self, file: state.Opened, data: bytes) -> None:
+        super().__init__(file)
+        self.data = data
+        about = memoryview(data)[: self.head["size"]]
+        if len(about) != self.head["size"] or sha256(about).hexdigest() != self.head["digest"]:
+            raise Damaged
+        self._topics, self._labels, labelled = (self.piece(at) for at in self.head["known"][1:])
         self.starts, self.numbers = _array("Q", self.piece(self.head["starts"])), self._places_at("numbers")
         self.order, self._labelled = self._places_at("order"), _array("I", labelled)
         self.places = Places(self, self._places_at("checksums"), self._places_at("by_checksum"))
 
     def _places_at(self, name: str) -> array[int]:
         return _array("I", self.piece(self.head[name]))
-
-    def ids(self) -> list[str]:
-        """All ids, by place."""
-        found: list[str] = json.loads(self._ids)
-        return found
 
     def topics(self) -> dict[tuple[str, str], dict[str, None]]:
         """The ids of the registers of each scope and topic."""
@@ -135,25 +197,8 @@ class Kept:
 
     def base(self, scope: str, rules: Rules) -> Base | None:
         """The columns of a scope's texts; None when they are of no use. Finding may raise Damaged."""
-        if self.head["rules"] != list(rules):
-            return None
-        shelves = Shelves(*rules)
-        for columns, kept in zip(shelves.columns, self.head["scopes"].get(scope, ()), strict=False):
-            at = {number: place for number, *place in kept["columns"]}
-
-            def load(number: int, at: Mapping[int, Sequence[int]] = at) -> int:
-                return int.from_bytes(self.piece(at[number]), "little")
-
-            alive = int.from_bytes(self.piece(kept["alive"]), "little")
-            columns.take(_Slots(self, _array("I", self.piece(kept["slots"]))), load, at.keys(), alive)
-        return Base(shelves, self.places, lambda key: self.record(self.places[key]).text)
-
-    def piece(self, place: Sequence[int]) -> bytes:
-        at, size, checksum = place
-        data = self.file.read(self.body + at, size)
-        if len(data) != size or zlib.crc32(data) != checksum:
-            raise Damaged
-        return data
+        shelves = self._shelves(scope, rules, lambda places, alive: (_Slots(self, places), alive))
+        return shelves and Base(shelves, self.places, lambda key: self.record(self.places[key]).text)
 
 
 class Places(Mapping[str, int]):
@@ -206,10 +251,32 @@ class _Slots(Slots):
 
 def load(path: str, data: bytes) -> Kept | None:
     """What is kept about the beginning of this content; None when there is nothing that can be used."""
+    return _opened(lambda: Kept(state.Opened(path), data))
+
+
+def earlier(path: str) -> Content | None:
+    """What is kept about another content; None when there is nothing that can be used."""
+    return _opened(lambda: Content(state.Opened(path)))
+
+
+def _opened(content: Callable[[], T]) -> T | None:
     try:
-        return Kept(state.Opened(path), data)
+        return content()
     except (OSError, ValueError, LookupError, TypeError, struct.error, Damaged):
         return None
+
+
+def said_in(text: str) -> bytes:
+    """A hash of a text."""
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=_HASH).digest()
+
+
+def _all_said(known: Known, active: Iterable[str]) -> Iterator[bytes]:
+    """The hashes of the texts of all active records. Those that are kept are not parsed."""
+    if known.kept is None:
+        return (said_in(row.text) for row in known.active.rows())
+    before = dict(zip(known.kept.ids(), known.kept.said(), strict=False))
+    return (before[id] if id not in known.touched else said_in(known.active[id].text) for id in active)
 
 
 def labels_of(record: Record) -> Iterator[tuple[str, str]]:
@@ -271,6 +338,7 @@ def write(path: str, data: bytes, known: Known, scopes: Mapping[str, Shelves], r
         "by_checksum": put(array("I", [place for _, place in checksums]).tobytes()),
         "starts": put(array("Q", [starts[number - 1] for number in numbers]).tobytes()),
         "numbers": put(array("I", numbers).tobytes()),
+        "said": put(b"".join(_all_said(known, active))),
         "rules": rules,
         "scopes": {
             scope: [
@@ -304,14 +372,14 @@ def _ordered(known: Known, ids: Sequence[str], places: Mapping[str, int]) -> tup
         else dict(enumerate(known.active.rows()))
     )
     for kind in _OF_ALL:
-        found, values = list(map(attrgetter(kind), added.values())), labels.setdefault(kind, {})
-        for value in dict.fromkeys(found):
-            values.setdefault(value, array("I"))
-        if len({*found}) == 1:
-            values[found[0]].extend(added)
+        own, by_value = list(map(attrgetter(kind), added.values())), labels.setdefault(kind, {})
+        for name in dict.fromkeys(own):
+            by_value.setdefault(name, array("I"))
+        if len({*own}) == 1:
+            by_value[own[0]].extend(added)
         else:
-            for place, value in zip(added, found, strict=True):
-                values[value].append(place)
+            for place, name in zip(added, own, strict=True):
+                by_value[name].append(place)
     for place, record in added.items():
         if record.tags or record.topic_id:
             for kind, value in _of_some(record):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext, suppress
@@ -39,7 +39,7 @@ from memlane.lanes.vault.record import (
 
 if TYPE_CHECKING:
     from memlane.gate.lookalikes import Lookalikes, Shelves
-    from memlane.lanes.vault.kept import Kept
+    from memlane.lanes.vault.kept import Content, Kept
 
 LONG = 1 << 18  # bytes of a file from which on it is kept what is known of it
 MANY = 1000  # lines that are read each time, at most
@@ -144,6 +144,7 @@ class Known:
     numbers: dict[str, int] = field(default_factory=dict)  # of the lines that the latest versions stand on: `line_of`
     topics: dict[tuple[str, str], dict[str, None]] | None = None  # the ids of their registers: `registers`
     kept: Kept | None = None  # what was known of the beginning of the file
+    earlier: Content | None = None  # what was known of another content of it
     noted: int = 0  # how many lines what is kept is about
     touched: dict[str, bool] = field(default_factory=dict)  # ids since then: whether they have become active anew
     lookalikes: dict[str, Lookalikes] = field(default_factory=dict)  # by scope, of those that were asked for
@@ -228,7 +229,7 @@ class Known:
             base = self.kept.base(scope, rules) if self.kept and rules[1] > 0 else None
             texts = Lookalikes(*rules, base=base)
             if base is None:
-                texts.fill((row.id, row.text) for row in self.active.rows() if row.scope == scope)
+                texts = self._lookalikes_anew(scope, rules)
             for id, anew in self.touched.items() if base else ():
                 record = self.active.get(id)
                 if anew or record is None or record.scope != scope:
@@ -238,17 +239,31 @@ class Known:
             self.lookalikes[scope] = texts
         return self.lookalikes[scope]
 
+    def _lookalikes_anew(self, scope: str, rules: Rules) -> Lookalikes:
+        """The active texts of a scope, with the columns of those that were kept of an earlier content."""
+        from memlane.gate.lookalikes import Lookalikes
+
+        texts = {row.id: row.text for row in self.active.rows() if row.scope == scope}
+        base = None
+        if self.earlier and rules[1] > 0 and (renewed := self.earlier.renewed(scope, rules, texts)):
+            base, texts = renewed
+        found = Lookalikes(*rules, base=base)
+        found.fill(texts.items())
+        return found
+
     def rules(self) -> Rules | None:
         """By which rules near-duplicates were looked for, now or earlier."""
         for texts in self.lookalikes.values():
             return texts.ratio_from, texts.overlap_from
-        rules: Rules | None = self.kept.head["rules"] if self.kept else None
+        content = self.kept or self.earlier
+        rules: Rules | None = content.head["rules"] if content else None
         return rules and (rules[0], rules[1])
 
     def without_columns(self) -> None:
         """Compare with all texts from now on: those columns that were kept are damaged, or of little use."""
         if self.kept:
             self.kept.head["rules"] = None
+        self.earlier = None
         self.lookalikes.clear()
 
     def resume(self, kept: Kept) -> None:
@@ -460,9 +475,13 @@ class VaultLog:
             while anew:
                 self.known = Known(self.known.position)
                 old = read_old(self.file)
-                if not old and (kept := self._kept(data)):
-                    self.known.resume(kept)
-                    data = data[kept.head["size"] :]
+                if not old and (found := self._kept(data)):
+                    self.known.resume(found)
+                    data = data[found.head["size"] :]
+                elif len(data) >= LONG and (place := self._kept_at()):
+                    from memlane.lanes.vault import kept
+
+                    self.known.earlier = kept.earlier(str(place))
                 for line in split_lines(old):
                     if isinstance(record := read_line(line), Record):
                         self.known.take(record)
@@ -531,7 +550,11 @@ def _columns(known: Known, rules: Rules) -> dict[str, Shelves]:
     scopes = dict.fromkeys([*(kept.head["scopes"] if kept else ()), *(record.scope for record in records if record)])
     try:
         found = {scope: known.lookalikes_in(scope, rules).shelves() for scope in scopes}
-        if kept is None or not any(shelves.mostly_gone() for shelves in found.values()):
+        if kept is None and known.earlier is None:
+            return found
+        for columns in (columns for shelves in found.values() for columns in shelves.columns):
+            deque(columns.content(), 0)  # what is damaged shows before anything is written
+        if not any(shelves.mostly_gone() for shelves in found.values()):
             return found
     except Damaged:
         pass
