@@ -37,7 +37,7 @@ from memlane.disk import files, journal, trash, walking
 from memlane.disk.names import inside, safe_parts
 from memlane.disk.tombstones import Tombstones
 from memlane.disk.trash import TRASH
-from memlane.lanes import Memories, from_files, known, may_show, readable
+from memlane.lanes import Memories, Worth, from_files, known, may_show, readable
 from memlane.lanes.records.record import (
     ARCHIVE,
     KEYS,
@@ -168,13 +168,9 @@ class RecordLane:
         `filters` are those of every list: `tags`, `since`, `until`.
         """
         fits = may_show(self.tombstones, {"scope": scope, **filters})
-
-        def has_it(tags: Collection[str]) -> float:
-            return 1.0 if keyword and keyword.lower() in map(str.lower, tags) else 0.0
-
         memories = self.memories if limit is not None else from_files(self)  # who wants all has every file read anyway
         last = None if limit is None else offset + max(limit, 0)
-        return self._read(memories(fits, limit=last, worth=has_it if keyword else None)[offset:])
+        return self._read(memories(fits, limit=last, worth=_having(keyword) if keyword else None)[offset:])
 
     def find(self, query: str, *, limit: int = 10, scope: str | None = None, **filters: Any) -> builtins.list[Record]:
         """Records whose keywords match the words of the query, fuzzily; best first, then the newest.
@@ -428,9 +424,9 @@ class RecordLane:
         try:
             changed = os.stat(self.root).st_mtime_ns
             if changed != self._listed[0]:
-                found = [name for name in map(os.fsencode, files.names_in(self.root)) if not is_made(name)]
-                names = (os.fsdecode(name) for name in found if name.endswith(b".md") and name[:1] != b".")
-                self._listed = (changed, frozenset(names))
+                every = files.names_in(self.root)
+                found = [name for name in every if not (name.isascii() and is_made(name.encode()))]  # nearly none
+                self._listed = (changed, frozenset(name for name in found if name.endswith(".md") and name[0] != "."))
         except OSError:
             return frozenset()
         return self._listed[1]
@@ -477,6 +473,11 @@ def _changed_at(folder: str) -> int:
         return os.stat(folder).st_mtime_ns
     except OSError:
         return 0
+
+
+def _having(keyword: str) -> Worth:
+    """Something for those who have a keyword, whatever its case."""
+    return lambda tags: float(keyword.lower() in map(str.lower, tags))
 
 
 def _likeness(word: str, keyword: str) -> float:

@@ -198,7 +198,9 @@ class Kept(Content):
     def base(self, scope: str, rules: Rules) -> Base | None:
         """The columns of a scope's texts; None when they are of no use. Finding may raise Damaged."""
         shelves = self._shelves(scope, rules, lambda places, alive: (_Slots(self, places), alive))
-        return shelves and Base(shelves, self.places, lambda key: self.record(self.places[key]).text)
+        if shelves is None:
+            return None
+        return Base(shelves, self.places, lambda key: self.record(self.places[key]).text)
 
 
 class Places(Mapping[str, int]):
