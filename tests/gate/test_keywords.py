@@ -12,3 +12,7 @@ def test_a_short_text_and_a_long_one_are_searched_alike() -> None:
     assert {"api", "password", "bearer"} & found
     assert held(TEXT * 1000) == found
     assert held(TEXT) == found
+
+
+def test_a_keyword_behind_thousands_of_others_is_found() -> None:
+    assert held(TEXT * 1000 + "sqlplus") == held(TEXT) | {"sqlplus"}

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from memlane.gate.secrets import decoys, names, values
 from memlane.gate.secrets.decoys import is_digest, is_random, is_stand_in, kinds, wordiness
 from memlane.gate.secrets.prose import ALGORITHM, HOLDERS, PHRASE, WEAK, near
-from memlane.gate.secrets.rule import pattern
+from memlane.gate.secrets.repeats import Repeats
+from memlane.gate.secrets.rule import exact, pattern
 from memlane.gate.secrets.values import BLANK, Value
 
 Found = tuple[str, str, int, int]
 
 _VERB = r"is|was|to|ist|war|es|est|è|é|era|jest|är|lautet"
+_SAYS = rf"(?:{_VERB}|是|为|為|は)(?: .*)?"
 # From a credential's word to its value: the rest of the name, perhaps words, and the sign. All repeats are bounded.
 _REST = r"(?:[^\W是为為は]|[.-]){0,40}+"
 _SIGNED = (
@@ -50,14 +53,17 @@ _LOGIN = (
     r"(?:user(?:[_-]?(?:name|id))?|usr|uid|login|account)[\"'\])]{0,3}[ \t]{0,10}(?:=>|:=|[=:]|[ \t]"
     r"(?=[\"']))[ \t]{0,10}[^\s=]{2}"
 )
+_USERS = ("user", "usr", "uid", "login", "account")
 # A value costs as much as so many characters, however short it is.
 _TO_JUDGE = 200
+# How far before a name and after it anything is read, with room to spare.
+_BACK, _AHEAD = 400, 2000
 _SECRET = "assigned-secret", "secret in an assignment"
 _PASSWORD = "password", "password"
 
 
 def _has(what: str, value: str) -> bool:
-    return bool(re.search(what, value))
+    return bool(exact(what).search(value))
 
 
 def places(lowered: str, word: str, step: int) -> Iterator[int]:
@@ -68,38 +74,77 @@ def places(lowered: str, word: str, step: int) -> Iterator[int]:
         at = lowered.find(word, at + step)
 
 
+class _Looked(NamedTuple):
+    """What was found at a name. Places count from where its word begins."""
+
+    end: int
+    kind: str
+    # Up to where the text was read for each form that was tried, 0 where it is not there; the last may have the value.
+    reaches: tuple[int, ...] = ()
+    assigned: Found | None = None
+    below: Found | None = None
+    near: tuple[tuple[int, int], ...] = ()
+    words: int = 0  # that were looked at for these
+
+
 def find(text: str, lowered: str, held: set[str]) -> Iterator[Found]:
     """Yield (rule, description, start, end) of each value that is assigned to a credential's name.
 
     Of the words of names, only those that the text holds are looked for.
     """
-    starts = {at: len(word) for word in names.WORDS if word in held for at in places(lowered, word, len(word))}
+    words = sorted(names.PLACES.keys() & held, key=names.PLACES.__getitem__)
+    starts = {at: len(word) for word in words for at in places(lowered, word, len(word))}
+    if not starts:
+        return
     # How much may be read twice, and how much near a name: a word without end may be full of names.
     done, left, near_left = 0, 10 * len(text) + 20_000, len(text) + 20_000
+    repeats: Repeats[_Looked] = Repeats(text, _BACK, _AHEAD)
     for start in sorted(starts):
         if start < done:
             continue
-        rest = pattern(_REST).match(text, start + starts[start])
-        at = done = rest.end() if rest else start + 1
-        name = _name(text, start) + text[start:at]
-        kind = names.kind_of(name)
-        if not kind or text[max(0, at - len(name) - 5) : at].endswith("/etc/passwd"):
+        looked = repeats.at(start) or repeats.note(start, _look(text, start, start + starts[start], near_left > 0))
+        at = done = start + looked.end
+        if not looked.kind:
             continue
-        found = None
-        for form in (_SIGNED, _BLANK) if kind != names.LOGIN else ():
-            found, upto = _after(text, name, at, form)
-            left -= max(0, upto - at) + _TO_JUDGE if upto else 0
-            if found or left < 0:
-                done = max(done, upto if found else _end_of_run(text, upto))
-            if found:
-                break
-        found = found or _below(text, name, at)
-        if found:
-            yield found
+        for number, reach in enumerate(looked.reaches, 1):
+            upto = start + reach if reach else 0
+            left -= max(0, upto - at) + _TO_JUDGE if reach else 0
+            if looked.assigned and number == len(looked.reaches):
+                done = max(done, upto)
+            elif left < 0:
+                done = max(done, _end_of_run(text, upto))
+        if found := looked.assigned or looked.below:
+            yield *found[:2], start + found[2], start + found[3]
         elif near_left > 0:
-            spans, looked = near(text, start, at, kind)
-            near_left -= 50 + 120 * looked
-            yield from ((*(_SECRET if kind == names.SECRET else _PASSWORD), *span) for span in spans)
+            near_left -= 50 + 120 * looked.words
+            rule = _SECRET if looked.kind == names.SECRET else _PASSWORD
+            yield from ((*rule, start + low, start + high) for low, high in looked.near)
+
+
+def _look(text: str, start: int, end: int, nearby: bool) -> _Looked:
+    """What belongs to the name that has its word between these places, and what stands near it."""
+    rest = pattern(_REST).match(text, end)
+    at = rest.end() if rest else start + 1
+    name = _name(text, start) + text[start:at]
+    kind = names.kind_of(name)
+    if not kind or text[max(0, at - len(name) - 5) : at].endswith("/etc/passwd"):
+        return _Looked(at - start, "")
+    reaches = []
+    for form in (_SIGNED, _BLANK) if kind != names.LOGIN else ():
+        found, upto = _after(text, name, at, form)
+        reaches.append(upto and upto - start)
+        if found:
+            return _Looked(at - start, kind, tuple(reaches), assigned=_from(start, found))
+    if found := _below(text, name, at):
+        return _Looked(at - start, kind, tuple(reaches), below=_from(start, found))
+    spans, words = near(text, start, at, kind) if nearby else ([], 0)
+    beside = tuple((low - start, high - start) for low, high in spans)
+    return _Looked(at - start, kind, tuple(reaches), near=beside, words=words)
+
+
+def _from(start: int, found: Found) -> Found:
+    rule, description, low, high = found
+    return rule, description, low - start, high - start
 
 
 def _end_of_run(text: str, at: int) -> int:
@@ -118,11 +163,12 @@ def _after(text: str, name: str, at: int, form: str) -> tuple[Found | None, int]
     match = pattern(form).match(text, at)
     if not match:
         return None, 0
-    last = match["more"].rpartition(" ")[2]
-    joined = bool(last) and match.end("more") == match.start("sep")
-    if joined and (match["sep"][0] == "=" or re.search(r"\d|[a-z][A-Z]", last)):
-        return None, 0  # the sign belongs to the value, or to another name: `PASSWORD x9=…`, `--token --project=…`
-    name += match["more"]
+    if more := match["more"]:
+        last = more.rpartition(" ")[2]
+        joined = bool(last) and match.end("more") == match.start("sep")
+        if joined and (match["sep"][0] == "=" or exact(r"\d|[a-z][A-Z]").search(last)):
+            return None, 0  # the sign belongs to the value, or to another name: `PASSWORD x9=…`, `--token --project=…`
+    name += more
     kind = names.kind_of(name)
     value = values.read(text, match.end()) if kind else None
     if not value:
@@ -146,9 +192,11 @@ def _below(text: str, name: str, at: int) -> Found | None:
 
 def _sign(text: str, match: re.Match[str], value: Value) -> str:
     """The sign between name and value: `=` for all that assigns, `is` for verbs, or the sign itself."""
+    if match["sep"] in (":", "="):  # as nearly always
+        return match["sep"]
     sep = match["sep"].strip().lower()
     sep = sep.rstrip(":") or sep
-    if pattern(rf"(?:{_VERB}|是|为|為|は)(?: .*)?").fullmatch(sep):
+    if pattern(_SAYS).fullmatch(sep):
         return "is"
     if sep.endswith(">") and text.find("</", value.end, value.end + 5) >= 0:
         return "="
@@ -163,22 +211,21 @@ def _judge(kind: str, sign: str, value: Value) -> tuple[str, str] | None:
     if _is_none(value) or not text.isascii():
         return None
     secret = kind == names.SECRET
-    if re.search(r"\s", text):  # a phrase, unless a generator put the blanks there
+    if exact(r"\s").search(text):  # a phrase, unless a generator put the blanks there
         salt = secret and value.quote and all(kinds(text)) and decoys.is_generated(text.replace(" ", "_"), 32)
         return _SECRET if salt else None
-    if secret and value.quote and re.fullmatch(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}", text):
+    if secret and value.quote and exact(r"(?:django-insecure-)?[a-z0-9!@#$%^&*(_=+)-]{40,64}").fullmatch(text):
         return _SECRET if decoys.entropy(text) > 4 else None  # Django draws from these signs
-    bare = re.sub(
-        r"\A[A-Za-z][A-Za-z0-9]{0,11}[-_](?=[0-9a-fA-F]{32,64}\Z)", "", text
-    )  # `sk_` and thirty-two hex digits
+    # `sk_` and thirty-two hex digits
+    bare = exact(r"\A[A-Za-z][A-Za-z0-9]{0,11}[-_](?=[0-9a-fA-F]{32,64}\Z)").sub("", text)
     if sign in ("", ",", ">", "(", "is", "->", "|"):
         sure = is_random(bare) or (decoys.is_generated(text, 12) and (sign == "is" or value.quote))
         return _SECRET if secret and sure else None
-    if secret and re.fullmatch(r"\d{20,}", text) and len(set(text)) > 4:
+    if secret and exact(r"\d{20,}").fullmatch(text) and len(set(text)) > 4:
         return _SECRET
     if bare != text or is_digest(text):
         return _SECRET if secret and is_random(bare) else None
-    if not secret and not re.fullmatch(r"[\w+/=!@#$%^&*()]+", text):
+    if not secret and not exact(r"[\w+/=!@#$%^&*()]+").fullmatch(text):
         return None  # a bare "key" has names and paths for values more often than secrets
     if is_random(text) or (secret and 8 <= len(text) < 40 and (_is_short_key(text) or decoys.is_noise(text))):
         return _SECRET
@@ -205,10 +252,10 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     text, quoted = value.text[:200].strip("\"'"), bool(value.quote)
     if match["more"] and sign in ("(", ",", ">", "->", "|"):
         return False  # prose goes on
-    login = pattern(_LOGIN).search(match.string, max(0, match.start() - 150), match.start())
+    login = _login(match.string, match.start())
     arrow = match["sep"] in ("→", "->") or match[0].endswith(" :")
     if (not (login and sign in ("=", ":", "=>")) and _is_verb(name, sign, value, arrow)) or (
-        sign == "" and re.match(r"[\w-]+=", text)
+        sign == "" and exact(r"[\w-]+=").match(text)
     ):
         return False
     words = names.words_of(name)
@@ -216,7 +263,7 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
         _is_none(value)
         or decoys.is_example(text)
         or text.lower() in words
-        or re.sub(r"[\W_]", "", text.lower()) == "".join(words)
+        or exact(r"[\W_]").sub("", text.lower()) == "".join(words)
     ):
         return False
     if decoys.is_generated(text) and (
@@ -233,7 +280,7 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
         weak = (_has(r"^[A-Za-z_-]+$", text) and pattern(WEAK).search(text)) or (" " in text and not strong)
         prose = not quoted and not strong and after.strip()[:1].isalpha()
         return not weak and not prose and text.isascii()
-    if re.search(r"\s", text):
+    if exact(r"\s").search(text):
         return quoted and "phrase" in name.lower() and bool(pattern(PHRASE).fullmatch(text))
     if len(text) < 5:
         return False
@@ -251,11 +298,19 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
         return True
     if phrase:
         return quoted or not after.strip()
-    if mix[3] and not re.fullmatch(r"[\w.-]+", text):
-        return len(text) >= 6 and not re.search(r"[:=]", text) and text.isascii()
-    if quoted or (sign == "=" and name.rpartition(" ")[2][:1].isupper() and not re.search(r"[a-z][A-Z]", text)):
+    if mix[3] and not exact(r"[\w.-]+").fullmatch(text):
+        return len(text) >= 6 and not exact(r"[:=]").search(text) and text.isascii()
+    if quoted or (sign == "=" and name.rpartition(" ")[2][:1].isupper() and not exact(r"[a-z][A-Z]").search(text)):
         return len(text) >= 6 and text.isascii() and not pattern(WEAK).search(text) and not names.is_caption(name)
     return False
+
+
+def _login(text: str, at: int) -> re.Match[str] | None:
+    """A user's name before a password's."""
+    before = text[max(0, at - 150) : at].lower()
+    if before.isascii() and not any(word in before for word in _USERS):
+        return None  # which is quicker to tell
+    return pattern(_LOGIN).search(text, max(0, at - 150), at)
 
 
 def _is_verb(name: str, sign: str, value: Value, arrow: bool) -> bool:
@@ -273,7 +328,7 @@ def _is_verb(name: str, sign: str, value: Value, arrow: bool) -> bool:
 def _stands_alone(value: Value, match: re.Match[str]) -> bool:
     """Whether a generated value is that of an option, or long enough for prose without a sign."""
     line = match.string[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
-    if re.search(r"(?:^|\s)--?[\w-]*$", line) or match["sep"]:
+    if exact(r"(?:^|\s)--?[\w-]*$").search(line) or match["sep"]:
         return True
     return len(value.text) >= 10 and value.text[0] not in "([" and not pattern(ALGORITHM).search(value.text)
 
@@ -282,11 +337,11 @@ def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool
     """For a value with only blanks before it: an option, a line of its own, or a value that is no word of prose."""
     text, start = match.string, match.start()
     line = text[max(0, start - 60) : start].rpartition("\n")[2].lower()
-    if re.search(r"(?:^|\s)--?[\w-]*$", line):
+    if exact(r"(?:^|\s)--?[\w-]*$").search(line):
         return True
-    if re.search(ALGORITHM, value.text, re.IGNORECASE):
+    if pattern(ALGORITHM).search(value.text):
         return False
-    declared = re.fullmatch(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+(?:-\w+\s+)?)?[\w.-]*", line)
+    declared = exact(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+(?:-\w+\s+)?)?[\w.-]*").fullmatch(line)
     if declared and len(value.text) >= 6 and (value.quote or not after.strip()):
         return True
     return (
@@ -300,19 +355,15 @@ def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool
 def _is_signed_key(value: str) -> bool:
     """A framework's SECRET_KEY, full of signs."""
     signs = len(value) >= 20 and _has(r"\d", value) and _has(r"[!@#$%^&*=+]", value)
-    return signs and bool(re.fullmatch(r"[\w!@#$%^&*()=+.,;:?~/-]+", value)) and decoys.entropy(value) > 3.5
+    return signs and bool(exact(r"[\w!@#$%^&*()=+.,;:?~/-]+").fullmatch(value)) and decoys.entropy(value) > 3.5
 
 
 def _is_short_key(value: str) -> bool:
-    if not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or re.search(r"[^\w+/=.~!@#$%^&*-]", value):
+    if not exact(r"(?s)(?=.*\d)(?=.*[A-Za-z])[\w+/=.~!@#$%^&*-]*").fullmatch(value):
         return False
-    if re.search(r"abc123|12345|abcdef", value, re.IGNORECASE):
+    if pattern(r"abc123|12345|abcdef").search(value):
         return False
-    if re.fullmatch(
-        r"v?\d+(?:\.\w+)+|\d+[a-z]{1,3}|[a-z]+[-_.]?\d{1,2}|\d{4}-\d\d.*|[a-z]+"
-        r"(?:[-_.][a-z]+)*[-_.]?\d{0,2}",
-        value,
-        re.IGNORECASE,
-    ):
+    versions = r"v?\d+(?:\.\w+)+|\d+[a-z]{1,3}|[a-z]+[-_.]?\d{1,2}|\d{4}-\d\d.*|[a-z]+(?:[-_.][a-z]+)*[-_.]?\d{0,2}"
+    if pattern(versions).fullmatch(value):
         return False
     return wordiness(value) < 0.8 and decoys.entropy(value) >= 2.5

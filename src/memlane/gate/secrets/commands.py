@@ -55,8 +55,8 @@ COMMANDS: tuple[Rule, ...] = read_whole(
     _line("rabbitmqctl", rf"rabbitmqctl\s(?:add_user|change_password)\s[\w.-]{{1,40}}\s{_VALUE}"),
     _line(
         "net+_use net.exe",
-        r"net(?:\.exe)?\s{1,3}(?:use|user)\s[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?()"
+        r"net(?:\.exe)?\s{1,3}(?:use|user)\s(?=[^/]{0,400}+/)[^\n]{1,200}?\s(?:/user:\S{1,80}\s{1,3})?()"
         r"(?!\\)(?=[^\s/\"'<]{6,60}\s{1,3}/(?:add|user|delete|persistent|y))",
     ),
-    _line("net+_use", r"net\s{1,3}use\s[^\n]{1,200}?\s/user:\S{1,80}[ ]{1,3}()(?=[^\s/\"'<]{6,60})"),
+    _line("net+_use", r"net\s{1,3}use\s(?=[^/]{0,400}+/)[^\n]{1,200}?\s/user:\S{1,80}[ ]{1,3}()(?=[^\s/\"'<]{6,60})"),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from collections import Counter
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from memlane.gate.secrets.rule import U, pattern
+from memlane.gate.secrets.rule import U, exact, pattern
 
 # The followers that make up 97 % of the letter pairs in English prose and identifiers, by first letter
 # (counted over the development notes). About two pairs in five of a random string are in here.
@@ -129,7 +129,7 @@ def wordiness(value: str) -> float:
 @lru_cache(1024)
 def kinds(value: str) -> tuple[bool, bool, bool, bool]:
     """Whether a value has small letters, capitals, digits, and other signs."""
-    small, capital, digit, other = (re.search(kind, value) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]"))
+    small, capital, digit, other = (exact(kind).search(value) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]"))
     return bool(small), bool(capital), bool(digit), bool(other)
 
 
@@ -139,7 +139,7 @@ def words_in(value: str) -> int:
     if value.isalpha() and value.islower():
         pieces = [value]
     else:
-        pieces = re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}|[^\W\d_A-Za-z]{2,}", value[:_ENOUGH])
+        pieces = exact(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}|[^\W\d_A-Za-z]{2,}").findall(value[:_ENOUGH])
     return sum(len(piece) for piece in pieces if len(piece) >= 4 and (wordiness(piece) >= 0.75 or not piece.isascii()))
 
 
@@ -164,13 +164,13 @@ def is_noise(value: str) -> bool:
     """Letters without a word in them, in both cases: a generated value that happens to have no digit."""
     if len(value) < 10 or not value.isalpha() or not value.isascii():
         return False
-    return len(re.findall(r"[a-z][A-Z]|[A-Z][a-z]", value)) >= 4 and wordiness(value) < 0.65
+    return len(exact(r"[a-z][A-Z]|[A-Z][a-z]").findall(value)) >= 4 and wordiness(value) < 0.65
 
 
 def is_published(value: str) -> bool:
     """True for the half of a pair of keys that is meant for everybody's browser, and for a finding's fingerprint."""
     address = value.startswith("0x") and len(value) == 42
-    fingerprint = "@" in value and re.fullmatch(r"\(?[a-z][a-z0-9-]*@[0-9a-f]{4}-[0-9a-f]{5}\)?", value)
+    fingerprint = "@" in value and exact(r"\(?[a-z][a-z0-9-]*@[0-9a-f]{4}-[0-9a-f]{5}\)?").fullmatch(value)
     return (
         address
         or bool(fingerprint)
@@ -182,10 +182,10 @@ def is_code(value: str) -> bool:
     """True for an expression that fetches a value: a call, an index, a member, a constant with a name."""
     match = pattern(_CODE).match(value)
     if not match:
-        return value[:1] in "([{*&!~-+" and words_in(value) > 0 and not re.search(r"\d", value)
+        return value[:1] in "([{*&!~-+" and words_in(value) > 0 and not exact(r"\d").search(value)
     rest = value[match.end() :].rstrip("!")
     if not rest:
-        return bool(re.search(r"[.$@]|::|->", value)) and words_in(value) * 2 > len(re.sub(r"\W", "", value))
+        return bool(exact(r"[.$@]|::|->").search(value)) and words_in(value) * 2 > len(exact(r"\W").sub("", value))
     if rest[0] not in "([{" and not rest.startswith(("->", "::", "||", "&&", "==", "!=", "=>", "<", "??")):
         return False
     balanced = all(rest.count(a) == rest.count(b) for a, b in ("()", "[]", "{}"))
@@ -197,9 +197,9 @@ def counts_up(lowered: str) -> bool:
 
     An alphabet that is complete is that of an encoding.
     """
-    if not re.search(_IN_ORDER, lowered):
+    if not exact(_IN_ORDER).search(lowered):
         return False
-    if re.fullmatch(r"(?=.*\d)[\w.-]{20,}", lowered) and re.sub(_WHOLE, "", lowered):
+    if exact(r"(?=.*\d)[\w.-]{20,}").fullmatch(lowered) and exact(_WHOLE).sub("", lowered):
         return False
     runs, run = 0, 1
     for a, b in pairwise(lowered + "\0"):
@@ -273,10 +273,10 @@ def is_digest(value: str) -> bool:
     """True for a bare hash or id, which nothing marks as secret: hex of a digest's length, or a UUID."""
     value = value[-_ENOUGH:]
     if len(value) in (32, 40, 56, 64, 96, 128):
-        return bool(re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value))
-    if re.search(r"[-_.:][0-9a-f]{32,128}(?:\.\w{1,5})?\Z", value):
+        return bool(exact(r"[0-9a-f]+|[0-9A-F]+").fullmatch(value))
+    if exact(r"[-_.:][0-9a-f]{32,128}(?:\.\w{1,5})?\Z").search(value):
         return True  # a name with its hash: a cache key, a built file, `sha256:…`
-    return len(value) == 36 and bool(re.fullmatch(U, value))
+    return len(value) == 36 and bool(exact(U).fullmatch(value))
 
 
 @lru_cache(1024)
@@ -288,22 +288,22 @@ def is_random(value: str, least: int = 16) -> bool:
     if len(value) < least or is_placeholder(value) or is_published(value):
         return False
     value = value[:_ENOUGH]
-    digits = len(re.findall(r"\d", value))
-    letters = len(re.findall(r"[^\W\d_]", value))
+    digits = len(exact(r"\d").findall(value))
+    letters = len(exact(r"[^\W\d_]").findall(value))
     if not digits or letters < 2 or len(set(value)) < 6:
         # Without a digit only long runs of unlikely letters count: few base62 keys have none.
         return letters >= 20 and len(set(value)) >= 10 and value.isalnum() and wordiness(value) < 0.65
     if entropy(value) < 2.9:
         return False
-    if re.fullmatch(r"[0-9A-Fa-f-]+", value):
+    if exact(r"[0-9A-Fa-f-]+").fullmatch(value):
         return True
     if words_in(value) * 3 >= len(value) * 2:  # `arrayBuffer32bytes`
         return False
-    parts = re.split(r"[-_./:]", value)
+    parts = exact(r"[-_./:]").split(value)
     if max(map(len, parts)) < 10:  # a name with numbers in it (`gpt-4o-2024-08-06`), unless its parts are mixed too
-        mixed = [part for part in parts if re.search(r"\d", part) and re.search(r"[A-Za-z]", part)]
+        mixed = [part for part in parts if exact(r"\d").search(part) and exact(r"[A-Za-z]").search(part)]
         return 2 * len(mixed) > len(parts)
-    switches = len(re.findall(r"[0-9][A-Za-z]|[A-Za-z][0-9]", value))
+    switches = len(exact(r"[0-9][A-Za-z]|[A-Za-z][0-9]").findall(value))
     return wordiness(value) < 0.8 and (switches >= 2 or digits >= 4 or wordiness(value) < 0.6)
 
 
@@ -313,8 +313,8 @@ def is_password(value: str) -> bool:
         return False
     if is_generated(value):
         return True
-    if re.match(r"[-/.=]|\d+$|(?i:(?:my)?pass(?:w(?:or)?d)?\d{0,3}$)", value) or re.fullmatch(
-        r"[a-z]+[-_/.][a-z./_-]+", value
-    ):
+    if exact(r"[-/.=]|\d+$|(?i:(?:my)?pass(?:w(?:or)?d)?\d{0,3}$)").match(value) or exact(
+        r"[a-z]+[-_/.][a-z./_-]+"
+    ).fullmatch(value):
         return False
     return sum(kinds(value)) >= 2

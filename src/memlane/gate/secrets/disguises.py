@@ -272,25 +272,29 @@ def _edited(text: str, edits: list[tuple[int, int, str]]) -> Iterator[_Stretch]:
 
 def _decoded_words(text: str, words: list[tuple[int, str]]) -> Iterator[_Stretch]:
     done = 0
+    known: dict[str, str] = {}  # what the beginnings of words say: a text may have the same one over and over
     for at, word in words:
         for run in _regex(_CODED).finditer(word) if len(word) >= 24 and at >= done else ():
             for value, start in _codes(run[0], at + run.start()):
-                if not _decode(value[:32]):
+                head = value[:32]
+                if (said := known.get(head)) is None:
+                    said = known[head] = _decode(head)
+                if not said:
                     continue
                 end = start + len(value)
                 more = _regex(_MORE).match(text, end) if len(value) >= 40 else None
-                longer = _decode(re.sub(r"[\s>]+", "", text[start : more.end()])) if more else ""
+                longer = _decode(_regex(r"[\s>]+").sub("", text[start : more.end()])) if more else ""
                 done = more.end() if more and longer else end
                 yield _APART, start, start
-                yield longer or _decode(value), start, done
+                yield longer or (_decode(value) if value != head else said), start, done
                 break
 
 
 def _codes(value: str, at: int) -> Iterator[tuple[str, int]]:
     """What may be the code in a run of its characters: all of it, or a part between signs that a code can have, too."""
     yield value, at
-    if re.search(r"[-_/]", value):
-        for part in re.finditer(r"[A-Za-z0-9+]{24,}={0,6}", value):
+    if _regex(r"[-_/]").search(value):
+        for part in _regex(r"[A-Za-z0-9+]{24,}={0,6}").finditer(value):
             yield part[0], at + part.start()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from memlane.gate.secrets.rule import exact
+
 # "Password" in other languages, as the beginning of a word.
 FOREIGN = (
     "contrase", "wachtwoord", "senha", "hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "kennwort",
@@ -27,6 +29,7 @@ WORDS = (
     "pass", "pw", "pswd", "mdp", "bearer", "secret", "token", "key", "auth", "cred", "psk", "salt", "snmp community",
     "seed", *FOREIGN, *_API_KEY, *_LOGIN,
 )  # fmt: skip
+PLACES = {word: place for place, word in enumerate(WORDS)}
 
 # After a login alone stands no password; near one may stand some.
 PASSWORD, SECRET, KEY, LOGIN = "password", "secret", "key", "login"
@@ -106,6 +109,8 @@ _CAPTIONS = frozenset(
     "label labels title tooltip forgot mandatory invalid missing wrong enter placeholder button btn msg message "
     "error hint show hide caption heading text description warning confirm advice".split()
 )
+# Where a word ends and the next begins in `keyStorePassword2`.
+_SEAMS = r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])"
 
 
 @cache
@@ -120,10 +125,8 @@ def _open() -> re.Pattern[str]:
 
 def words_of(name: str) -> list[str]:
     """The words of a name in any spelling: `keyStorePassword`, `key-store-password`, `KEYSTORE_PASSWORD`."""
-    spaced = re.sub(
-        r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", name
-    )
-    return re.split(r"[\W_]+", spaced.lower().strip(" \t_-.:"))
+    spaced = exact(_SEAMS).sub(" ", name)
+    return exact(r"[\W_]+").split(spaced.lower().strip(" \t_-.:"))
 
 
 @lru_cache(4096)

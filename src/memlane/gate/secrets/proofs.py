@@ -5,8 +5,6 @@ Each takes the value and answers yes or no. The decoders of the standard library
 
 from __future__ import annotations
 
-import re
-
 from memlane.gate.secrets.decoys import (
     entropy,
     is_code,
@@ -17,6 +15,7 @@ from memlane.gate.secrets.decoys import (
     kinds,
     wordiness,
 )
+from memlane.gate.secrets.rule import exact, pattern
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -44,12 +43,12 @@ def crc_base32(value: str) -> bool:
 
 def symmetric_jwk(value: str) -> bool:
     """A JSON web key of one secret, `k`, of at least 128 bits."""
-    return bool(re.search(r"\"k\\?\"\s{0,3}:\s{0,3}\\?\"[A-Za-z0-9_-]{22,}", value))
+    return bool(exact(r"\"k\\?\"\s{0,3}:\s{0,3}\\?\"[A-Za-z0-9_-]{22,}").search(value))
 
 
 def random_after_dash(value: str) -> bool:
     """The part after the first `-` or `_` was chosen by a machine (`sk-…`, but not the class `sk-circle-bounce`)."""
-    return is_random(re.split(r"[-_]", value, maxsplit=1)[1])
+    return is_random(exact(r"[-_]").split(value, maxsplit=1)[1])
 
 
 def basic_pair(value: str) -> bool:
@@ -59,7 +58,7 @@ def basic_pair(value: str) -> bool:
     try:
         plain = base64.b64decode(value + "=" * (-len(value) % 4)).decode()
     except ValueError:
-        return is_random(value, 40) and bool(re.search(r"[A-Z]", value)) and bool(re.search(r"[g-z]", value))
+        return is_random(value, 40) and bool(exact(r"[A-Z]").search(value)) and bool(exact(r"[g-z]").search(value))
     _, colon, password = plain.partition(":")
     return bool(colon) and plain.isprintable() and len(password) >= 3 and not is_stand_in(password)
 
@@ -88,21 +87,21 @@ def not_stand_in(value: str) -> bool:
 def odbc_password(value: str) -> bool:
     """Anything but a marked value, a constant's name (`password=FILE0`) or an expression of code."""
     code = r"[A-Z_]+\d*|(?i:none|null|nil|true|false|password|pwd)[,)]*|[A-Za-z_][\w.]*[),\]]+|[a-z_]\w*(?:\.\w+)+"
-    return not is_stand_in(value) and not is_code(value) and not re.fullmatch(code, value)
+    return not is_stand_in(value) and not is_code(value) and not exact(code).fullmatch(value)
 
 
 def password_in_url(value: str) -> bool:
     """Not a stand-in such as `user:password@host`, nor a port or a path."""
     stand_in = r"pass(?:w(?:or)?d)?\d{0,2}|[a-z]*password|x+|\d{1,5}|.*\]"
-    return is_generated(value) or not (is_stand_in(value) or re.fullmatch(stand_in, value, re.IGNORECASE))
+    return is_generated(value) or not (is_stand_in(value) or pattern(stand_in).fullmatch(value))
 
 
 def password_in_call(value: str) -> bool:
     """Letters and a digit or sign, as a password has and an address, a path or a name has not."""
     name = r"[\w.-]*[./:][\w./:-]*|[A-Za-z]+[-_\w]*|[\d.,:-]+"
-    if mixed(value) and not re.fullmatch(name, value):
+    if mixed(value) and not exact(name).fullmatch(value):
         return True
-    return bool(re.search(r"[a-z]\d|\d[a-z]", value)) and cli_password(value)
+    return bool(exact(r"[a-z]\d|\d[a-z]").search(value)) and cli_password(value)
 
 
 def password_on_localhost(value: str) -> bool:
@@ -112,14 +111,14 @@ def password_on_localhost(value: str) -> bool:
 
 def seed_words(value: str) -> bool:
     """Words of a list, hardly one twice; prose has small words among them."""
-    words = re.split(r"[ ,]+", value)
+    words = exact(r"[ ,]+").split(value)
     small = {"the", "and", "you", "your", "for", "with", "that", "this", "are", "from", "not", "have", "was", "will"}
     return len(set(words)) > len(words) - 3 and small.isdisjoint(words)
 
 
 def bearer(value: str) -> bool:
     """Something a machine made after `Bearer`, not a word of prose."""
-    if is_stand_in(value) or not re.search(r"\d", value):
+    if is_stand_in(value) or not exact(r"\d").search(value):
         return len(value) >= 20 and is_random(value)
     return wordiness(value) < 0.9 or (len(value) >= 16 and entropy(value) > 3)
 
@@ -137,7 +136,7 @@ def random_key(value: str) -> bool:
 def random_hex_tail(value: str) -> bool:
     """Two letters and thirty-two hex digits with both digits and letters."""
     tail = value[2:]
-    return is_random(tail) and bool(re.search("[a-f]", tail))
+    return is_random(tail) and bool(exact("[a-f]").search(tail))
 
 
 def letters_at_random(value: str) -> bool:
@@ -152,26 +151,30 @@ def many_digits(value: str) -> bool:
 
 def clickup(value: str) -> bool:
     """`pk_` + user number + `_` + thirty-two characters."""
-    return bool(re.fullmatch(r"pk_[0-9]{6,9}_[0-9A-Za-z]{32}", value))
+    return bool(exact(r"pk_[0-9]{6,9}_[0-9A-Za-z]{32}").fullmatch(value))
 
 
 def header_value(value: str) -> bool:
     """A machine-made value in a header; `Bearer …` and `Basic …` have rows of their own."""
-    return is_random(value, 12) and not re.match(r"(?:bearer|basic|digest|token)\b", value, re.IGNORECASE)
+    return is_random(value, 12) and not pattern(r"(?:bearer|basic|digest|token)\b").match(value)
 
 
 def cli_password(value: str) -> bool:
     """A value of at least two kinds of characters, not an option or a path."""
-    if re.fullmatch(r"(?:my)?pass(?:w(?:or)?d)?\d{0,3}", value, re.IGNORECASE):
+    if pattern(r"(?:my)?pass(?:w(?:or)?d)?\d{0,3}").fullmatch(value):
         return False
-    return mixed(value) and not re.match(r"[-/.=]|\d+$", value) and not re.fullmatch(r"[a-z]+[-_/.][a-z./_-]+", value)
+    return (
+        mixed(value)
+        and not exact(r"[-/.=]|\d+$").match(value)
+        and not exact(r"[a-z]+[-_/.][a-z./_-]+").fullmatch(value)
+    )
 
 
 def pem_block(value: str) -> bool:
     """A key, or the beginning of one; not the header alone, nor a block that is closed after a word or two."""
     body, end, _ = value.partition("-----END")
-    body = re.sub(r"\\[nr]|[\s\"',+\\]", "", body.rpartition("-----")[2])
-    return len(body) >= 40 or (bool(re.search(r"\d", body)) and (bool(end) or len(body) >= 16))
+    body = exact(r"\\[nr]|[\s\"',+\\]").sub("", body.rpartition("-----")[2])
+    return len(body) >= 40 or (bool(exact(r"\d").search(body)) and (bool(end) or len(body) >= 16))
 
 
 def base64_pem(value: str) -> bool:
@@ -193,11 +196,11 @@ def prefixed(value: str) -> bool:
     """`acme_live_…`: the last part was chosen by a machine and mixes digits with letters throughout."""
     if value.startswith(("pk_", "pub_")):
         return False  # published by design
-    tail = re.split(r"[-_]", value)[-1]
+    tail = exact(r"[-_]").split(value)[-1]
     return is_random(tail, 20) and wordiness(tail) < 0.75
 
 
 def azure_mark(value: str) -> bool:
     """One of the marks that Azure puts into the keys of its services, near the end."""
     marks = r"(?:AzFu|ACDb|AIoT|\+ASt|AzSe|AzCa|AzWPd|\+ACR|\+ASb|\+AMC|\+ATH|APIM|JQQJ99|AAAAAC[0-9A-Za-z])"
-    return bool(re.search(marks + r"[A-Za-z0-9+/]{5,60}={0,2}\Z", value[28:]))
+    return bool(exact(marks + r"[A-Za-z0-9+/]{5,60}={0,2}\Z").search(value[28:]))

@@ -5,10 +5,8 @@ No sign joins the two, so the value must say by itself what it is: a word that i
 
 from __future__ import annotations
 
-import re
-
 from memlane.gate.secrets import decoys, names, values
-from memlane.gate.secrets.rule import pattern
+from memlane.gate.secrets.rule import exact, pattern
 
 # How far from the name on its line a value may stand.
 _BEFORE, _AFTER = 60, 90
@@ -124,7 +122,7 @@ def _belongs(text: str, kind: str, before: str, joined: bool, follows: bool) -> 
 def _is_password(text: str) -> bool:
     """A generated password, or a word, a number and a sign that no name of a thing has."""
     if not 7 <= len(text) <= 64 or not _may_be(text) or pattern(_NUMBERED).fullmatch(text):
-        return len(text) >= 12 and len(set(re.findall(_MORE_SIGNS, text))) > 1 and _is_noise(text)
+        return len(text) >= 12 and len(set(exact(_MORE_SIGNS).findall(text))) > 1 and _is_noise(text)
     lower, upper, digit, _ = decoys.kinds(text)
     if pattern(_PREFIXED).fullmatch(text) or (lower and upper and digit and "/" not in text and decoys.is_random(text)):
         return True

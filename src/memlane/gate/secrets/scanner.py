@@ -238,13 +238,22 @@ def _over_lines(text: str, words: list[_Word]) -> Iterator[_Span]:
     joined = disguises.wrapped(text, words)
     if not joined:
         return
+    known: dict[str, bool] = {}
     for span in _placed(joined, _in_words(_long_words(joined.text))):
-        head, broken, rest = text[span[0] : span[1]].partition("\n")
-        tail = "".join(rest.split())
-        is_whole = broken and any(found[1] == len(head.rstrip()) for found in _in_words([(0, head.rstrip())]))
-        goes_on = broken and (_DIGIT.search(tail) or wordiness(tail) < 0.7)  # else what follows is prose
-        if goes_on and (not is_whole or (is_random(tail, 8) and not any(_in_words([(0, tail)])))):
+        token = text[span[0] : span[1]]
+        if token not in known:
+            known[token] = _goes_on(token)
+        if known[token]:
             yield span
+
+
+def _goes_on(token: str) -> bool:
+    head, broken, rest = token.partition("\n")
+    tail = "".join(rest.split())
+    if not broken or not (_DIGIT.search(tail) or wordiness(tail) < 0.7):
+        return False  # what follows is prose
+    is_whole = any(found[1] == len(head.rstrip()) for found in _in_words([(0, head.rstrip())]))
+    return not is_whole or (is_random(tail, 8) and not any(_in_words([(0, tail)])))
 
 
 def _placed(reading: Reading, spans: Iterable[_Span]) -> Iterator[_Span]:

@@ -55,8 +55,9 @@ UNKNOWN: tuple[Rule, ...] = (
     # Vendors keep inventing `prefix_random`; the prefix says it is a key, whoever's it is.
     form("prefixed-key", "key with a prefix",
          "_live_ _test_ _prod_ _sk_ _pat_ _key_ _secret_ _token_ _api_ key_ pat_ tok_ sk_ token_ secret_",
-         r"[A-Za-z][A-Za-z0-9]{1,15}(?:[_-][A-Za-z0-9]{1,12}){0,4}?_[A-Za-z0-9]{24,200}+", check=proofs.prefixed,
-         entropy=3.3, not_after="_/.-"),
+         # Looks back first: a word of many such beginnings would else be tried from every letter.
+         r"(?<![\w/.-])[A-Za-z][A-Za-z0-9]{1,15}(?:[_-][A-Za-z0-9]{1,12}){0,4}?_[A-Za-z0-9]{24,200}+",
+         check=proofs.prefixed, entropy=3.3, not_after="_/.-"),
 )
 
 # What only a name tells from other words and numbers.

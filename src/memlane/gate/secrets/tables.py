@@ -5,12 +5,11 @@ In a table the name stands above the value, out of the reach of `assignments`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from memlane.gate.secrets.assignments import places
 from memlane.gate.secrets.decoys import is_generated, is_marked_whole, is_password, is_random
-from memlane.gate.secrets.rule import pattern
+from memlane.gate.secrets.rule import exact, pattern
 
 _HEADING = (
     r"(?:[\w ]{0,20}[ _])?(?:(?P<password>pass(?:word|wort|phrase|code|wd)?|pwd|pw|psk)|secret|token|api[ _-]?key)"
@@ -67,7 +66,7 @@ def _cells(text: str, body: int, columns: dict[int, bool], sign: str) -> Iterato
 
 
 def _is_secret(value: str, password: bool) -> bool:
-    if len(value) < 6 or is_marked_whole(value) or re.search(r"\s", value):
+    if len(value) < 6 or is_marked_whole(value) or exact(r"\s").search(value):
         return False
-    digit = bool(re.search(r"\d", value))
+    digit = bool(exact(r"\d").search(value))
     return is_random(value) or (password and (is_generated(value) or (digit and is_password(value))))

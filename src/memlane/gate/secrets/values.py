@@ -26,7 +26,7 @@ _QUOTE = (
 _BARE = rf"{BLANK}{{0,60}}+(?:\*\*?{BLANK})?{_TYPE}(?P<bare>(?-i:[^\s\u2010-\u209f\u20d0-\U0010ffff]){{1,{_MOST}}}+)"
 _CLOSING = {"“": "”", "„": "“”", "«": "»", "‘": "’"}
 # What follows a quote that ends a value, and not one inside it.
-_AFTER_QUOTE = r"[\s,;:)\]}>.|&+*?\\/=\"'`<!-]|\Z"
+_AFTER_QUOTE = frozenset(",;:)]}>.|&+*?\\/=\"'`<!-")
 # Where the text goes on without a blank: another field, another tag.
 _TAG = r"</?[A-Za-z][\w:.-]{0,30}/?>|<!--|&(?:lt|gt|quot|#3[49]);"
 _NEXT = r"[&;,](?:amp;)?[A-Za-z_][\w.-]{1,40}[=:]|\\(?-i:[nrt])(?=\Z|[\w-])"
@@ -70,15 +70,19 @@ def _quoted(text: str, start: int, quote: str, sigil: str) -> Value | None:
     line = text.find("\n", start, start + _MOST)
     stop = min(len(text), start + _MOST) if line < 0 else line
     at = start
+    signs = _CLOSING.get(quote)
     for _ in range(_QUOTES):
-        ends = [place for sign in _CLOSING.get(quote, (quote,)) if (place := text.find(sign, at, stop)) >= 0]
-        if not ends:
+        if signs:
+            end = min((place for sign in signs if (place := text.find(sign, at, stop)) >= 0), default=-1)
+        else:
+            end = text.find(quote, at, stop)
+        if end < 0:
             return None
-        end = min(ends)
         closing = end + len(quote)
         slashes = len(text[start:end]) - len(text[start:end].rstrip("\\")) if text[end - 1] == "\\" else 0
         escaped = slashes % 2 == 1 and quote in ('"', "'")
-        if end > start and not escaped and pattern(_AFTER_QUOTE).match(text, closing):
+        after = text[closing : closing + 1]
+        if end > start and not escaped and (not after or after in _AFTER_QUOTE or after.isspace()):
             inner = text[start:end].strip(" \xa0\u202f") if quote == "«" else text[start:end]  # French has blanks there
             start = text.find(inner, start)
             end = start + len(inner)

@@ -12,7 +12,11 @@ from functools import cache
 
 from memlane.gate.secrets.decoys import counts_up, is_digest, is_elided, is_random
 from memlane.gate.secrets.names import kind_of
-from memlane.gate.secrets.rule import U, pattern
+from memlane.gate.secrets.repeats import Repeats
+from memlane.gate.secrets.rule import U, exact, pattern
+
+# Rule, description, start, end.
+Found = tuple[str, str, int, int]
 
 # Vendor words and the shapes of their keys: h hex, l lower-case letters and digits, a letters and digits,
 # w also _ and -, b base64, u UUID, d digits; then the length. A random value of twenty characters or more that is no
@@ -91,6 +95,10 @@ _GAP = r"[\w .\[\]\"'`()*/{}$@!-]{0,44}?"
 _WORD = r"key|token|secret|private|access|auth|pass(?:w(?:or)?d)?|pwd|cred(?:ential)?|psk"
 # From a credential's word to the value: the rest of the name, and perhaps a sign.
 _TO_VALUE = r"[\w.]{0,12}+(?P<sign>[\s\"'`*\])}]{0,4}(?:=>|:=|->|=|:|>|,|\()?[\s\"'`*(\[{\\:=-]{1,6})\Z"
+_PARTS = r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+"
+# How far before a word and after its beginning anything is read, where the word is no longer than this.
+_SHORT = 200
+_BACK, _AHEAD = 100, _SHORT + 100
 _CHARS = {"h": "[0-9a-fA-F]", "l": "[a-z0-9]", "a": "[A-Za-z0-9]", "w": r"[\w.-]", "b": r"[\w+/=-]", "d": "[0-9]"}
 
 
@@ -100,30 +108,43 @@ def _shapes(vendor: str) -> re.Pattern[str]:
     return re.compile("|".join(forms))
 
 
-def find(text: str, words: list[tuple[int, str]]) -> Iterator[tuple[str, str, int, int]]:
+def find(text: str, words: list[tuple[int, str]]) -> Iterator[Found]:
     """Yield (rule, description, start, end) of each key that stands right after a vendor's or a credential's name."""
+    repeats: Repeats[list[Found]] = Repeats(text, _BACK, _AHEAD)
     for at, word in words:
-        for run in pattern(_RUN).finditer(word):
-            if "://" in run[0]:
-                continue  # an address; what follows its `?` is a run of its own
-            start, value = at + run.start(), run[0].rstrip(".:-/|~")
-            glued = pattern(_GLUED).match(value)
-            if glued and len(value) - glued.end() >= 14:
-                start, value = start + glued.end(), value[glued.end() :]
-            before = _before(text, start)
-            end = start + len(value)
-            if not before or before[-1] in "/_+%?&@#$" or text[end : end + 1] == "(" or is_elided(text, end):
-                continue
-            parts = {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", before)}
-            near = parts & VENDORS.keys()
-            named = _is_named(value, before)
-            if not (near or named) or not is_random(value, 14):
-                continue
-            vendor = next((v for v in sorted(near) if _is_key_of(v, value, before)), None)
-            if vendor:
-                yield f"{vendor}-key", f"{vendor} key", start, end
-            elif named and not counts_up(value.lower()):
-                yield "named-secret", "secret after a credential's name", start, end
+        if len(word) > _SHORT:
+            yield from _in_word(text, at, word)
+            continue
+        found = repeats.at(at)
+        if found is None:
+            spans = _in_word(text, at, word)
+            found = repeats.note(at, [(rule, what, low - at, high - at) for rule, what, low, high in spans])
+        for rule_id, description, low, high in found:
+            yield rule_id, description, at + low, at + high
+
+
+def _in_word(text: str, at: int, word: str) -> Iterator[Found]:
+    for run in pattern(_RUN).finditer(word):
+        if "://" in run[0]:
+            continue  # an address; what follows its `?` is a run of its own
+        start, value = at + run.start(), run[0].rstrip(".:-/|~")
+        glued = pattern(_GLUED).match(value)
+        if glued and len(value) - glued.end() >= 14:
+            start, value = start + glued.end(), value[glued.end() :]
+        before = _before(text, start)
+        end = start + len(value)
+        if not before or before[-1] in "/_+%?&@#$" or text[end : end + 1] == "(" or is_elided(text, end):
+            continue
+        parts = {part.lower() for part in exact(_PARTS).findall(before)}
+        near = parts & VENDORS.keys()
+        named = _is_named(value, before)
+        if not (near or named) or not is_random(value, 14):
+            continue
+        vendor = next((v for v in sorted(near) if _is_key_of(v, value, before)), None)
+        if vendor:
+            yield f"{vendor}-key", f"{vendor} key", start, end
+        elif named and not counts_up(value.lower()):
+            yield "named-secret", "secret after a credential's name", start, end
 
 
 def _before(text: str, start: int) -> str:
@@ -139,12 +160,12 @@ def _is_key_of(vendor: str, value: str, before: str) -> bool:
     gap = before[before.lower().rfind(vendor) + len(vendor) :].lower()
     if vendor in _COMMON and (gap[:1].isalpha() or not pattern(_WORD).search(gap)):
         return False  # "the build box is SHA256:…"
-    if re.search(r"commit|sha\d*\b|hash|digest|checksum|rev\b|md5", gap):
+    if exact(r"commit|sha\d*\b|hash|digest|checksum|rev\b|md5").search(gap):
         return False
     shaped = bool(_shapes(vendor).fullmatch(value))
     if not pattern(_GAP + _SIGN).fullmatch(gap):
         return shaped and vendor not in _COMMON and gap.isspace()
-    if re.search(r"(?<!key)[_ .-]?id\W*\Z", gap):
+    if exact(r"(?<!key)[_ .-]?id\W*\Z").search(gap):
         return False
     return shaped or (len(value) >= 20 and not is_digest(value) and "/" not in value)
 
@@ -155,8 +176,8 @@ def _is_named(value: str, before: str) -> bool:
     if not word or not match or value.count("/") > 2:
         return False
     name = before[max(0, word.start() - 30) : match.start("sign")]
-    own = re.split(r"[^\w.-]", name)[-1]
-    if not re.search(r"[=:>,(]", match["sign"]) and len(value) < 20 and not word[0].isupper():
+    own = exact(r"[^\w.-]").split(name)[-1]
+    if not exact(r"[=:>,(]").search(match["sign"]) and len(value) < 20 and not word[0].isupper():
         return False  # only blanks or a hyphen between them: prose has "key" and "access" before many things
     compound = len(own.rstrip("s")) > len(word[0]) or word[0].isupper()
     if not compound and (is_digest(value) or word[0].lower() in ("access", "private", "auth")):
