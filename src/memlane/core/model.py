@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,13 +64,7 @@ class Memory:
     @property
     def version(self) -> str:
         """A name for what it says now: another text, title, tag or field has another one. For `expected=` of a verb."""
-        import json
-
-        from memlane.core.digests import sha256
-
-        said = (self.text, self.title, self.tags, self.type, self.status, self.scope, self.project, self.thread)
-        whole = json.dumps((*said, iso(self.created_at), plain(self.fields)), sort_keys=True)
-        return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return _version(self.stored())
 
     @property
     def expires(self) -> datetime | None:
@@ -118,8 +113,9 @@ class Memory:
             "duplicate": self.duplicate,
             "similar": [like._asdict() for like in self.similar],
         }
-        judged = {"suspicious": list(self.suspicious), "version": self.version}
-        return {**self.stored(), **judged, **{name: value for name, value in said.items() if value}}
+        stored = self.stored()
+        judged = {"suspicious": list(self.suspicious), "version": _version(stored)}
+        return {**stored, **judged, **{name: value for name, value in said.items() if value}}
 
     def stored(self) -> dict[str, Any]:
         """What of `to_dict` comes from its file alone."""
@@ -141,13 +137,33 @@ class Memory:
         }
 
 
+_VERSIONED = ("text", "title", "tags", "type", "status", "scope", "project", "thread", "created_at", "fields")
+
+
+def _version(stored: Mapping[str, Any]) -> str:
+    from memlane.core.digests import sha256
+
+    whole = _sorted()([stored[name] for name in _VERSIONED])
+    return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@cache
+def _sorted() -> Callable[[Any], str]:
+    """Writes JSON, a mapping's keys in their order; made once, because `json.dumps` makes one for every call."""
+    from json import JSONEncoder
+
+    return JSONEncoder(sort_keys=True).encode
+
+
 def plain(value: Any) -> Any:
     """A value of a file's as JSON can hold it: a date becomes text, and so does what JSON has no word for."""
+    if value is None or type(value) in (str, bool, int):  # nearly all are
+        return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
-    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
         return value
     return iso(value) if isinstance(value, datetime) else value.isoformat() if isinstance(value, date) else str(value)
 

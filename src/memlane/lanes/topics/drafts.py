@@ -188,19 +188,22 @@ def memory_of(entry: Entry, status: str | None = None) -> Memory:
     """An entry, with its id, as the bank knows it."""
     said = tuple((name, value) for name, value in entry.labels if name not in _ABOUT)
     extra = {name: value for name, value in said if name not in LABELS}
+    named: dict[str, str] = {}  # as `entry.get` finds them
+    for name, value in entry.labels:
+        named.setdefault(name.casefold(), value)
     fields: dict[str, Any] = {"topic": entry.topic, "subtopic": entry.subtopic, "date": entry.date}
-    fields |= {name: value for name in _VALUES if (value := entry.get(name)) is not None}
+    fields |= {name: named[name] for name in _VALUES if name in named}
     return Memory(
         id=entry.id,
         lane="topics",
-        text=replace(entry, labels=said).text,
+        text=entry.text if len(said) == len(entry.labels) else replace(entry, labels=said).text,
         title=entry.title or entry.date,
         file=entry.path,
         tags=entry.tags,
-        type=entry.get("Type"),
+        type=named.get("type"),
         status=status,
         scope=f"{entry.topic}/{entry.subtopic}",
-        thread=entry.get("Thread"),
+        thread=named.get("thread"),
         created_at=moment(entry.date),
         fields={**fields, "labels": extra} if extra else fields,
     )

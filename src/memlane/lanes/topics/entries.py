@@ -29,6 +29,7 @@ from memlane.core.values import dataclass, field
 GENERAL = "general"  # the sub-topic of a topic that names none
 AD_HOC = "ad-hoc"  # the context of an entry that names none
 LABELS = ("Context", "Problem", "Solution", "Code")
+_SPELT = {label.casefold(): label for label in LABELS}
 _ALSO = ("Process", "Benefits", "Integration", "Key Insights", "Results", "Application")  # found in real files
 MAX_TITLE = 80
 
@@ -158,8 +159,8 @@ def _end(raw: str) -> int:
     return sum(len(row) for row, _ in rows[:closed]) if has_footer else len(raw)
 
 
-def parse(raw: str) -> Entry:
-    """One entry from its text, which begins with its heading."""
+def parse(raw: str, topic: str = "", subtopic: str = "", path: str = "") -> Entry:
+    """One entry from its text, which begins with its heading; where it stands is for the caller to say."""
     text = raw.replace("\r\n", "\n") if newline_of(raw) == "\r\n" else raw
     first, *rows = _rows(text, labels=True)
     dated = _DATED.fullmatch(first[0].rstrip("\n"))
@@ -170,7 +171,7 @@ def parse(raw: str) -> Entry:
     if rows and not rows[-1][1] and _closes(rows[-1][0]):
         rows.pop()
     content, labels = _fields(rows)
-    return Entry(dated[1], dated[2].strip(), labels, content, raw=raw)
+    return Entry(dated[1], dated[2].strip(), labels, content, topic, subtopic, path, raw)
 
 
 def fields(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -202,7 +203,7 @@ def _label(row: str) -> tuple[str, str] | None:
 
 
 def _canonical(name: str) -> str:
-    return next((label for label in LABELS if label.casefold() == name.casefold()), name)
+    return _SPELT.get(name.casefold(), name)
 
 
 def conflict(text: str) -> int | None:
@@ -344,6 +345,9 @@ def _encoded(value: str) -> str:
 
 
 def _decoded(value: str) -> str:
+    if "\\" not in value:
+        return value
+
     def bare(row: str) -> str:
         match = _MARKED.match(row)
         return row[: match.end() - 1] + row[match.end() :] if match and match[0].endswith("\\") else row

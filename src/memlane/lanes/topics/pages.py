@@ -17,7 +17,6 @@ from pathlib import Path
 from memlane.core.errors import AlreadyExists, InvalidInput, StorageError
 from memlane.core.model import Problem
 from memlane.core.patterns import lazily
-from memlane.core.values import replace
 from memlane.disk import files, walking
 from memlane.disk.names import inside, namesake, safe_parts
 from memlane.lanes import read_file, readable
@@ -123,8 +122,7 @@ class Folder:
 
     def parse(self, path: str, raw: str) -> Entry:
         """One entry of a topic file, which need not stand in it yet."""
-        topic, subtopic = self.named(path)
-        return replace(text_of.parse(raw), topic=topic, subtopic=subtopic, path=path)
+        return text_of.parse(raw, *self.named(path), path)
 
 
 def text(path: str) -> str:
