@@ -399,6 +399,7 @@ def _nested(opening: str, closing: str) -> Callable[[int], str]:
 HOSTILE: dict[str, Callable[[int], str]] = {
     "open links": filled("[["),
     "links": _numbered("[[a%|b]] supersedes [[memory:c%]]"),
+    "list of links": _numbered("[[note-%]] "),
     "unclosed links": filled("[[a](b "),
     "backticks": filled("`"),
     "backtick runs": lambda size: " ".join("`" * (n % 40 + 1) for n in range(size // 21)),
@@ -491,6 +492,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "assignments": filled("password = "),
     "passwords": filled("pass:word@key=token;"),
     "keywords": filled("secret token key auth cred "),
+    "names and numbers": _numbered("pw% password='a%"),
     "key value": _numbered("api_key_%: ${VALUE_%}"),
     "quoted secrets": filled("password='"),
     "urls": filled("https://user:"),

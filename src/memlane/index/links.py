@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
 from memlane.core.markdown import lines_with_code
@@ -33,8 +34,11 @@ EDGES = {  # edge types and the words that imply them, for links to a memory and
         "mentions": ("note", "remember", "mention", "see also", "refer"),
     },
 }
-_PATTERNS = {
-    kind: [(edge, lazily(rf"\b(?:{'|'.join(words)})")) for edge, words in groups.items()]
+_PATTERNS = {  # with the words themselves: a text full of links has none of them around most, which they tell faster
+    kind: [
+        (edge, tuple(word.removesuffix(r"\b") for word in words), lazily(rf"\b(?:{'|'.join(words)})"))
+        for edge, words in groups.items()
+    ]
     for kind, groups in EDGES.items()
 }
 
@@ -54,16 +58,26 @@ def links_by_scope(memory: Memory) -> Iterator[tuple[str, str, str]]:
 
 def links_in(text: str) -> Iterator[tuple[str, str, str]]:
     """(node, edge type, context) of every link outside code. A node is `memory:<name>` or `ghost:<target>`."""
-    if "[[" not in text:
-        return
-    for match in _LINK.finditer(_without_code(text)):
-        target, _, note = (part.strip() for part in match[1].partition("|"))
-        if not target:
-            continue
-        context = text[max(0, match.start() - CONTEXT) : match.end() + CONTEXT].strip()
+    for start, end, target, note in _written(text):
+        context = text[max(0, start - CONTEXT) : end + CONTEXT].strip()
         is_memory = target.startswith("memory:")
         stated = note.removeprefix("type:") if note.startswith("type:") else ""
         yield target if is_memory else f"ghost:{target}", stated or edge_type(context, is_memory), context
+
+
+def ghosts_in(text: str) -> Iterator[str]:
+    """The targets of the links outside code that name no memory by its id."""
+    return (target for _, _, target, _ in _written(text) if not target.startswith("memory:"))
+
+
+def _written(text: str) -> Iterator[tuple[int, int, str, str]]:
+    """Start, end, target and the rest of every link outside code."""
+    if "[[" not in text:
+        return
+    for match in _LINK.finditer(_without_code(text)):
+        target, _, note = match[1].partition("|")
+        if target := target.strip():
+            yield *match.span(), target, note.strip()
 
 
 def retargeted(text: str, name_for: Callable[[str], str | None]) -> str:
@@ -114,8 +128,8 @@ def _without_inline_code(text: str) -> str:
 def edge_type(context: str, is_memory: bool) -> str:
     """The type of a link, judged by the words around it."""
     lowered = context.lower()
-    for edge, pattern in _PATTERNS["memory" if is_memory else "ghost"]:
-        if pattern.search(lowered):
+    for edge, words, pattern in _PATTERNS["memory" if is_memory else "ghost"]:
+        if any(word in lowered for word in words) and pattern.search(lowered):
             return edge
     return "RELATED_TO" if is_memory else "related_to"
 
@@ -133,11 +147,16 @@ class Targets:
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._ids: dict[str, str] = {}
-        self._by_name: dict[str, list[str]] = {}
+        self._by_end: dict[str, list[str]] = {}  # notes by the last part of their paths, and by the last two
+        self._by_path: dict[str, tuple[list[str], list[tuple[str, int]]]] = {}
+        self._found: dict[tuple[str, str], str | None] = {}
         for id in sorted(ids, key=lambda known: (known.count("/"), len(known), known)):
-            self._ids.setdefault(folded(id), id)
+            path = folded(id)
+            self._ids.setdefault(path, id)
             if id.startswith("notes:"):
-                self._by_name.setdefault(folded(id[6:].rpartition("/")[2]), []).append(id)
+                parts = path[6:].rsplit("/", 2)
+                for end in {parts[-1], "/".join(parts[-2:])}:
+                    self._by_end.setdefault(end, []).append(id)
 
     def find(self, node: str, source: str = "") -> str | None:
         """The id that a node of `links_of` means in the memory `source`; None when it is no memory's."""
@@ -155,7 +174,10 @@ class Targets:
         if found and ("/" in name or not found.startswith("notes:") or not folder):
             return found
         path = note.removeprefix("notes:").removeprefix("notes:")  # a note that was shared or made private has moved
-        return self._nearest(path, folder) or self._nearest(path.removeprefix(f"{PRIVATE}/"), folder)
+        if (path, folder) not in self._found:
+            shared = path.removeprefix(f"{PRIVATE}/")
+            self._found[path, folder] = self._nearest(path, folder) or self._nearest(shared, folder)
+        return self._found[path, folder]
 
     def may_mean(self, node: str, id: str | None) -> bool:
         """Whether a node could mean a memory, in one memory or another: a quick look at its last part."""
@@ -164,11 +186,17 @@ class Targets:
         return id is not None and (name == folded(id) or last == folded(id).partition(":")[2].rpartition("/")[2])
 
     def _nearest(self, path: str, folder: str) -> str | None:
-        notes = [
-            id for id in self._by_name.get(path.rpartition("/")[2], ()) if f"/{folded(id[6:])}".endswith(f"/{path}")
-        ]
-        near = (id for id in notes if id.startswith(f"notes:{folder}/")) if folder else iter(())
-        return next(near, notes[0] if notes else None)
+        if path not in self._by_path:
+            alike = self._by_end.get("/".join(path.rsplit("/", 2)[-2:]), [])
+            notes = [id for id in alike if f"/{folded(id[6:])}".endswith(f"/{path}")]
+            # By name, those below a folder stand together: thousands of folders may have an `index` each.
+            self._by_path[path] = notes, sorted((id, place) for place, id in enumerate(notes))
+        notes, named = self._by_path[path]
+        if folder and len(notes) > 1:
+            low, high = (bisect_left(named, (f"notes:{folder}{end}",)) for end in "/0")  # 0 follows / in ASCII
+            if low < high:
+                return notes[min(place for _, place in named[low:high])]
+        return notes[0] if notes else None
 
 
 def last_name(id: str) -> str:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
-from memlane.index.links import links_in
+from memlane.index.links import ghosts_in
 
 MOST = 50  # mentions that count in one memory
 _TOKEN = lazily(r"[A-Za-z0-9_@+$./:#-]+")  # whole words: requiring the dot in the pattern would be quadratic
@@ -55,9 +55,8 @@ def _candidates(memory: Memory) -> Iterator[Mention]:
     text = memory.text
     if not any(sign in text for sign in (".", "/", "`", "[[")):
         return
-    for node, _, _ in links_in(text):
-        if node.startswith("ghost:"):
-            yield from _parsed(node.removeprefix("ghost:"), sure=True)
+    for target in ghosts_in(text):
+        yield from _parsed(target, sure=True)
     plain = text
     if "```" in text or "~~~" in text:
         plain = "".join(line for line, code in lines_with_code(text) if not code)
