@@ -194,3 +194,11 @@ def test_an_open_bank_finds_a_file_that_was_deleted_and_written_again_by_others(
     cache.path.write_text("Queues are drained before a restart of the worker.")  # and has not seen this
     found = bank.add("Queues are drained before a restart of the worker, slowly.").similar
     assert [like.id for like in found] == [cache.id]
+
+
+def test_what_is_much_like_it_is_shown_by_its_first_words_however_far_down_they_stand(bank: Bank) -> None:
+    text = "----\n" * 5000 + "\nThe old machine builds for ten minutes, because of the slow disk in it.\n"
+    bank.add(text, title="Old", created_at="2025-01-15")
+    new = bank.add(f"{text}And more.", title="New")
+    shown = "The old machine builds for ten minutes, because of the slow disk in it."
+    assert new.similar == (Similar("notes:old", "2025-01-15", shown),)

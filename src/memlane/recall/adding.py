@@ -224,7 +224,8 @@ def _similar(likes: Collection[Like]) -> tuple[Similar, ...]:
 
 
 def _shown(memory: Memory) -> str:
-    return first_line(gate.redacted(memory.text), 120)
+    begins = first_line(gate.redacted(memory.text[: gate.ENOUGH]), 120)
+    return begins or first_line(gate.redacted(memory.text), 120)
 
 
 def _remarks(memory: Memory, draft: Draft, likes: Sequence[Like]) -> list[str]:

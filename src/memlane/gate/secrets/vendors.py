@@ -93,6 +93,7 @@ _GLUED = r"[\w.-]{0,60}(?:key|token|secret|private|access|apikey)[a-z]{0,12}[-.:
 _SIGN = r"(?:=>|:=|->|[=:>,(]|\b(?:is|key|token|secret|password|id|access|private))[\s\"'`*(\[{\\:=]{0,8}"
 _GAP = r"[\w .\[\]\"'`()*/{}$@!-]{0,44}?"
 _WORD = r"key|token|secret|private|access|auth|pass(?:w(?:or)?d)?|pwd|cred(?:ential)?|psk"
+_WORDS = ("key", "token", "secret", "private", "access", "auth", "pass", "pwd", "cred", "psk")
 # From a credential's word to the value: the rest of the name, and perhaps a sign.
 _TO_VALUE = r"[\w.]{0,12}+(?P<sign>[\s\"'`*\])}]{0,4}(?:=>|:=|->|=|:|>|,|\()?[\s\"'`*(\[{\\:=-]{1,6})\Z"
 _PARTS = r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+"
@@ -171,6 +172,9 @@ def _is_key_of(vendor: str, value: str, before: str) -> bool:
 
 
 def _is_named(value: str, before: str) -> bool:
+    lowered = before.lower()
+    if lowered.isascii() and not any(word in lowered for word in _WORDS):
+        return False  # as nearly always, and quicker to tell
     word = next(iter(list(pattern(_WORD).finditer(before))[-1:]), None)  # the nearest
     match = word and pattern(_TO_VALUE).match(before, word.end())
     if not word or not match or value.count("/") > 2:
