@@ -4,7 +4,8 @@
 
 The parsers and some hundred hostile texts are those of tests/hostile_texts.py. The secret scanner and the marks for
 instructions are also given their own words, over and over: each keyword of a rule, each word of a credential's name,
-the signs and encodings that rules look for, and `--pieces` of these put together at random.
+the signs and encodings that rules look for, and `--pieces` of these put together at random; some of them also with
+numbers in between, because what stands there twice is judged once.
 
 Every text is read at the smaller size, and the slowest of each parser at the larger one. Prints Markdown and ends with
 exit code 1 when a parser takes more than a second for a megabyte, the secret scanner more than five milliseconds for a
@@ -58,7 +59,18 @@ def own_texts(pieces: int, seed: int) -> dict[str, Make]:
     all_pieces = [*SIGNS, *words, *sorted(keywords)]
     chance = random.Random(seed)
     mixed = ["".join(chance.choices(all_pieces, k=chance.randint(2, 4))) for _ in range(pieces)]
-    return {repr(piece): filled(piece) for piece in (*all_pieces, *mixed)}
+    texts = {repr(piece): filled(piece) for piece in (*all_pieces, *mixed)}
+    return texts | {f"{piece!r}, numbered": _numbered(piece) for piece in (*SIGNS, *words[::8], *mixed[::8])}
+
+
+def _numbered(piece: str) -> Make:
+    """The piece over and over, with other numbers in between: no two places are alike."""
+
+    def fill(size: int) -> str:
+        some = max(1, 24 // len(piece))
+        return "".join(f"{piece * some}{number * 7919 % 46656:x}" for number in range(size // (len(piece) * some)))
+
+    return fill
 
 
 def measured(
