@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -45,6 +46,10 @@ settings.load_profile("memlane")
 # Hundreds of processes are started here. What they run is compiled once, as an installed memlane is, not by each anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# What a shell runs in the background ignores Ctrl-C, and so would all that is started here: tests send it to some.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _numbers = count()
 
