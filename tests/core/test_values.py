@@ -1,4 +1,4 @@
-"""A value class behaves as one of `dataclasses` does, and is one to whoever asks."""
+"""A value class behaves as one of `dataclasses` does, and is one to whoever asks; a named tuple as one of `typing`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from memlane.core.values import asdict, astuple, dataclass, field, fields, is_dataclass, replace
+from memlane.core.values import NamedTuple, asdict, astuple, dataclass, field, fields, is_dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,22 @@ class Counter:
 class Named:
     name: str
     after: str | None = None
+
+
+class Point(NamedTuple):
+    """Where it is."""
+
+    x: int
+    y: int = 7
+
+    @property
+    def sum(self) -> int:
+        return self.x + self.y
+
+
+class Spot(Point):
+    def doubled(self) -> int:
+        return 2 * self.x
 
 
 @dataclass
@@ -127,3 +143,38 @@ def test_what_the_standard_library_is_told_of_a_class_is_made_once():
     assert House.__dataclass_fields__ is of_house
     assert list(Place.__dataclass_fields__) == [own.name for own in fields(Place)]
     assert list(of_house) == [own.name for own in fields(House)]
+
+
+def test_a_named_tuple_is_made_shown_and_compared_as_one_of_typing():
+    point = Point(3)
+    assert (point, repr(point), point.x, point.sum, Point(y=1, x=2)) == ((3, 7), "Point(x=3, y=7)", 3, 10, (2, 1))
+    assert (Point._fields, Point._field_defaults, Point.__doc__) == (("x", "y"), {"y": 7}, "Where it is.")
+    assert (point._replace(y=1), point._asdict(), Point._make([1, 2])) == ((3, 1), {"x": 3, "y": 7}, (1, 2))
+    assert [type(made) for made in (point._replace(x=1), Point._make([1, 2]), copy.copy(point))] == [Point] * 3
+    assert pickle.loads(pickle.dumps(point)) == point
+    assert (Spot(4).doubled(), repr(Spot(4)), type(Spot(4)._replace(x=1))) == (8, "Spot(x=4, y=7)", Spot)
+    match point:
+        case Point(x, y):
+            assert (x, y) == (3, 7)
+
+
+@pytest.mark.parametrize("given", [(), (1, 2, 3)])
+def test_a_named_tuple_refuses_too_few_and_too_many_values(given: Any):
+    with pytest.raises(TypeError):
+        Point(*given)
+    with pytest.raises(TypeError):
+        Point._make(given)
+
+
+def test_a_named_tuple_refuses_what_is_not_a_field():
+    point: Any = Point(1)
+    with pytest.raises(TypeError):
+        point._replace(z=1)
+
+
+def test_a_named_tuple_cannot_be_changed():
+    point: Any = Point(1)
+    with pytest.raises(AttributeError):
+        point.x = 2
+    with pytest.raises(AttributeError):
+        point.z = 2

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from memlane import gate
 from memlane.capture import repetition
@@ -23,6 +23,7 @@ from memlane.core.dates import iso, moment
 from memlane.core.digests import blake2b
 from memlane.core.errors import InvalidInput, NotFound, Refused
 from memlane.core.model import Draft, Memory
+from memlane.core.values import NamedTuple
 from memlane.disk import journal
 from memlane.lanes.records.record import to_memory
 

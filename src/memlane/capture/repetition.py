@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 from memlane.capture.transcripts.entry import strings
 from memlane.core.patterns import lazily
+from memlane.core.values import NamedTuple
 
 _RUN = 5  # words in a row by which memory is recognised
 _OWN = 3  # one word in this many must be the text's own

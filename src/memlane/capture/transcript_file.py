@@ -8,10 +8,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from memlane import gate
 from memlane.core.errors import InvalidInput, NotFound, StorageError
+from memlane.core.values import NamedTuple
 
 MAX_LINE = 16 * 1024 * 1024  # bytes; a longer line is a tool's output, not something that was said
 MAX_DOCUMENT = 64 * 1024 * 1024  # bytes of a transcript that is one JSON value: it has to be read at once

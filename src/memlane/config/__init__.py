@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from memlane.config import profiles, trust, worktrees
 from memlane.config.own import is_user_bank as is_user_bank
@@ -38,7 +38,7 @@ from memlane.config.settings import SETTINGS as SETTINGS
 from memlane.config.settings import Setting as Setting
 from memlane.core.errors import ConfigError, NotEnabled, NotTrusted
 from memlane.core.toml import load_toml
-from memlane.core.values import dataclass, replace
+from memlane.core.values import NamedTuple, dataclass, replace
 from memlane.disk import files
 from memlane.gate import shown
 from memlane.lanes import LANES, NAMES

@@ -15,10 +15,10 @@ import stat
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memlane.core.errors import ConfigError, StorageError
-from memlane.core.values import replace
+from memlane.core.values import NamedTuple, replace
 from memlane.disk import files, rooted
 from memlane.lanes import LANES, NAMES
 

@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress, count
 from operator import ne
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
+from memlane.core.values import NamedTuple
 
 MARK = "<!-- memlane:versions"
 _HEAD = lazily(rf"\*\*Version ([0-9]{{1,9}}) of ([0-9]{{1,9}})\*\* {MARK} -->\s*")

@@ -11,10 +11,11 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from memlane.core.patterns import lazily
 from memlane.core.text import newline_of
+from memlane.core.values import NamedTuple
 
 MAX_FRONT = 64 * 1024  # bytes of YAML; more is data, not front matter
 MAX_FRONT_DEPTH = 50

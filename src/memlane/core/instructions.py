@@ -13,10 +13,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import NamedTuple
 
 from memlane.core.invisible import visible
 from memlane.core.text import remembered
+from memlane.core.values import NamedTuple
 
 # In a rule, NAME|NAME is one word of either kind; ~5 at most five words of any kind; -5 the same, none of them a
 # negation; =5 the same as ~5, over the end of a sentence. ^ is the part of a sentence before, without a negation; !2

@@ -7,10 +7,10 @@ from datetime import date, datetime
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from memlane.core.dates import iso, moment
-from memlane.core.values import asdict, dataclass, field
+from memlane.core.values import NamedTuple, asdict, dataclass, field
 
 USERS = "user/"  # what the id of a memory begins with that is the user's own, read below a project's
 UNCONFIRMED = "unconfirmed"  # the tag of what was distilled from a session, and nobody has looked at

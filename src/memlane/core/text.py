@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache, wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from memlane.core.patterns import lazily
@@ -17,6 +17,7 @@ _TELLING = 3  # characters of a name that tell something when they are part of a
 
 _LONG = 4_000  # characters of a text that is not kept itself
 _KEPT = 2_000_000  # characters of the long texts that are kept all the same
+_WIDE = lazily("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
 
 T = TypeVar("T")
 
@@ -177,7 +178,7 @@ def keywords(text: str, limit: int = 5) -> list[str]:
 
 def estimate(text: str) -> int:
     """About how many tokens a model needs: one for four characters, one for each Chinese, Japanese, Korean or emoji."""
-    wide = 0 if text.isascii() else len(_wide().findall(_beyond_ascii(text)))
+    wide = 0 if text.isascii() else _wide(_beyond_ascii(text))
     return -(-(len(text) + 3 * wide) // 4)
 
 
@@ -186,9 +187,11 @@ def _beyond_ascii(text: str) -> str:
     return text.encode(errors="surrogatepass").translate(None, _ASCII).decode(errors="surrogatepass")
 
 
-@cache
-def _wide() -> re.Pattern[str]:
-    return re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
+def _wide(text: str) -> int:
+    """How many characters are Chinese, Japanese, Korean or emoji."""
+    if not any("\u1100" <= char <= "\u11ff" or char >= "\u2e80" for char in set(text)):
+        return 0  # accents, dashes and arrows: compiling the pattern takes milliseconds
+    return len(_WIDE.findall(text))
 
 
 def strings_in(value: Any) -> Iterator[str]:

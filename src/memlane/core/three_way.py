@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from difflib import SequenceMatcher
 from heapq import merge
 from itertools import pairwise, takewhile
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from memlane.core.alternatives import (
     Lines,
@@ -31,6 +31,7 @@ from memlane.core.alternatives import (
     written,
 )
 from memlane.core.text import newline_of
+from memlane.core.values import NamedTuple
 
 _MAX_PAIRS = 4_000_000  # pairs of lines that difflib may compare; a longer stretch counts as rewritten
 

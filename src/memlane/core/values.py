@@ -1,9 +1,12 @@
-"""Dataclasses that a command makes quickly: the part of `dataclasses` that is used here, with the same meaning.
+"""Dataclasses and named tuples that a command makes quickly: what is used here of them, with the same meaning.
 
 `dataclasses` imports `inspect`, and compiles half a dozen functions for every class. That was a fifth of what a hook
 took before it had read a file. Here only `__init__` is compiled, when it is first called; the other methods are shared
 by all classes. What asks `dataclasses` itself about such a class (`asdict`, a user's `replace`) gets the answer: see
 `_Told`. And what is asked here about a class of `dataclasses` is answered by it.
+
+`typing.NamedTuple` compiles a function for every class, and every annotation. Here it is compiled when the first value
+is made.
 """
 
 from __future__ import annotations
@@ -13,10 +16,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # to a type checker they are the ones of the standard library
     from dataclasses import asdict, astuple, dataclass, field, fields, is_dataclass, replace
+    from typing import NamedTuple
 
-__all__ = ["asdict", "astuple", "dataclass", "field", "fields", "is_dataclass", "replace"]
+__all__ = ["NamedTuple", "asdict", "astuple", "dataclass", "field", "fields", "is_dataclass", "replace"]
 
 if not TYPE_CHECKING:
+    from _collections import _tuplegetter
+
     _MISSING = object()
 
     class _Field:
@@ -214,3 +220,65 @@ if not TYPE_CHECKING:
     def _set_state(self, state):
         for name, value in zip(self._fields_, state, strict=True):
             object.__setattr__(self, name, value)
+
+    class _Named(type):
+        """Makes a class of named tuples of what stands below `NamedTuple`."""
+
+        def __new__(mcs, name, bases, content):
+            if not bases:  # `NamedTuple` itself
+                return super().__new__(mcs, name, bases, content)
+            known = tuple(content.get("__annotations__", ()))
+            defaults = {name: content.pop(name) for name in known if name in content}
+            content |= {name: _tuplegetter(at, None) for at, name in enumerate(known)}
+            content |= {"__slots__": (), "__match_args__": known, "_fields": known, "_field_defaults": defaults}
+            content = {**_named, **content}
+            made = type(name, (tuple,), content)
+            made.__new__ = staticmethod(_new_later(made, known, defaults))
+            return made
+
+    class NamedTuple(metaclass=_Named):
+        pass
+
+    def _new_later(cls, *how):
+        """A `__new__` that makes the real one when the first value is made."""
+
+        def new(of, *args, **given):
+            cls.__new__ = staticmethod(_new(cls, *how))
+            return cls.__new__(of, *args, **given)
+
+        return new
+
+    def _new(cls, known, defaults):
+        taken = ", ".join(f"{name}=_defaults[{name!r}]" if name in defaults else name for name in known)
+        values = ", ".join(known) + "," * bool(known)
+        names = {"_tuple": tuple.__new__, "_defaults": defaults}
+        exec(f"def __new__(_cls, {taken}): return _tuple(_cls, ({values}))", names)  # noqa: S102 - our names
+        made = names["__new__"]
+        made.__qualname__ = f"{cls.__qualname__}.__new__"
+        made.__module__ = cls.__module__
+        return made
+
+    def _tuple_repr(self):
+        shown = (f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _tuple_replace(self, /, **changes):
+        values = [changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)]
+        if changes:
+            raise TypeError(f"Got unexpected field names: {list(changes)!r}")
+        return self._make(values)
+
+    def _make(cls, values):
+        made = tuple.__new__(cls, values)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+        return made
+
+    _named = {
+        "__repr__": _tuple_repr,
+        "__getnewargs__": lambda self: tuple(self),
+        "__replace__": _tuple_replace,
+        "_replace": _tuple_replace,
+        "_make": classmethod(_make),
+        "_asdict": lambda self: dict(zip(self._fields, self, strict=True)),
+    }

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from operator import ge, gt, le, lt
-from typing import Any, NamedTuple
+from typing import Any
 
 from memlane.core.errors import InvalidInput
 from memlane.core.model import plain
+from memlane.core.values import NamedTuple
 
 Value = int | float | str | bytes  # a field's as it is compared; bytes are the JSON of what is no number and no text
 _RANGES: dict[str, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}

@@ -17,10 +17,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memlane.core.errors import StorageError
-from memlane.core.values import dataclass, field
+from memlane.core.values import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from memlane.disk.journal_file import JournalFile

@@ -9,7 +9,8 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+
+from memlane.core.values import NamedTuple
 
 _BANKS = "banks.jsonl"
 _MAX_BYTES = 16 * 1024 * 1024

@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from memlane.core.dates import iso, utc_now
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory, Problem
 from memlane.core.patterns import lazily
+from memlane.core.values import NamedTuple
 from memlane.disk import files, log
 from memlane.disk.forgotten import ForgottenTexts, Gone
 from memlane.disk.names import refuse_link

@@ -16,12 +16,12 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import dropwhile
-from typing import NamedTuple
 
 from Stemmer import Stemmer
 
 from memlane.core.patterns import lazily
 from memlane.core.text import remembered
+from memlane.core.values import NamedTuple
 
 # Words that carry no content of their own.
 _PLAIN = frozenset(

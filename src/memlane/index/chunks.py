@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise, takewhile
-from typing import NamedTuple
 
 from memlane.core.markdown import heading, lines_with_code
+from memlane.core.values import NamedTuple
 
 SMALL, LARGE = 200, 1500  # characters
 

@@ -9,11 +9,11 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from memlane.core.values import dataclass, field
+from memlane.core.values import NamedTuple, dataclass, field
 from memlane.core.where import Where
 from memlane.index import fields
 from memlane.index.database import BLOCK, ROWS

@@ -9,9 +9,9 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
 
 from memlane.core.model import Memory
+from memlane.core.values import NamedTuple
 from memlane.core.where import NULL, Condition, Value, Where, is_text, values_of
 from memlane.index.rows import in_thread, marks
 

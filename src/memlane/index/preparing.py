@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import Memory
+from memlane.core.values import NamedTuple
 from memlane.index.chunks import chunks
 from memlane.index.columns import Array
 from memlane.index.encoders import Encoder, StaticEncoder

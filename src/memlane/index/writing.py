@@ -8,11 +8,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from memlane.core.model import Memory
+from memlane.core.values import NamedTuple
 from memlane.index import fields
 from memlane.index.columns import POSTING, Array
 from memlane.index.database import BLOCK, ROWS, get_meta, set_meta

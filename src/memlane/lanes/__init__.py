@@ -10,13 +10,14 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memlane import gate
 from memlane.core.choosing import Fits, fitting, list_order
 from memlane.core.errors import InvalidInput, NotFound, StorageError
 from memlane.core.front_matter import FrontMatterError, edit_front
 from memlane.core.model import Draft, Memory, Problem, Removed
+from memlane.core.values import NamedTuple
 from memlane.disk import files
 from memlane.disk.tombstones import Tombstones
 from memlane.gate import Check

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from memlane.core.dates import iso
 from memlane.core.errors import StorageError
@@ -22,7 +22,7 @@ from memlane.core.front_matter import FrontMatterError, find_front, load_front
 from memlane.core.markdown import first_heading
 from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
 from memlane.core.text import first_line
-from memlane.core.values import dataclass
+from memlane.core.values import NamedTuple, dataclass
 from memlane.disk import files, names, trash, written
 from memlane.disk.walking import Known
 from memlane.lanes import read_file

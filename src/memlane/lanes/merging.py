@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from memlane.core import alternatives, three_way
 from memlane.core.alternatives import MARK, Versions, united
@@ -20,6 +20,7 @@ from memlane.core.errors import MemlaneError
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front, load_front, with_body
 from memlane.core.model import Memory
 from memlane.core.three_way import merged_value
+from memlane.core.values import NamedTuple
 
 CONFLICTS = "conflicts"  # the front-matter key that holds the values that did not win
 BY_HAND = "Resolve it in an editor, then `git add` the file."

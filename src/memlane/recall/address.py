@@ -20,11 +20,12 @@ import os
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memlane.core.errors import InvalidInput, MemlaneError, NotFound, StorageError
 from memlane.core.model import Memory, Removed
 from memlane.core.text import nearest
+from memlane.core.values import NamedTuple
 from memlane.gate import shown
 from memlane.index.links import PLACE, placeless
 from memlane.lanes import NAMES, Lane

@@ -35,14 +35,14 @@ from functools import lru_cache
 from itertools import groupby, zip_longest
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from memlane.core import triggers
 from memlane.core.invisible import visible
 from memlane.core.model import UNCONFIRMED, Hit, Memory
 from memlane.core.patterns import lazily
 from memlane.core.text import estimate, remembered_whole
-from memlane.core.values import dataclass, field, replace
+from memlane.core.values import NamedTuple, dataclass, field, replace
 from memlane.index.chunks import chunks
 from memlane.index.words import query_terms, terms
 from memlane.lanes.vault.record import one_line

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memlane.core.model import Link, Memory
 from memlane.core.patterns import lazily
+from memlane.core.values import NamedTuple
 from memlane.index.chunks import chunks
 from memlane.index.links import Targets, ghost, links_of, namesakes, placeless
 from memlane.index.peek import NAMES

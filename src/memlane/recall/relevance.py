@@ -9,10 +9,9 @@ numbers were fitted to real questions about real project memories, those without
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from memlane.core.values import NamedTuple
 from memlane.index.columns import Array
 
 

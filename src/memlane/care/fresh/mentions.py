@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from memlane.core.markdown import lines_with_code
 from memlane.core.model import Memory
 from memlane.core.patterns import lazily
+from memlane.core.values import NamedTuple
 from memlane.index.links import ghosts_in
 
 MOST = 50  # mentions that count in one memory

@@ -6,8 +6,7 @@ the next field of an address or a connection string, the sign that ends a senten
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from memlane.core.values import NamedTuple
 from memlane.gate.secrets.rule import pattern
 
 # How many quotes inside a value are passed over for the one that ends it.

@@ -21,13 +21,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 from memlane.core.errors import InvalidInput, MemlaneError
 from memlane.core.invisible import escaped
 from memlane.core.model import Memory, Plan, Problem
+from memlane.core.values import NamedTuple
 from memlane.gate import DEFAULT, Guard
 
 if TYPE_CHECKING:
