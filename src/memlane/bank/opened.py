@@ -295,7 +295,7 @@ class Opened:
                 self._index = Index(self.index_file, self.present, self.config["search.encoder"])
             return self._index
 
-    @property
+    @cached_property
     def index_file(self) -> IndexFile:
         """Where the index is, and what in the user's state folder says that it was made here.
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple, cast
+from typing import cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from memlane.core.patterns import lazily
+from memlane.core.values import NamedTuple
 from memlane.index.columns import Array
 from memlane.index.encoders import StaticEncoder
 from memlane.index.encoders import words as encoded_words
@@ -101,7 +102,7 @@ def _distinct(tokens: Array) -> tuple[Array, Array]:
     return distinct, places.take(tokens)
 
 
-def _starts(parts: Sequence[bytes], kind: type[np.generic]) -> list[int]:
+def _starts(parts: Sequence[bytes], kind: type[np.generic]) -> Array:
     """Where each of these begins when they are joined, as an array of this kind."""
-    size = np.dtype(kind).itemsize
-    return list(accumulate([len(part) // size for part in parts[:-1]], initial=0))
+    starts: Array = np.array([*accumulate(map(len, parts[:-1]), initial=0)]) // np.dtype(kind).itemsize
+    return starts

@@ -19,23 +19,24 @@ _OUT = np.float32(-1)
 GIVING, GETTING = 3, 200  # how many of the best give, and how many may get
 
 
-def from_companions(layout: Layout, scores: Array, allowed: Array, found: Array, least: float) -> Array:
-    """What each memory is given by the best of those that are found by themselves.
+def from_companions(layout: Layout, scores: Array, allowed: Array, found: Array, least: float) -> tuple[Array, Array]:
+    """(rows, what each is given) by the best of those that are found by themselves.
 
     `least` is the cosine of two on the same subject.
     """
-    given = np.zeros(len(scores), np.float32)
+    nothing = np.zeros(0, np.intp), np.zeros(0, np.float32)
     rows = best_of(np.where(allowed & layout.alone, scores, _OUT), GETTING, 0.0)
     if not len(rows) or not layout.columns.rows.shape[1]:
-        return given
-    own = scores[rows]
+        return nothing
+    own = scores.take(rows)
     first = np.argsort(-own, kind="stable")[:GIVING]
     first = first[found[rows[first]]]
     if not len(first):
-        return given
+        return nothing
     vectors = as_floats(layout.columns.rows, layout.start[rows])
     near = vectors @ vectors[first].T
     near[first, np.arange(len(first))] = 0
     near[near < least] = 0
-    given[rows] = SHARE * reduce(np.maximum, (near * own[first]).T)
-    return given
+    given = SHARE * reduce(np.maximum, (near * own[first]).T)
+    helped = np.flatnonzero(given)
+    return rows[helped], given[helped]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from memlane.core.values import dataclass, field
+from memlane.core.values import NamedTuple, dataclass, field
 from memlane.index.columns import Array, Columns
 from memlane.index.store import Index
 
@@ -47,6 +47,7 @@ class Layout:
     cuts: Array  # where those of each begin
     memory: Array  # its number in the index
     created: Array
+    newest: float  # the last of these
     alive: Array  # of each chunk
     living: Array  # of each memory
     nearby: list[tuple[float, Array]]  # (share, the neighbour's row for each row); len(start) means none
@@ -54,6 +55,7 @@ class Layout:
     norm: Array  # BM25's length norm of each chunk
     whole_norm: Array  # the same of each memory as a whole
     total: tuple[int, int]  # chunks and memories that are alive
+    mean_square: float  # of what the vectors have in common
     kept: dict[str, Posted] = field(default_factory=dict)  # the terms asked for last
     room: int = KEPT  # for more of them
     meant: dict[str, str] = field(default_factory=dict)  # what misspelt words were taken for
@@ -95,6 +97,7 @@ class Layout:
             np.cumsum(sizes) - sizes,
             memory[start],
             columns.created[start],
+            float(columns.created[:used].max(initial=-np.inf)),
             alive,
             alive[start],
             nearby,
@@ -102,6 +105,7 @@ class Layout:
             _norm(length, alive),
             _norm(whole, alive[start]),
             (int(alive.sum()), int(alive[start].sum())),
+            float(columns.mean @ columns.mean),
         )
 
     def best(self, scores: Array) -> Array:

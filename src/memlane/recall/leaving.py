@@ -6,10 +6,10 @@ files, take memories as they are: `bank.memories()`, `address.get`, a lane's own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from memlane.core.model import Memory
+from memlane.core.model import Hit, Memory
 from memlane.core.values import replace
 from memlane.gate.outgoing import cleaned, holds_any, strings
 from memlane.recall.harmless import passing
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 Seen = TypeVar("Seen")
+KEPT = 4_000  # hits that are remembered to have no secret
+_passed: dict[Hashable, None] = {}
 
 
 def shown(bank: Bank, memories: Iterable[Memory]) -> list[Memory]:
@@ -40,6 +42,23 @@ def without_secrets(bank: Bank, items: Sequence[Seen]) -> list[Seen]:
     """Memories, hits, links or clusters, each without the secrets of its memories, and without pieces of them."""
     guard = bank.guard
     check = f"secrets {(guard.secrets, guard.email, guard.phone, guard.allow)}"
-    texts = ["\n".join(strings(item)) for item in items]
+    keys = [_said(check, item) for item in items]
+    new = [item for item, key in zip(items, keys, strict=True) if key not in _passed]
+    if not new:  # who searches again sees much of the same
+        return list(items)
+    texts = ["\n".join(strings(item)) for item in new]
     passed = passing(bank, check, texts, lambda text: guard.secrets == "off" or not holds_any(text, guard))
-    return [item if passes else cleaned(item, guard) for item, passes in zip(items, passed, strict=True)]
+    held = {id(item) for item, passes in zip(new, passed, strict=True) if not passes}
+    if len(_passed) > KEPT:
+        _passed.clear()
+    _passed.update((key, None) for item, key in zip(items, keys, strict=True) if key and id(item) not in held)
+    return [cleaned(item, guard) if id(item) in held else item for item in items]
+
+
+def _said(check: str, item: object) -> Hashable:
+    """All that a hit says, as what it is remembered by; None for anything else. The numbers of `why` say nothing."""
+    if not isinstance(item, Hit):
+        return None
+    memory = item.memory
+    beside = (memory.remarks, memory.similar, memory.superseded_by, memory.replaces)  # not compared with the rest
+    return check, memory, beside, item.content, item.header_path

@@ -29,12 +29,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from memlane.core.model import Hit, Memory
-from memlane.core.values import dataclass, replace
+from memlane.core.values import NamedTuple, dataclass, replace
 from memlane.index import closeness
 from memlane.index.columns import FEW, Array, Columns
 from memlane.index.encoders import Encoder, StaticEncoder, built_in
@@ -143,13 +143,14 @@ def _search(
     parts = _score_parts(index, layout, query, allowed, beside, now)
     may_be_found = allowed
     if not required:  # else the phrases are reason enough
-        has_companion = layout.alone & (parts.fused > parts.own)
-        allowed = allowed & (parts.found | has_companion)
+        allowed = allowed & parts.found
+        allowed[parts.helped] = True
     days, factor = recency
     since = (now - timedelta(days=days + 1)).timestamp()
     base = parts.base()
     scores = np.where(allowed, base, _OUT)
-    scores[np.flatnonzero(layout.created > since)] *= np.float32(factor)
+    if layout.newest > since:
+        scores[np.flatnonzero(layout.created > since)] *= np.float32(factor)
     relevance: dict[int, float] = {}
 
     def relevant(row: int) -> float:
@@ -166,8 +167,8 @@ def _search(
         scores[old] *= SUPERSEDED
     candidates = max(limit + (EXTRA if weigh else FEWER), renewal.LOOKED_AT)
     best = _best_rows(index, layout, scores, candidates, required, excluded)
-    rows = [row for row, _ in best if row not in relevance]
-    relevance.update(zip(rows, parts.relevance(rows), strict=True))
+    if not best:
+        return []
     freshness = weigh([memory for _, memory in best]) if weigh else {}
     unconfirmed = {row for row, memory in best if memory.unconfirmed}
     for row, memory in best:
@@ -178,17 +179,21 @@ def _search(
         if may_renew and scores[old] > scores[new] >= renewal.LEAST_SCORE * scores[old]:
             scores[new] = np.nextafter(scores[old], np.float32(1))
             relevance[new] = max(relevant(new), relevant(old))
-    best.sort(key=lambda entry: -scores[entry[0]])
-    best = best[:limit]
+    order = scores.take([row for row, _ in best]).tolist()
+    found = [best[at] for at in sorted(range(len(best)), key=lambda at: -order[at])[:limit]]
+    rows = [row for row, _ in found]
+    unsure = [row for row in rows if row not in relevance]
+    relevance.update(zip(unsure, parts.relevance(unsure), strict=True))
+    newest, final = layout.created.take(rows).tolist(), scores.take(rows).tolist()
     hits = []
-    for (row, memory), why in zip(best, parts.explained([row for row, _ in best], base), strict=True):
-        why["recency"] = round(float(factor), 4) if layout.created[row] > since else 1.0
+    for (row, memory), why, created, score in zip(found, parts.explained(rows, base), newest, final, strict=True):
+        why["recency"] = round(float(factor), 4) if created > since else 1.0
         why["freshness"] = round(freshness.get(memory.id, 1.0), 4)
         if memory.unconfirmed:
             why["confirmed"] = weight(memory, now)
-        why["relevance"] = round(relevant(row), 4)
+        why["relevance"] = round(relevance[row], 4)
         piece = _best_piece(index, parts, row, query.phrases)
-        hits.append(Hit(memory, round(float(scores[row]), 6), piece.text.strip(), piece.header, why))
+        hits.append(Hit(memory, round(score, 6), piece.text.strip(), piece.header, why))
     return hits
 
 
@@ -204,6 +209,7 @@ class _ScoreParts:
     closer: dict[int, float]  # what a closer look adds, to those that got one
     own: Array  # words, cosine and a closer look
     fused: Array  # the same with the neighbours' share
+    helped: Array  # the rows that have a share of one on the same subject
     found: Array  # whether it has a word of the query, or is near enough to it
     dated: Array | None  # whether it is from a time that the query mentions; None where it mentions none
 
@@ -221,23 +227,25 @@ class _ScoreParts:
 
     def relevance(self, rows: Sequence[int]) -> list[float]:
         """The probability that the query is about each of these memories at all."""
-        found: list[float] = probabilities(self.encoder.name, self.cosine[rows], self.words.evidence(rows)).tolist()
+        at = np.array(rows, np.intp)
+        found: list[float] = probabilities(self.encoder.name, self.cosine.take(at), self.words.evidence(at)).tolist()
         return found
 
     def explained(self, rows: Sequence[int], base: Array) -> list[dict[str, float]]:
         """What the score of each of these memories is made of, rounded for people."""
-        words, cosine = self.words.memories, self.cosine
+        at = np.array(rows, np.intp)
+        words, cosine = self.words.memories.take(at), self.cosine.take(at)
         parts = {
-            "words": _rounded(words[rows]),
-            "words_rank": _ranks(words, rows),
-            "covered": _rounded(self.words.covered(rows)),
-            "evidence": _rounded(self.words.evidence(rows)),
-            "cosine": _rounded(cosine[rows]),
-            "cosine_rank": _ranks(cosine, rows),
+            "words": _rounded(words),
+            "words_rank": _ranks(self.words.memories, words),
+            "covered": _rounded(self.words.covered(at)),
+            "evidence": _rounded(self.words.evidence(at)),
+            "cosine": _rounded(cosine),
+            "cosine_rank": _ranks(self.cosine, cosine),
             "closer": [round(self.closer.get(row, 0.0), 4) for row in rows],
-            "neighbours": _rounded(self.fused[rows] - self.own[rows]),
-            "date": [1.0] * len(rows) if self.dated is None else np.where(self.dated[rows], DATED, 1.0).tolist(),
-            "base": _rounded(base[rows]),
+            "neighbours": _rounded(self.fused.take(at) - self.own.take(at)),
+            "date": [1.0] * len(rows) if self.dated is None else np.where(self.dated[at], DATED, 1.0).tolist(),
+            "base": _rounded(base.take(at)),
         }
         return [dict(zip(parts, values, strict=True)) for values in zip(*parts.values(), strict=True)]
 
@@ -246,9 +254,9 @@ def _rounded(values: Array) -> list[float]:
     return [round(value, 4) for value in values.tolist()]
 
 
-def _ranks(values: Array, rows: Sequence[int]) -> list[int]:
-    """Of these rows, which place each one's value has among all."""
-    return [int(np.count_nonzero(values > own)) + 1 for own in values[rows].tolist()]
+def _ranks(values: Array, some: Array) -> list[int]:
+    """Which place each of some values has among all."""
+    return [int(np.count_nonzero(values > own)) + 1 for own in some.tolist()]
 
 
 def _of_chunks(words: Array, cosines: Array, share: float) -> Array:
@@ -287,8 +295,12 @@ def _score_parts(
         closer = dict(zip(best.tolist(), added.tolist(), strict=True))
     fused = layout.with_neighbours(own)
     found = (words.memories > 0) | (cosine >= LEAST_COSINE)
-    fused = fused + from_companions(layout, fused, allowed, found, renewal.same_subject(encoder.name))
-    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, found, dated)
+    helped, given = from_companions(layout, fused, allowed, found, renewal.same_subject(encoder.name))
+    if len(helped):
+        fused = fused.copy()
+        fused[helped] += given
+        helped = helped[fused.take(helped) > own.take(helped)]
+    return _ScoreParts(encoder, words, chunk_cosines, share, cosine, closer, own, fused, helped, found, dated)
 
 
 def _looked_at_closely(index: Index, layout: Layout, query: Query, vector: Array, chunks: Sequence[int]) -> Array:
@@ -364,22 +376,25 @@ class _WordScores:
     most: float  # what the rarest possible word counts
     layout: Layout
 
-    def covered(self, rows: Sequence[int]) -> Array:
+    def covered(self, rows: Array) -> Array:
         """The weighted part of the query's words that the best chunk of each memory has.
 
         Words that no memory has count, too: they mean that the query is about something else.
         """
         return self._best(self.has, rows) / np.float32(self.total or 1.0)
 
-    def evidence(self, rows: Sequence[int]) -> Array:
+    def evidence(self, rows: Array) -> Array:
         """Not relative to the query: about how many words that hardly any other memory has the two have in common."""
         return self._best(self.sums, rows) / np.float32(self.most)
 
-    def _best(self, scores: Array, rows: Sequence[int]) -> Array:
+    def _best(self, scores: Array, rows: Array) -> Array:
         """The best score of each memory's chunks."""
-        starts, ends = self.layout.start[rows].tolist(), self.layout.end[rows].tolist()
-        best: Array = scores[starts]
-        for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        starts = self.layout.start.take(rows)
+        best: Array = scores.take(starts)
+        if self.layout.single:
+            return best
+        ends = self.layout.end.take(rows).tolist()
+        for at, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
             if end - start > 1:
                 best[at] = scores[start:end].max()
         return best
@@ -441,8 +456,7 @@ def _rarity(total: int, having: int) -> float:
 def _query_vector(encoder: Encoder, layout: Layout, text: str) -> Array:
     """The vector of a query, without what all chunks have in common; zeros where there is nothing to compare."""
     query: Array = encoder.encode_query(text)
-    mean, chunks = layout.columns.mean, layout.total[0]
-    mean_square = float(mean @ mean)
+    mean, mean_square, chunks = layout.columns.mean, layout.mean_square, layout.total[0]
     if mean_square and query.any():
         # subtract only the query's own part along the mean: a short query has little of what chunks have in common
         query = query - mean * (chunks / (chunks + FEW) * float(query @ mean) / mean_square)
@@ -517,16 +531,18 @@ def _in_order(scores: Array, created: Array, size: int) -> Iterator[tuple[Array,
     least = round(least_of_best(scores, size), 6)
     for floor, is_first in ((max(least - 1e-6, 0.0), True), (0.0, False)):
         left = np.flatnonzero(scores >= floor)
-        rounded = scores[left].astype(np.float64).round(6)
-        part = (rounded >= least) == is_first
-        left, rounded = left[part], rounded[part]
+        rounded = scores.take(left).astype(np.float64).round(6)
+        part = np.flatnonzero((rounded >= least) == is_first)
+        left, rounded = left.take(part), rounded.take(part)
         if len(left) > 1:
-            order = np.lexsort((-created[left], -rounded))
-            left, rounded = left[order], rounded[order]
+            order = np.lexsort((-created.take(left), -rounded))
+            left, rounded = left.take(order), rounded.take(order)
         while len(left):
-            more = slice(size, size + TIES)
-            tied = (rounded[more] == rounded[:size][-1]) & (created[left[more]] == created[left[:size][-1]])
-            end = size + int(np.count_nonzero(tied))
+            end = size
+            if len(left) > size:
+                more = slice(size, size + TIES)
+                tied = (rounded[more] == rounded[size - 1]) & (created[left[more]] == created[left[size - 1]])
+                end += int(np.count_nonzero(tied))
             yield left[:end], rounded[:end]
             left, rounded = left[end:], rounded[end:]
             size = min(max(2 * size, 50), BATCH)
