@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,6 +43,27 @@ def folder_state(folder: str | Path) -> tuple[int, int]:
     looked = time.time_ns()
     info = os.stat(folder)
     return (info.st_ino, info.st_ctime_ns) if is_settled(info.st_ctime_ns, looked) else JUST_NOW
+
+
+def altered(folder: str, kept: Mapping[str, tuple[int, int, int, int]]) -> list[str]:
+    """The names of those files in a folder that have another size, mtime, ctime or number by now, or are gone.
+
+    By way of the open folder, which takes two thirds of the time that whole paths take. Raises OSError.
+    """
+    found, state = [], os.stat
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name, before in kept.items():  # a loop, since this is most of the time that a search takes
+            try:
+                info = state(name, dir_fd=at)
+            except FileNotFoundError:
+                found.append(name)
+                continue
+            if (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino) != before:
+                found.append(name)
+    finally:
+        os.close(at)
+    return found
 
 
 class Known:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from memlane.core.progress import tell
 from memlane.disk import locks
-from memlane.index.seal import COLUMNS, HARMLESS, IndexFile, beside
+from memlane.index.seal import COLUMNS, HARMLESS, LOOK, IndexFile, beside
 
 VERSION = 1
 BATCH = 500  # files per transaction
@@ -77,7 +77,7 @@ def remove(file: IndexFile) -> None:
     if file.token_file is None or not file.token_file.parent.is_dir():
         return
     for path in file.token_file.parent.glob(f"{file.token_file.name}.*"):
-        if path.name.endswith((".facts", ".facts-journal", ".vault", f".{HARMLESS}", f".{COLUMNS}")):
+        if path.name.endswith((".facts", ".facts-journal", ".vault", f".{HARMLESS}", f".{COLUMNS}", f".{LOOK}")):
             path.unlink(missing_ok=True)
 
 

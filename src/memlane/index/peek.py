@@ -9,20 +9,21 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from heapq import merge
 from itertools import islice
 from time import monotonic, time_ns
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from memlane.core.choosing import Filter, Fits, list_order
 from memlane.core.digests import blake2b
 from memlane.core.errors import StorageError
 from memlane.core.model import Memory
+from memlane.core.values import NamedTuple
 from memlane.disk import files, rooted
-from memlane.disk.walking import folder_state, is_settled
-from memlane.index import fields
+from memlane.disk.walking import altered, folder_state, is_settled
+from memlane.index import fields, kept_look
 from memlane.index.rows import in_thread, loaded, marks, shape
 from memlane.index.seal import IndexFile, reading
 from memlane.lanes import Lane, Worth, by_worth
@@ -167,7 +168,7 @@ class Seen(NamedTuple):
 
     roots: tuple[str, ...]
     folders: dict[str, tuple[int, int]]
-    files: dict[str, Stamp]
+    files: dict[str, dict[str, Stamp]]  # by folder and name
 
     def are_roots(self, lanes: Iterable[Lane]) -> bool:
         """Whether the lanes are where they were."""
@@ -178,35 +179,78 @@ class Seen(NamedTuple):
         return self._news() if self.are_roots(lanes) else None
 
     def _news(self) -> News | None:
-        stat, most = os.stat, _FEW
-        folders, altered = [], []
+        folders, found = [], list[str]()
         try:
             for path, state in self.folders.items():
-                info = stat(path)
+                info = os.stat(path)
                 if (info.st_ino, info.st_ctime_ns) != state:
                     folders.append(path)
-            for path, kept in self.files.items():  # a loop, since this is most of the time that a search takes
-                try:
-                    info = stat(path)
-                except FileNotFoundError:
-                    altered.append(path)
-                    continue
-                if (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino) != kept:
-                    altered.append(path)
-                    if len(altered) > most:
-                        return None
+            for folder, kept in self.files.items():
+                found += (f"{folder}/{name}" for name in altered(folder, kept))
+                if len(found) > _FEW:
+                    return None
         except OSError:
             return None
-        return News(folders, altered) if len(folders) + len(altered) <= most else None
+        return News(folders, found) if len(folders) + len(found) <= _FEW else None
 
     def news_of(self, told: Collection[str]) -> News | None:
         """The same of some files alone, and of their folders."""
         if len(told) > _FEW:
             return None
         folders = {path: self.folders[path] for path in map(os.path.dirname, told) if path in self.folders}
-        some = Seen(self.roots, folders, {path: self.files[path] for path in told if path in self.files})
+        some = Seen(self.roots, folders, by_folder({path: stamp for path in told if (stamp := self.stamp(path))}))
         news = some._news()
         return news and news._replace(told=told)
+
+    def stamp(self, path: str) -> Stamp | None:
+        """The stamp of a file; None for one that was not there."""
+        folder, _, name = path.rpartition("/")
+        return self.files.get(folder, {}).get(name)
+
+    def of(self, lanes: Sequence[Lane]) -> Seen | None:
+        """The part of it that some lanes have; None where it does not know them.
+
+        A lane may lie in the folder of another, and be a file there: what is inside the nearest root is that lane's.
+        """
+        wanted = _roots(lanes)
+        if wanted == self.roots:
+            return self
+        if not {*wanted} <= {*self.roots}:
+            return None
+        own = {folder for folder in {*self.folders, *self.files} if _nearest(folder, self.roots) in wanted}
+        others = {*self.roots}.difference(wanted)
+        some = {
+            folder: {
+                name: stamp
+                for name, stamp in stamps.items()
+                if (path := f"{folder}/{name}") in wanted or (folder in own and path not in others)
+            }
+            for folder, stamps in self.files.items()
+            if folder in own or any(os.path.dirname(root) == folder for root in wanted)
+        }
+        return self._replace(folders={folder: self.folders[folder] for folder in own & self.folders.keys()}, files=some)
+
+
+def by_folder(stamps: Mapping[str, Stamp]) -> dict[str, dict[str, Stamp]]:
+    """Stamps by path, as `Seen` has them."""
+    found: dict[str, dict[str, Stamp]] = {}
+    for path, stamp in stamps.items():
+        folder, _, name = path.rpartition("/")
+        if folder not in found:
+            found[folder] = {}
+        found[folder][name] = stamp
+    return found
+
+
+def _nearest(folder: str, roots: Iterable[str]) -> str:
+    """Which of these a folder is inside of, or is itself: the innermost; "" for none."""
+    return max((root for root in roots if f"{folder}/".startswith(f"{root}/")), key=len, default="")
+
+
+def kept_from(index: IndexFile, db: sqlite3.Connection, lanes: Sequence[Lane]) -> Seen | None:
+    """What an earlier process saw of these lanes, if the index still has all of it; None where nobody knows."""
+    kept = kept_look.load(index, db)
+    return Seen(*kept).of(lanes) if kept else None
 
 
 def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequence[Lane]) -> Compared | None:
@@ -246,10 +290,10 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
             inner = {path for path in seen.folders if os.path.dirname(path) == folder and path not in seen.roots}
             if {*listed[1]} != {path for path in inner if not path.endswith(".md")}:
                 return None
-            some = {path for path in seen.files if os.path.dirname(path) == folder and path not in seen.roots}
+            some = {f"{folder}/{name}" for name in seen.files.get(folder, ())}.difference(seen.roots)
             seen.folders[folder] = state
         found |= dict.fromkeys(listed[0], owner)
-        before |= some & seen.files.keys()
+        before.update(filter(seen.stamp, some))
         indexed |= {path for path, lane in rows if lane == owner.name}
     sure = (before & indexed).difference(news.files)
     unsure = [path for path in found if path not in sure]
@@ -261,9 +305,11 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
     known = {path: (size, mtime, ctime, inode) for path, size, mtime, ctime, inode in db.execute(query, paths)}
     now = _beside(known, ((found[path], path) for path in unsure))
     for path in paths:
-        seen.files.pop(path, None)
-    seen.files.update(now.stamps)
-    return now._replace(stamps=seen.files)
+        folder, _, name = path.rpartition("/")
+        seen.files.get(folder, {}).pop(name, None)
+    for folder, stamps in by_folder(now.stamps).items():
+        seen.files.setdefault(folder, {}).update(stamps)
+    return now
 
 
 def folders_of(lanes: Iterable[Lane]) -> dict[str, tuple[int, int]]:
@@ -296,6 +342,17 @@ def count_tagged(index: IndexFile, tag: str) -> int | None:
         return None
 
 
+def _difference(index: IndexFile, db: sqlite3.Connection, lanes: Sequence[Lane]) -> tuple[Changed, set[str]]:
+    """As `difference`: by what an earlier process saw, if that can be."""
+    seen = kept_from(index, db, lanes)
+    news = seen and seen._news()
+    if seen and news:
+        found = compared_since(seen, news, db, lanes) if news.folders or news.files else Compared([], set(), [], {})
+        if found:
+            return found.changed, found.gone
+    return difference(db, lanes, [lane.name for lane in lanes])
+
+
 class Peek:
     """The memories of some lanes as they are on disk when it is made. Files and index are compared once.
 
@@ -310,7 +367,7 @@ class Peek:
         self._db: sqlite3.Connection | None = None
         try:
             self._db = reading(index)
-            changed, gone = difference(self._db, lanes, sorted(self._lanes))
+            changed, gone = _difference(index, self._db, lanes)
             for lane, path, _ in changed:
                 mark = mark_of(self._db, path)
                 if mark and (read := lane.answers.read(path, mark)).gone is not None:

@@ -19,14 +19,14 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from memlane.core.digests import sha256
 from memlane.core.errors import StorageError
+from memlane.core.values import NamedTuple
 from memlane.disk import derived
 
 SCHEMA = 10
-HARMLESS, COLUMNS = "harmless", "columns"  # what `recall.harmless` and `kept_columns` keep, `beside` the token
+HARMLESS, COLUMNS, LOOK = "harmless", "columns", "look"  # what `recall.harmless`, `kept_columns` and `kept_look` keep
 TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
     CREATE TABLE files (path TEXT PRIMARY KEY, lane TEXT, size INT, mtime INT, ctime INT, inode INT,

@@ -27,7 +27,7 @@ from memlane.core.progress import OnProgress, tell
 from memlane.core.values import dataclass
 from memlane.disk import locks, notices
 from memlane.disk.notices import Notices
-from memlane.index import building, database, kept_columns, seal, writing
+from memlane.index import building, database, kept_columns, kept_look, seal, writing
 from memlane.index.columns import (
     POSTING,
     Array,
@@ -43,9 +43,11 @@ from memlane.index.peek import (
     News,
     Seen,
     Settled,
+    by_folder,
     compared,
     compared_since,
     folders_of,
+    kept_from,
     look,
 )
 from memlane.index.preparing import Prepared
@@ -143,6 +145,7 @@ class Index:
         self._settled: Settled = []  # stamps that can wait to be written
         self._forgotten = 0  # files that were taken out of the index so far, as far as we know
         self._looked = (0.0, 0.0)  # when that was last looked at, and the seconds it took
+        self._is_kept = False  # whether it is what an earlier process saw, and nothing else has been found yet
         self._notices: Notices | None = None  # what the kernel tells of its folders; None before the second look
         self._lock = RLock()
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
@@ -293,20 +296,28 @@ class Index:
 
     def _look(self, every: bool) -> News | None:
         """What has changed since the last look; None where everything has to be compared."""
+        now, (last, cost) = time.monotonic(), self._looked
+        if not self._seen and not last:  # the first look of this process
+            self._seen, self._forgotten = self._kept(), get_meta(self._db, "forgotten", 0)
+            self._is_kept = self._seen is not None
+        elif self._seen:
+            listening = self._notices is not None and self._seen.are_roots(self._lanes())
+            told = self._notices.told() if self._notices and listening else None
+            often = max(20 * cost if cost > LONG_LOOK else 0.0, 0.0 if told is None else QUIET)
+            if not every and now - last < often:
+                return self._seen.news_of(told or ())
+            # before the look, so that nothing is missed; a bank that is asked once does not listen
+            self._notices = notices.anew(self._notices, {*self._seen.folders, os.path.dirname(self._folder)})
         if not self._seen:
             return None
-        now, (last, cost) = time.monotonic(), self._looked
-        listening = self._notices is not None and self._seen.are_roots(self._lanes())
-        told = self._notices.told() if self._notices and listening else None
-        often = max(20 * cost if cost > LONG_LOOK else 0.0, 0.0 if told is None else QUIET)
-        if not every and now - last < often:
-            return self._seen.news_of(told or ())
-        # before the look, so that nothing is missed; a bank that is asked once does not listen
-        self._notices = notices.anew(self._notices, {*self._seen.folders, os.path.dirname(self._folder)})
         began = time.thread_time()  # on a busy machine the clock on the wall would call a small bank slow
         news = self._seen.news(self._lanes())
         self._looked = (now, time.thread_time() - began)
         return news
+
+    def _kept(self) -> Seen | None:
+        """What an earlier process saw; None where everything has to be compared."""
+        return kept_from(self.file, self._db, list(self._lanes()))
 
     def _compared(self, news: News | None) -> tuple[Seen, Compared]:
         """What the disk is like, and how the index differs from it."""
@@ -320,10 +331,10 @@ class Index:
         folders = folders_of(lanes)
         found = compared(self._db, lanes, NAMES)
         self._looked = (now, (time.thread_time() - began) / 3)
-        return Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, found.stamps), found
+        return Seen(tuple(os.fspath(lane.root) for lane in lanes), folders, by_folder(found.stamps)), found
 
     def _apply_difference(self, news: News | None, wait: float | None, tell: OnProgress, most: int | None) -> None:
-        began = time.monotonic()
+        began, known = time.monotonic(), self._seen
         seen, (changed, gone, settled, _) = self._compared(news)
         is_empty = not self._db.execute("SELECT 1 FROM files").fetchone()
         if most is not None and len(changed) > most and not is_empty:
@@ -355,6 +366,9 @@ class Index:
                 tokens = prepared.tokens if tokens is None else tokens + prepared.tokens
         self.complete = True
         self._seen = seen
+        if seen is not known or self._is_kept:  # in an open bank, what little changes is not kept
+            kept_look.keep(self.file, self._db, seen)
+            self._is_kept = False
         if changed:
             tell(len(changed), len(changed))
         if changed or gone or self._noted:
