@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memlane import Bank, Memory
-from memlane.index import building
+from memlane.index import building, store
 from memlane.index.health import Rebuilt, contents
 from memlane.index.peek import Peek, look, mark_of
 from memlane.index.preparing import prepare
@@ -167,5 +167,5 @@ def test_what_another_process_has_indexed_meanwhile_is_not_overwritten(long: Ban
         other.update(first.id, text="Deploys moved to Thursday.")
         other.index.refresh(force=True)
         prepared = prepare([entry.memory for entry in unit.entries], index.encoder)
-        assert index._written(unit, prepared, index.encoder) == {path}
+        assert store._written(index, unit, prepared, index.encoder) == {path}
         assert indexed(long) == anew(long)

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from threading import RLock
@@ -298,8 +298,8 @@ class Index:
         """What has changed since the last look; None where everything has to be compared."""
         now, (last, cost) = time.monotonic(), self._looked
         if not self._seen and not last:  # the first look of this process
-            self._seen, self._forgotten = self._kept(), get_meta(self._db, "forgotten", 0)
-            self._is_kept = self._seen is not None
+            self._seen = kept_from(self.file, self._db, list(self._lanes()))
+            self._is_kept, self._forgotten = self._seen is not None, get_meta(self._db, "forgotten", 0)
         elif self._seen:
             listening = self._notices is not None and self._seen.are_roots(self._lanes())
             told = self._notices.told() if self._notices and listening else None
@@ -314,10 +314,6 @@ class Index:
         news = self._seen.news(self._lanes())
         self._looked = (now, time.thread_time() - began)
         return news
-
-    def _kept(self) -> Seen | None:
-        """What an earlier process saw; None where everything has to be compared."""
-        return kept_from(self.file, self._db, list(self._lanes()))
 
     def _compared(self, news: News | None) -> tuple[Seen, Compared]:
         """What the disk is like, and how the index differs from it."""
@@ -346,10 +342,7 @@ class Index:
             gone |= {path for (path,) in self._db.execute(_WITHOUT_FILE)}
             self._swept = True
         if gone:
-            with self._writing() as db:
-                for path in sorted(gone):
-                    writing.forget_file(db, path)
-            self._forgotten += len(gone)
+            _take_out(self, gone)
         if settled and most is None:
             _renew_stamps(self, settled)
         else:
@@ -392,9 +385,7 @@ class Index:
                 for _ in self._index_files([(lane, path, look(path))], BATCH):
                     pass
             else:
-                with self._writing() as db:
-                    writing.forget_file(db, path)
-                self._forgotten += 1
+                _take_out(self, [path])
             self._noted += 1
             if self._noted % 100 == 0:
                 _tune_encoder(self)
@@ -410,17 +401,12 @@ class Index:
         read = building.units(changed, None if is_new else self._db, most or LARGE_BATCH)
         again: set[str] = set()
         for unit, prepared in building.prepared(read, encoder, 0 if most else building.helpers_for(changed, encoder)):
-            while (outrun := self._written(unit, prepared, encoder)) is None:
+            while (outrun := _written(self, unit, prepared, encoder)) is None:
                 _ = self.encoder  # another process has made other vectors meanwhile: ours are made anew
             again |= outrun
             yield Unit(unit.entries, [file for file in unit.files if file.path not in outrun]), prepared
         if again:
             yield from self._index_files([one for one in changed if one[1] in again], most)
-
-    def _written(self, unit: Unit, prepared: Prepared, encoder: Encoder) -> set[str] | None:
-        """The files of the unit that have to be read again; None when all of it has to be prepared again."""
-        with self._writing() as db:
-            return writing.write(db, unit, prepared) if self._embedded == encoder.fingerprint else None
 
     # -- the encoder
 
@@ -527,6 +513,20 @@ class Index:
     def ids(self) -> list[str]:
         """The ids of all memories."""
         return [id for (id,) in self._db.execute("SELECT id FROM memories")]
+
+
+def _take_out(index: Index, gone: Collection[str]) -> None:
+    """Take files out of the index."""
+    with index._writing() as db:
+        for path in sorted(gone):
+            writing.forget_file(db, path)
+    index._forgotten += len(gone)
+
+
+def _written(index: Index, unit: Unit, prepared: Prepared, encoder: Encoder) -> set[str] | None:
+    """The files of the unit that have to be read again; None when all of it has to be prepared again."""
+    with index._writing() as db:
+        return writing.write(db, unit, prepared) if index._embedded == encoder.fingerprint else None
 
 
 def _tune_encoder(index: Index, counted: int = 0, tokens: Array | None = None) -> None:
