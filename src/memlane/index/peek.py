@@ -35,6 +35,7 @@ Stamp = tuple[int, int, int, int]
 Changed = list[tuple[Lane, str, Stamp]]
 Settled = list[tuple[Stamp, str, Stamp]]  # a stamp that lasts, the unchanged file, and the stamp that it had when young
 _FEW = 200  # files and folders with changes: more are better compared with everything
+_ARCHIVE = ".archive"  # the one hidden folder that a lane reads: that of archived records
 _YOUNG = -1  # in place of a ctime: no file has one below 0
 _ROWS = (
     "SELECT m.file, m.digest, s.data FROM memories m JOIN shapes s ON s.n = m.n "
@@ -288,7 +289,7 @@ def compared_since(seen: Seen, news: News, db: sqlite3.Connection, lanes: Sequen
             return None
         if some is None:
             inner = {path for path in seen.folders if os.path.dirname(path) == folder and path not in seen.roots}
-            if {*listed[1]} != {path for path in inner if not path.endswith(".md")}:
+            if {*listed[1]} != {path for path in inner if not path.endswith((".md", f"/{_ARCHIVE}"))}:
                 return None
             some = {f"{folder}/{name}" for name in seen.files.get(folder, ())}.difference(seen.roots)
             seen.folders[folder] = state
@@ -316,7 +317,8 @@ def folders_of(lanes: Iterable[Lane]) -> dict[str, tuple[int, int]]:
     """The folders of these lanes, each with its state; to be asked before the files are compared."""
     found = {}
     for root in _roots(lanes):
-        for folder in rooted.folders(root, ("indices",)) if os.path.isdir(root) else [os.path.dirname(root)]:
+        inside = [*rooted.folders(root, ("indices",)), f"{root}/{_ARCHIVE}"] if os.path.isdir(root) else []
+        for folder in inside or [os.path.dirname(root)]:
             with suppress(OSError):
                 found[folder] = folder_state(folder)
     return found
