@@ -114,9 +114,19 @@ def record_archived_by_hand(root: Path) -> None:
     (root / "records/.archive/b.md").write_bytes(record.read_bytes())
 
 
+def record_added(root: Path) -> None:
+    with Bank.open(root.parent) as bank:
+        bank.add("Another record of a tuna.", lane="records", thread="t")
+
+
+def record_archived(root: Path) -> None:
+    (record,) = (root / "records").glob("*.md")
+    record.rename(root / "records/.archive" / record.name)
+
+
 CHANGES = (
     edited, edited_in_place_with_its_time_put_back, added, added_in_a_new_folder, deleted, moved, folder_removed,
-    vault_written, record_archived_by_hand,
+    vault_written, record_archived_by_hand, record_added, record_archived,
 )  # fmt: skip
 
 
@@ -143,6 +153,15 @@ def test_where_nothing_has_changed_no_row_of_a_file_is_read(bank: Bank) -> None:
     index._db.set_trace_callback(asked.append)
     bank.search("tuna")
     assert [query for query in asked if "FROM files" in query and "JOIN" not in query] == []
+
+
+def test_of_a_new_record_only_its_folder_is_listed(bank: Bank) -> None:
+    record_added(bank.root)
+    bank.close()
+    asked: list[str] = []
+    bank.index._db.set_trace_callback(asked.append)
+    bank.search("tuna")
+    assert [query for query in asked if "FROM files WHERE lane IN" in query] == []
 
 
 def test_a_file_that_another_process_took_out_meanwhile_is_found(bank: Bank) -> None:

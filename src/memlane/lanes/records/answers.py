@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from memlane.core.dates import iso
 from memlane.core.front_matter import FrontMatterError, edit_front, find_front
 from memlane.core.model import Draft, Memory, Problem
 from memlane.core.values import replace
+from memlane.disk import walking
 from memlane.lanes import merging
 from memlane.lanes.answers import Answers, Command, Trace
 from memlane.lanes.records.record import (
@@ -37,6 +38,13 @@ class RecordAnswers(Answers):
     def owns(self, path: str) -> bool:
         folder = os.path.dirname(path.replace(f"/{ARCHIVE}/", "/", 1))
         return folder == os.fspath(self.lane.root) and super().native_of(path) is not None
+
+    def files_in(self, folder: str, names: Collection[str] | None = None) -> tuple[list[str], list[str]] | None:
+        root = os.fspath(self.lane.root)
+        if folder not in (root, os.path.join(root, ARCHIVE)):
+            return None
+        found, folders = walking.walk_one(folder, folder, names=names)
+        return [path for path in found if isinstance(path, str)], folders
 
     def traces(self, native: str) -> Iterator[Trace]:
         name = f"{native.removesuffix(TAKEN)}.md"
