@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message
 
 from memlane import Bank
+from memlane.surfaces import mcp
 from memlane.surfaces.mcp import answers, direct, http
 from memlane.surfaces.mcp.metrics import Metrics
 from memlane.surfaces.mcp.readers import Call
@@ -262,3 +264,17 @@ def test_nobody_goes_on_for_a_client_that_has_gone_away(folder: Path) -> None:
 def test_a_number_that_json_has_no_word_for_is_null() -> None:
     answer = answers.Answer("text", {"result": [float("nan"), 1.5], "x": None})
     assert answers.unpacked(answers.packed(answer)).data == {"result": [None, 1.5], "x": None}
+
+
+def test_with_an_sdk_that_is_built_otherwise_calls_are_answered_all_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def status() -> tuple[int, int]:
+        app, server, short = served(folder)
+        async with server.session_manager.run():
+            return (await sent(app, json.dumps(message()).encode(), headers()))[0], len(short)
+
+    assert anyio.run(status) == (200, 1)
+    monkeypatch.setitem(sys.modules, "memlane.surfaces.mcp.direct", None)
+    monkeypatch.delattr(mcp, "direct")
+    assert anyio.run(status) == (200, 0)
