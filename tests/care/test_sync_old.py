@@ -169,3 +169,20 @@ def test_what_is_restored_is_there_although_somebody_else_deleted_it_too(tmp_pat
     bob.delete(id)
     settled(ann, bob)
     assert _texts(ann, bob) == [[], []]
+
+
+@pytest.mark.parametrize("topic", ["auth/oauth2", "auth/keys"])
+def test_members_of_whom_one_holds_something_back_come_to_rest(tmp_path: Path, topic: str) -> None:
+    """The index of topics says what each of them has: it went to and fro for ever."""
+    ann, zoe = team(tmp_path, {"ann": ["home"], "zoe": ["home"]})
+    assert ann.config.file
+    ann.config.file.write_text(ann.config.file.read_text() + '\n[gate]\nsecrets = "off"\n')
+    trusted(ann.config.file)
+    ann = Bank.open(tmp_path / "ann")
+    ann.topics.store("auth/oauth2", "Refresh fails after an hour.", title="Refresh")
+    ann.topics.store(topic, f"The token is {TOKEN}.", title="Token")
+    for bank in (ann, zoe, ann, zoe):
+        sync.sync(bank)
+    rounds = [one for bank in (ann, zoe, ann, zoe) for one in sync.sync(bank)]
+    assert [(one.sent, one.received) for one in rounds] == [(0, 0)] * 4
+    assert TOKEN in (ann.root / "topics" / f"{topic}.md").read_text()

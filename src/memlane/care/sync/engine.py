@@ -97,6 +97,8 @@ class _Run(Receiving):
                 why = TWIN
             if stamp and known and known.stamp == stamp and not why and known.unsent != TWIN:
                 continue
+            if not unknown and self._is_made_of_less(place):
+                continue
             if why:
                 self._refuse(place, known, why, stamp)
             else:
@@ -115,6 +117,15 @@ class _Run(Receiving):
         for known in [each for each in gone if each.path not in here]:
             self._send_deletion(known)
         return self.done.sent != before
+
+    def _is_made_of_less(self, place: Place) -> bool:
+        """Whether a file is derived from others of which something is held back here: to send it would tell those who
+        have all of them what is not so, they would mend it, and so on for ever.
+        """
+        if not place.lane or place.file != self.bank.lane(place.lane).answers.derived():
+            return False
+        inside = place.path.rpartition("/")[0] + "/"
+        return any(known.held and path.startswith(inside) for (_, path), known in self.known.items())
 
     def _here(self, only: Collection[str] | None) -> Iterator[tuple[Place, str]]:
         paths = {path for (_, path), known in self.known.items() if known.version}
