@@ -8,7 +8,7 @@ the signs and encodings that rules look for, and `--pieces` of these put togethe
 numbers in between, because what stands there twice is judged once.
 
 Every text is read at the smaller size, and the slowest of each parser at the larger one. Prints Markdown and ends with
-exit code 1 when a parser takes more than a second for a megabyte, the secret scanner more than five milliseconds for a
+exit code 1 when a parser takes more than a second for a megabyte, the secret scanner more than four milliseconds for a
 kilobyte, or one more than twice as long for a kilobyte of the larger text.
 """
 
@@ -29,7 +29,7 @@ from memlane.gate.secrets.rules import RULES
 Make = Callable[[int], str]
 
 # Milliseconds for a kilobyte: a megabyte in a second, and what the gate may take for the worst that it is given.
-LIMIT, LIMITS = 1.0, {"secret scanner": 5.0}
+LIMIT, LIMITS = 1.0, {"secret scanner": 4.0}
 GROWTH = 2.0
 OWN = ("secret scanner", "suspicious text")
 # What rules and readings look for, by itself and with a value that is nearly one.

@@ -297,6 +297,16 @@ def test_findings_end_with_one_for_the_rest() -> None:
     assert not any(line[7:] in clean for line in lines)
 
 
+def test_a_dump_behind_a_long_clean_text_is_no_clean_text() -> None:
+    """What is read again has no finding in it; that the rest was not read is one."""
+    lines = [f"token: gh{'p'}_{key(36, seed=seed)}" for seed in range(MOST + 100)]
+    text = "nothing to see here\n" * 20_000 + "\n".join(lines)
+    findings = scan(text)
+    assert (findings[-1].rule, findings[-1].end) == ("unread", len(text))
+    clean = redact(text, findings)
+    assert not any(line[7:] in clean for line in lines)
+
+
 def test_place_counts_lines_and_columns_from_one() -> None:
     """A finding says where it is, as an editor counts."""
     token = FOUND["github-token"]

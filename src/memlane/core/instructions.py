@@ -298,6 +298,8 @@ def _any_of(words: Iterable[str]) -> str:
 
 def _fold(text: str) -> str:
     """The text in lower case, without accents, and with one form for what looks the same."""
+    if text.isascii():
+        return text.lower()
     for lookalike, letter in _LOOKALIKES.items():  # str.translate would be a thousand times slower
         text = text.replace(lookalike, letter)
     text = text.lower()

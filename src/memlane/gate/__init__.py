@@ -29,6 +29,7 @@ Check = Callable[[Draft, Any], Draft]
 FIELD_NAME = "a field's name"
 _LABELS = ("title", "type", "scope", "thread")
 ENOUGH = 20_000  # characters: no secret in the first words of a text needs more of it to be told
+SHOWN = 120  # characters of a caller's own words in a message
 MOST_NAMED = 5  # findings of a refusal that get a fingerprint
 WHERE_NOT_WHAT = "Store where the secret lives and how to get it, not the secret itself."
 
@@ -193,7 +194,7 @@ def redacted(text: str) -> str:
 
 def shown(text: str) -> str:
     """A caller's own words for use in a message: short, and without secrets."""
-    return redacted(text[:ENOUGH])[:120]
+    return redacted(text[:ENOUGH])[:SHOWN]
 
 
 # -- the strings of a draft

@@ -20,26 +20,38 @@ from memlane.gate.secrets.values import BLANK, Value
 
 Found = tuple[str, str, int, int]
 
-_VERB = r"is|was|to|ist|war|es|est|è|é|era|jest|är|lautet"
+
+def _unnamed(source: str) -> str:
+    """A pattern without the names of its groups."""
+    return re.sub(r"\(\?P<\w+>", "(?:", source)
+
+
+_VERB = r"(?=[iwtelèéjä])(?:is|was|to|ist|war|es|est|è|é|era|jest|är|lautet)\b"
 _SAYS = rf"(?:{_VERB}|是|为|為|は)(?: .*)?"
 # From a credential's word to its value: the rest of the name, perhaps words, and the sign. All repeats are bounded.
 _REST = r"(?:[^\W是为為は]|[.-]){0,40}+"
+# A name and its value as two fields; the attributes of an element.
+_FIELD = r"\b(?:value|default)\b[\"'`]?[ \t]{0,4}[:=]"
+_ATTRIBUTES = r"(?:[\w:.-]{1,40}+=\\?[\"'][^\"'<>\n]{0,100}[\"']\s?){1,5}>"
 _SIGNED = (
-    rf"(?P<more>(?:[ \t]{{1,2}}(?!(?:{_VERB})\b)\w[\w.-]{{0,19}}+){{0,4}}?)"
+    rf"(?P<more>(?:[ \t]{{1,2}}(?!{_VERB})\w[\w.-]{{0,19}}+){{0,4}}?)"
     r"(?:[ ][(\[][\w -]{1,20}[)\]])?"  # "Password (temporary): …"
     rf"(?:\[\d{{0,4}}\]|\\{{1,7}}[\"']|&quot;|&#3[49];|[\"'`\])*}}]{{0,4}}+){BLANK}{{0,80}}+(?P<sep>"
-    # A name and its value as two fields, and the default of a variable.
-    r"[,;]?\s{0,20}[\"'`]?\b(?:value|default)\b[\"'`]?[ \t]{0,4}[:=]|</key>\s{0,20}<string>"
+    # What begins with a letter is tried where one stands, the rest elsewhere: most names have another word after them.
+    rf"(?=\w)(?:{_FIELD}|{_ATTRIBUTES}|[是为為は]"
+    rf"|(?=[iw])\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b{_VERB}:?)"
+    rf"|(?!\w)(?:[,;]?\s{{0,20}}[\"'`]?{_FIELD}|</key>\s{{0,20}}<string>"
+    # The default of a variable, and a declaration with a type.
     r"|\{[^{}]{0,300}?\bdefault[ \t]{0,10}=|;s:\d{1,4}:(?=\\?\")"
-    # The attributes of an element, and a declaration with a type.
-    r"|(?:[\w:.-]{1,40}=\\?[\"'][^\"'<>\n]{0,100}[\"']\s?){1,5}>"
+    rf"|{_ATTRIBUTES}"
     r"|:[ \t]{0,2}[&*]?(?:'\w{1,10} )?[\w.<>?]{1,30}[ \t]{0,3}=(?=[ \t]{0,3}[\"'`])"
     r"|:[-=]|:(?!:)|:{2,3}(?==|[ \t])=?|：|=>|[!=]?={1,3}|->|→"
-    r"|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|\|(?=[ \t]|[^\s|]{8})|,|>|\(|是|为|為|は|[-–—](?=[ \t])"
-    rf"|\b(?:is|was)[ ](?:now|set|changed|reset|updated)(?:[ ]to)?\b:?|\b(?:{_VERB})\b:?)"
+    r"|\?=|\|\|=?(?=[ \t]{0,2}[\"'`])|\|(?=[ \t]|[^\s|]{8})|,|>|\(|[-–—](?=[ \t])))"
 )
 # Only blanks: before a quote, or before what is no word of prose.
 _BLANK = rf"(?P<more>)[\"'`\])*}}]{{0,2}}(?P<sep>)(?={BLANK}{{1,4}}(?:[\"'`]|(?=\S{{0,40}}\d)\S{{5}}|\S{{10}}))"
+# The rest of a name, and how a value can follow it, if any can: what `_below` finds has a sign, too.
+_NAME = rf"{_REST}(?:(?={_unnamed(_SIGNED)})(?P<signed>)|(?={_unnamed(_BLANK)})(?P<blank>))?"
 _BELOW = (
     r"[\"'`*]{0,3}[ \t]{0,4}[:：]\*{0,2}[ \t]{0,4}\r?\n[ \t>]{0,12}[\"'`*]{0,3}"
     r"(?P<value>[^\s\"'`]{8,80})[\"'`*]{0,3}\s{0,2}(?:\n|\Z)"
@@ -102,7 +114,14 @@ def find(text: str, lowered: str, held: set[str]) -> Iterator[Found]:
     for start in sorted(starts):
         if start < done:
             continue
-        looked = repeats.at(start) or repeats.note(start, _look(text, start, start + starts[start], near_left > 0))
+        looked = repeats.at(start)
+        if not looked:
+            spent = near_left <= 0  # then only what follows counts, and it is soon told that nothing does
+            rest = pattern(_NAME if spent else _REST).match(text, start + starts[start])
+            if not rest or (spent and rest.lastgroup is None):
+                done = rest.end() if rest else start + 1
+                continue
+            looked = repeats.note(start, _look(text, start, rest, not spent))
         at = done = start + looked.end
         if not looked.kind:
             continue
@@ -121,16 +140,16 @@ def find(text: str, lowered: str, held: set[str]) -> Iterator[Found]:
             yield from ((*rule, start + low, start + high) for low, high in looked.near)
 
 
-def _look(text: str, start: int, end: int, nearby: bool) -> _Looked:
-    """What belongs to the name that has its word between these places, and what stands near it."""
-    rest = pattern(_REST).match(text, end)
-    at = rest.end() if rest else start + 1
+def _look(text: str, start: int, rest: re.Match[str], nearby: bool) -> _Looked:
+    """What belongs to the name that begins here and ends with `rest`, and what stands near it."""
+    at = rest.end()
     name = _name(text, start) + text[start:at]
     kind = names.kind_of(name)
     if not kind or text[max(0, at - len(name) - 5) : at].endswith("/etc/passwd"):
         return _Looked(at - start, "")
     reaches = []
-    for form in (_SIGNED, _BLANK) if kind != names.LOGIN else ():
+    forms = (_BLANK,) if rest.lastgroup == "blank" else (_SIGNED, _BLANK)
+    for form in forms if kind != names.LOGIN else ():
         found, upto = _after(text, name, at, form)
         reaches.append(upto and upto - start)
         if found:
@@ -192,7 +211,7 @@ def _below(text: str, name: str, at: int) -> Found | None:
 
 def _sign(text: str, match: re.Match[str], value: Value) -> str:
     """The sign between name and value: `=` for all that assigns, `is` for verbs, or the sign itself."""
-    if match["sep"] in (":", "="):  # as nearly always
+    if match["sep"] in (":", "=", ""):  # as nearly always
         return match["sep"]
     sep = match["sep"].strip().lower()
     sep = sep.rstrip(":") or sep
@@ -208,9 +227,10 @@ def _sign(text: str, match: re.Match[str], value: Value) -> str:
 def _judge(kind: str, sign: str, value: Value) -> tuple[str, str] | None:
     """Whether a value after the name of a secret or a key is one."""
     text = value.text
-    if _is_none(value) or not text.isascii():
-        return None
     secret = kind == names.SECRET
+    apart = sign in ("", ",", ">", "(", "is", "->", "|")
+    if len(text) < (8 if secret else 16) or (apart and not secret) or not text.isascii() or _is_none(value):
+        return None
     if exact(r"\s").search(text):  # a phrase, unless a generator put the blanks there
         salt = secret and value.quote and all(kinds(text)) and decoys.is_generated(text.replace(" ", "_"), 32)
         return _SECRET if salt else None
@@ -218,7 +238,7 @@ def _judge(kind: str, sign: str, value: Value) -> tuple[str, str] | None:
         return _SECRET if decoys.entropy(text) > 4 else None  # Django draws from these signs
     # `sk_` and thirty-two hex digits
     bare = exact(r"\A[A-Za-z][A-Za-z0-9]{0,11}[-_](?=[0-9a-fA-F]{32,64}\Z)").sub("", text)
-    if sign in ("", ",", ">", "(", "is", "->", "|"):
+    if apart:
         sure = is_random(bare) or (decoys.is_generated(text, 12) and (sign == "is" or value.quote))
         return _SECRET if secret and sure else None
     if secret and exact(r"\d{20,}").fullmatch(text) and len(set(text)) > 4:
@@ -249,32 +269,45 @@ def _judge_password(name: str, sign: str, value: Value, match: re.Match[str]) ->
 
 
 def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bool:
-    text, quoted = value.text[:200].strip("\"'"), bool(value.quote)
+    text = value.text[:200].strip("\"'")
     if match["more"] and sign in ("(", ",", ">", "->", "|"):
         return False  # prose goes on
-    login = _login(match.string, match.start())
+    if sign == "" and exact(r"[\w-]+=").match(text):
+        return False
+    login = bool(_login(match.string, match.start()))
+    # What turns a value down takes longer, and most have nothing that speaks for them.
+    return _may_be_password(name, text, sign, value, match, login) and not _is_other(
+        name, text, sign, value, match, login
+    )
+
+
+def _is_other(name: str, text: str, sign: str, value: Value, match: re.Match[str], login: bool) -> bool:
+    """Whether a value is no password, whatever it looks like: the object of a verb, a stand-in, its own name."""
     arrow = match["sep"] in ("→", "->") or match[0].endswith(" :")
-    if (not (login and sign in ("=", ":", "=>")) and _is_verb(name, sign, value, arrow)) or (
-        sign == "" and exact(r"[\w-]+=").match(text)
-    ):
+    if not (login and sign in ("=", ":", "=>")) and _is_verb(name, sign, value, arrow):
+        return True
+    if _is_none(value) or decoys.is_example(text):
+        return True
+    words, lowered = names.words_of(name), text.lower()
+    return lowered in words or exact(r"[\W_]").sub("", lowered) == "".join(words)
+
+
+def _may_be_password(name: str, text: str, sign: str, value: Value, match: re.Match[str], login: bool) -> bool:
+    """Whether anything speaks for a value: its characters, the sign before it, a user's name."""
+    if len(text) < 5 and not login:
         return False
-    words = names.words_of(name)
-    if (
-        _is_none(value)
-        or decoys.is_example(text)
-        or text.lower() in words
-        or exact(r"[\W_]").sub("", text.lower()) == "".join(words)
-    ):
-        return False
-    if decoys.is_generated(text) and (
+    mix, quoted = kinds(text), bool(value.quote)
+    if (sum(mix) >= 3 and decoys.is_generated(text)) and (
         sign in ("=", ":", "=>", "is", "->", "|") or quoted or (sign == "" and _stands_alone(value, match))
     ):
         return True
-    if pattern(_OTHER_VALUES).fullmatch(text) and not pattern(PHRASE).fullmatch(text):
-        return False
-    mix = kinds(text)
     strong = mix[2] and sum(mix) >= 2 and text.isascii()
     after = match.string[value.end : value.end + 20].partition("\n")[0]
+    stands = sign == "" and strong and _stands_for_password(value, match, after)
+    if sign == "" and not quoted and not stands:
+        return False
+    if pattern(_OTHER_VALUES).fullmatch(text) and not pattern(PHRASE).fullmatch(text):
+        return False
     if login and sign in ("=", ":", "=>", "") and (quoted or sign):
         # Next to a user's name even a weak word is the password.
         weak = (_has(r"^[A-Za-z_-]+$", text) and pattern(WEAK).search(text)) or (" " in text and not strong)
@@ -285,7 +318,7 @@ def _is_password(name: str, sign: str, value: Value, match: re.Match[str]) -> bo
     if len(text) < 5:
         return False
     if sign == "":
-        return strong and _stands_for_password(value, match, after)
+        return stands
     if sign in (",", ">", "(", "->", "|"):
         return quoted and strong and len(text) >= 8 and not match["more"]
     phrase = pattern(PHRASE).fullmatch(text) and not pattern(WEAK).search(text)
@@ -337,19 +370,16 @@ def _stands_for_password(value: Value, match: re.Match[str], after: str) -> bool
     """For a value with only blanks before it: an option, a line of its own, or a value that is no word of prose."""
     text, start = match.string, match.start()
     line = text[max(0, start - 60) : start].rpartition("\n")[2].lower()
-    if exact(r"(?:^|\s)--?[\w-]*$").search(line):
+    if "-" in line and exact(r"(?:^|\s)--?[\w-]*$").search(line):
         return True
-    if pattern(ALGORITHM).search(value.text):
+    whole = len(value.text) >= 6 and (value.quote or not after.strip())
+    apart = len(value.text) >= 7 and value.text[0] not in "([" and (value.quote or sum(kinds(value.text)) >= 3)
+    if not (whole or apart) or pattern(ALGORITHM).search(value.text):
         return False
-    declared = exact(r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+(?:-\w+\s+)?)?[\w.-]*").fullmatch(line)
-    if declared and len(value.text) >= 6 and (value.quote or not after.strip()):
+    declared = r"[\s>*-]*(?:(?:env|setx?|arg|#define|config)\s+(?:-\w+\s+)?)?[\w.-]*"
+    if whole and exact(declared).fullmatch(line):
         return True
-    return (
-        len(value.text) >= 7
-        and value.text[0] not in "(["
-        and (bool(value.quote) or sum(kinds(value.text)) >= 3)
-        and wordiness(value.text) < 0.9
-    )
+    return bool(apart) and wordiness(value.text) < 0.9
 
 
 def _is_signed_key(value: str) -> bool:

@@ -129,8 +129,9 @@ def wordiness(value: str) -> float:
 @lru_cache(1024)
 def kinds(value: str) -> tuple[bool, bool, bool, bool]:
     """Whether a value has small letters, capitals, digits, and other signs."""
-    small, capital, digit, other = (exact(kind).search(value) for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]"))
-    return bool(small), bool(capital), bool(digit), bool(other)
+    other = bool(value) and not (value.isascii() and value.isalnum())
+    small, capital, digit = exact(r"[a-z]").search(value), exact(r"[A-Z]").search(value), exact(r"\d").search(value)
+    return small is not None, capital is not None, digit is not None, other
 
 
 @lru_cache(1024)

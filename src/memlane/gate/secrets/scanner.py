@@ -103,7 +103,7 @@ def scan(
     """
     first = first and not allow and not marks
     taken, upto = _collect(text, email, phone, first)
-    if not taken:
+    if not taken and upto == len(text):
         return []
     breaks = [at.start() for at in re.finditer("\n", text)]
     excused = {bisect_right(breaks, mark.start()) for mark in re.finditer(_ALLOW_MARK, text)} if marks else set()
@@ -134,7 +134,9 @@ def _collect(text: str, email: bool, phone: bool, first: bool = False) -> tuple[
                 break
         else:
             return taken, upto
-        upto = text.rfind("\n", 0, upto // 2) + 1 or upto // 2
+        # As far as the last of them, but at most half of it again: all turns together read no more than twice the text.
+        last = min(taken[-1][0], upto // 2)
+        upto = text.rfind("\n", 0, last) + 1 or last
 
 
 def _best(text: str, span: _Span) -> _Span:

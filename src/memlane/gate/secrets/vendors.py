@@ -172,8 +172,8 @@ def _is_key_of(vendor: str, value: str, before: str) -> bool:
 
 
 def _is_named(value: str, before: str) -> bool:
-    lowered = before.lower()
-    if lowered.isascii() and not any(word in lowered for word in _WORDS):
+    lowered = before.lower().replace("\u0131", "i").replace("\u017f", "s")  # as a pattern that ignores case does
+    if not any(word in lowered for word in _WORDS):
         return False  # as nearly always, and quicker to tell
     word = next(iter(list(pattern(_WORD).finditer(before))[-1:]), None)  # the nearest
     match = word and pattern(_TO_VALUE).match(before, word.end())
