@@ -121,7 +121,11 @@ def object_store(around: Callable[[Application], Application] = lambda inner: in
     alone = threading.Lock()
 
     def application(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
-        content = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        size = int(environ.get("CONTENT_LENGTH") or 0)
+        content = environ["wsgi.input"].read(size)
+        if len(content) < size:  # the line was cut: no store takes half of a content
+            start("400 Bad Request", [("Content-Length", "0")])
+            return []
         with alone:
             return inner(environ | {"wsgi.input": BytesIO(content)}, start)
 

@@ -46,6 +46,13 @@ def contents(bank: Bank) -> dict[str, bytes]:
     }
 
 
+def told(bank: Bank) -> dict[str, bytes]:
+    """Every file of a bank as others are told of it: of the index of topics what a person wrote."""
+    found = contents(bank)
+    index = found.get("topics/index.md")
+    return found | ({"topics/index.md": bank.topics.answers.told(index)} if index else {})
+
+
 def at_remote(top: Path) -> dict[str, bytes]:
     """What the remote has."""
     remote = remotes.opened(str(top / "remote"))

@@ -19,7 +19,7 @@ from memlane.disk import files
 from memlane.exchange import remotes
 from memlane.exchange.remotes import SHARED, Entry, New, Unreachable
 from memlane.exchange.remotes.folder import FolderRemote
-from synced import TEAM, at_remote, contents, member, synced
+from synced import TEAM, at_remote, contents, member, synced, told
 
 
 def filled(bank: Bank, count: int, size: int = 0) -> None:
@@ -36,7 +36,8 @@ def test_a_new_member_gets_every_file_and_sends_none_back(tmp_path: Path) -> Non
     ann.topics.store("auth/oauth2", "Tokens last an hour.", title="Tokens")
     sent, received = synced(ann, bob)
     assert (sent.sent, received.sent, received.received) == (1203, 0, 1203)
-    assert contents(ann) == contents(bob) == at_remote(tmp_path)
+    assert contents(ann) == contents(bob)
+    assert told(ann) == at_remote(tmp_path)
     assert [each.waiting for each in sync.status(bob)] == [()]
     assert [(done.sent, done.received) for done in synced(ann, bob)] == [(0, 0), (0, 0)]
 

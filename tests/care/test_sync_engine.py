@@ -17,7 +17,7 @@ from memlane.core.errors import Busy
 from memlane.disk import files
 from memlane.exchange import remotes, sharing
 from memlane.exchange.remotes import Unreachable
-from synced import TEAM, Cut, at_remote, contents, member, sync_cut, synced
+from synced import TEAM, Cut, at_remote, contents, member, sync_cut, synced, told
 
 
 def _fill(bank: Bank) -> None:
@@ -35,7 +35,8 @@ def test_a_second_member_gets_every_lane_and_what_lies_beside_them(tmp_path: Pat
     ann, bob = member(tmp_path, "ann"), member(tmp_path, "bob")
     _fill(ann)
     synced(ann, bob)
-    assert contents(bob) == contents(ann) == at_remote(tmp_path)
+    assert contents(bob) == contents(ann)
+    assert told(ann) == at_remote(tmp_path)
     assert sorted(contents(bob)) == [
         "deploy-day.md",
         "layers/projects/api/known_issues.md",
@@ -68,7 +69,8 @@ def test_what_two_members_change_in_one_file_is_merged(tmp_path: Path) -> None:
         bank.add(f"{who} has the key number {len(who)}{ord(who[0])} to hall {who}.", lane="vault", type="project")
         bank.topics.store("auth/oauth2", f"{who} found out more.", title=f"Found by {who}")
     synced(ann, bob, rounds=2)
-    assert contents(ann) == contents(bob) == at_remote(tmp_path)
+    assert contents(ann) == contents(bob)
+    assert told(ann) == at_remote(tmp_path)
     text = ann.get("notes:deploy-day").text
     assert "Ann was here." in text
     assert "Bob was here." in text
@@ -83,7 +85,8 @@ def test_a_deletion_and_a_rename_travel(tmp_path: Path) -> None:
     bob.delete("notes:deploy-day")
     bob.move("notes:old-way", "older-way")
     synced(bob, ann)
-    assert contents(ann) == contents(bob) == at_remote(tmp_path)
+    assert contents(ann) == contents(bob)
+    assert told(ann) == at_remote(tmp_path)
     assert not (ann.root / "deploy-day.md").exists()
     assert not (ann.root / "old-way.md").exists()
     assert ann.get("notes:older-way").text == "We ship with wheels."
@@ -137,7 +140,8 @@ def test_a_sync_that_stops_between_any_two_steps_goes_on(tmp_path: Path, after: 
     else:
         raise AssertionError("a sync never ends")
     synced(ann, bob, rounds=2)
-    assert contents(ann) == contents(bob) == at_remote(tmp_path)
+    assert contents(ann) == contents(bob)
+    assert told(ann) == at_remote(tmp_path)
     text = ann.get("notes:deploy-day").text
     said = [line for line in text.splitlines() if " says " in line]
     assert len(said) == len(set(said))
@@ -168,7 +172,8 @@ def test_a_killed_sync_goes_on(tmp_path: Path) -> None:
                 os._exit(0)
         os.waitpid(child, 0)
     synced(ann, bob, rounds=2)
-    assert contents(ann) == contents(bob) == at_remote(tmp_path)
+    assert contents(ann) == contents(bob)
+    assert told(ann) == at_remote(tmp_path)
     said = [line for line in ann.get("notes:deploy-day").text.splitlines() if " says " in line]
     assert sorted(said) == sorted(f"{who} says {number}." for who in ("Ann", "Bob") for number in range(rounds))
     assert len(list(ann.memories("vault"))) == 1 + 2 * rounds
@@ -197,7 +202,8 @@ def test_what_is_written_while_a_sync_runs_is_not_lost(tmp_path: Path) -> None:
         synced(bob, ann)
     writer.join()
     synced(ann, bob, rounds=2)
-    assert contents(ann) == contents(bob) == at_remote(tmp_path)
+    assert contents(ann) == contents(bob)
+    assert told(ann) == at_remote(tmp_path)
     text = ann.get("notes:deploy-day").text
     assert [each for each in range(25) if f"Ann wrote {each}." not in text] == []
     assert [each for each in range(1, number + 1) if f"Bob wrote {each}." not in text] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from memlane.care import sync
 from memlane.care.sync.forgetting import PATH
 from memlane.core import alternatives
 from memlane.exchange import remotes
+from memlane.exchange.remotes import Unreachable
 from synced import at_remote, contents, member, sync_cut, synced
 
 SAID = "Nadia's landlord raised the rent of the flat in Lindenstrasse to twelve hundred."
@@ -336,3 +338,19 @@ def test_what_is_left_of_a_copy_is_whose_the_copy_was(tmp_path: Path, monkeypatc
     theirs = {"notes:money": 'came by sync, by "bob", not reviewed'}
     left = "The heating is paid apart."
     assert found == {"ann": (left, theirs), "bob": (left, {}), "cid": (left, theirs)}
+
+
+@pytest.mark.parametrize("what", ["default", "default/*"])
+def test_a_remote_that_was_emptied_is_not_given_what_was_forgotten(tmp_path: Path, what: str) -> None:
+    """It would look like a bank again, with which everything is in step: as a drive does that is not mounted."""
+    ann = member(tmp_path, "ann")
+    for title in ("Rent", "Tea"):
+        ann.add(f"The {title} is due on the first day of every month.", title=title)
+    synced(ann)
+    for folder in (tmp_path / "remote").glob(what):
+        shutil.rmtree(folder)
+    ann.forget("notes:rent")
+    before = sorted((tmp_path / "remote").rglob("*"))
+    with pytest.raises(Unreachable, match="nothing of this bank any more"):
+        synced(ann)
+    assert sorted((tmp_path / "remote").rglob("*")) == before

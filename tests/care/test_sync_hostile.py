@@ -44,6 +44,7 @@ ODD = [
     "topics/a/b/c.md",
     "topics/archive/x.md",
     "topics/indices/x.md",
+    "topics/index.md/x.md",
     "layers/x.md",
     "layers/projects/api/index.md",
     "records/sub/x.md",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,10 @@ import pytest
 from memlane import Bank
 from memlane.care.sync import engine, receiving, state
 from memlane.core.errors import InvalidInput, MemlaneError
+from memlane.exchange import remotes
 from memlane.exchange.remotes import SHARED, Conflict, Entry, TooLarge
 from memlane.history import undo
-from synced import TEAM, OneByOne, contents, member
+from synced import TEAM, OneByOne, contents, member, synced
 
 MINE = "Deploys go out on Tuesdays."
 
@@ -169,3 +170,32 @@ def test_what_a_false_deletion_took_is_brought_back(ann: Bank) -> None:
     assert contents(ann) == before
     run(ann, remote)
     assert contents(ann) == before
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["{ann}:999999999999 {bob}:999999999999", " ".join(f"{number:06x}:{10**11 + number}" for number in range(60))],
+)
+def test_what_is_written_after_a_false_lineage_is_not_taken_for_old(tmp_path: Path, claim: str) -> None:
+    """Numbers that cannot grow, or more members than fit: what members change later would not show in it."""
+    banks = [member(tmp_path, name) for name in ("ann", "bob")]
+    ann, bob = banks
+    ann.add("Deploys go out on Tuesdays.", title="Deploy")
+    synced(ann, bob)
+    names = {}
+    for name, bank in zip(("ann", "bob"), banks, strict=True):
+        with state.opened(bank.root) as kept:
+            assert kept is not None
+            names[name] = kept.me
+    with closing(remotes.opened(str(tmp_path / "remote"))) as remote:
+        found = remote.get("deploy.md", remotes.SHARED, 10**6)
+        assert found is not None
+        said = {"scope": remotes.SHARED, "author": "mallory", "lineage": claim.format(**names)}
+        remote.put("deploy.md", found[1] + b"\nMallory was here.\n", found[0].version, **said)
+    synced(ann, bob, rounds=2)
+    ann.append("notes:deploy", "After lunch.")
+    synced(ann, bob, rounds=2)
+    bob.append("notes:deploy", "Before tea.")
+    synced(bob, ann, rounds=2)
+    texts = [contents(bank)["deploy.md"].decode() for bank in banks]
+    assert [("After lunch." in text, "Before tea." in text) for text in texts] == [(True, True)] * 2

@@ -168,3 +168,58 @@ def test_what_was_changed_here_has_a_change_more(tmp_path: Path) -> None:
         assert not lineage.covers(first, second)
         kept.set_lineage("a.md", state.digest(b"three"), lineage.told(kept, {**second, TWO: 7}, changed=False))
         assert lineage.of(kept, "a.md", b"three") == {**second, TWO: 7}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "ann bob:c bob:b cid:a cid cid:a ann:b bob:c bob:b cid ann bob cid:c",
+        "cid cid ann cid ann:a bob bob:c bob cid ann:a cid:c ann ann:b bob",
+    ],
+)
+def test_what_three_members_append_comes_to_rest_in_a_ring_of_remotes(tmp_path: Path, steps: str) -> None:
+    """Each of them merged it in another order, and each merge repeated what the one before had moved, without end."""
+    uses = {"ann": ["a", "b"], "bob": ["b", "c"], "cid": ["c", "a"]}
+    members = dict(zip(uses, team(tmp_path, uses), strict=True))
+    members["ann"].add("Deploys go out on Tuesdays.", title="Deploy")
+    settled(*members.values())
+    added = []
+    for number, (name, _, remote) in enumerate(step.partition(":") for step in steps.split()):
+        if remote:
+            sync.sync(members[name], remote)
+        else:
+            added.append(f"Paragraph {number} was written by {name}.")
+            members[name].append("notes:deploy", added[-1])
+    first, *others = settled(*members.values())
+    assert others == [first, first]
+    assert [first["deploy.md"].decode().count(text) for text in added] == [1] * len(added)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "ann cid ann! ann bob:b ann:b bob:b bob ann:b bob bob cid:a ann:b cid",
+        "cid cid! bob:c ann:a cid bob:c bob:c ann:a cid:a cid bob cid:c ann:b ann:b",
+    ],
+)
+def test_the_same_changes_merged_in_different_orders_come_to_rest_in_a_ring_of_remotes(
+    tmp_path: Path, steps: str
+) -> None:
+    """Every merge was taken for one more change, and merged with the others'."""
+    uses = {"ann": ["a", "b"], "bob": ["b", "c"], "cid": ["c", "a"]}
+    members = dict(zip(uses, team(tmp_path, uses), strict=True))
+    members["ann"].add("Deploys go out on Tuesdays.", title="Deploy")
+    settled(*members.values())
+    for number, step in enumerate(steps.split()):
+        name, _, remote = step.partition(":")
+        bank, text = members[name.removesuffix("!")], f"Paragraph {number} is of {name} and long enough."
+        if remote:
+            sync.sync(bank, remote)
+        elif name.endswith("!"):
+            bank.update("notes:deploy", text)
+        else:
+            bank.append("notes:deploy", text)
+    first, *others = settled(*members.values())
+    assert others == [first, first]
+    last = [f"Paragraph {number} is" for number, step in list(enumerate(steps.split()))[-4:] if step.isalpha()]
+    assert [text in first["deploy.md"].decode() for text in last] == [True] * len(last)

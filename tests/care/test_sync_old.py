@@ -153,7 +153,7 @@ def test_an_entry_that_gets_the_id_of_a_forgotten_one_in_a_merge_goes_with_it(tm
         assert sieve.without_gone(place, both) == (ann.root / FILE).read_bytes()
 
 
-@pytest.mark.parametrize("lane", ["notes", "vault"])
+@pytest.mark.parametrize("lane", ["notes", "vault", "topics"])
 def test_what_is_restored_is_there_although_somebody_else_deleted_it_too(tmp_path: Path, lane: str) -> None:
     """Bob has not heard of Ann's deletion, so that his own is under another key."""
     ann, bob = team(tmp_path, {"ann": ["home"], "bob": ["home"]})
@@ -169,6 +169,39 @@ def test_what_is_restored_is_there_although_somebody_else_deleted_it_too(tmp_pat
     bob.delete(id)
     settled(ann, bob)
     assert _texts(ann, bob) == [[], []]
+
+
+def test_an_entry_that_is_restored_is_there_although_somebody_else_deleted_it_from_a_longer_file(
+    tmp_path: Path,
+) -> None:
+    ann, bob = team(tmp_path, {"ann": ["home"], "bob": ["home"]})
+    id = _store(ann, "topics")
+    ann.topics.store("auth/oauth2", "Scopes are sorted.", title="Scopes")
+    settled(ann, bob)
+    ann.delete(id)
+    sync.sync(ann)
+    bob.delete(id)
+    bob.topics.store("auth/oauth2", "Bob knows more.", title="More")
+    ann.restore(id)
+    first, second = settled(ann, bob)
+    assert first == second
+    assert _texts(ann) == [["Bob knows more.", "Deploys go out on Tuesdays.", "Scopes are sorted."]]
+
+
+def test_an_entry_that_was_restored_once_is_archived_and_stays_so(tmp_path: Path) -> None:
+    ann, bob = team(tmp_path, {"ann": ["home"], "bob": ["home"]})
+    id = _store(ann, "topics")
+    ann.topics.store("auth/oauth2", "Scopes are sorted.", title="Scopes")
+    ann.delete(id)
+    ann.restore(id)
+    settled(ann, bob)
+    for number in range(10):
+        bob.topics.store("auth/oauth2", f"Scope {number} is for machine {number}.", title=f"Scope {number}")
+    assert b"Tuesdays" not in (bob.root / FILE).read_bytes()
+    ann.topics.store("auth/oauth2", "Ann knows more.", title="More")
+    first, second = settled(ann, bob)
+    assert first == second
+    assert b"Tuesdays" not in first[FILE]
 
 
 @pytest.mark.parametrize("topic", ["auth/oauth2", "auth/keys"])

@@ -15,6 +15,8 @@ from memlane import Bank
 from memlane.care import doctor, sync
 from memlane.care.sync.results import Synced
 from memlane.care.sync.watching import watch
+from memlane.core.errors import InvalidInput
+from memlane.exchange.remotes import Unreachable
 from memlane.surfaces.mcp.server import build_server
 from memlane.surfaces.ui.api.health import health
 from synced import TEAM, at_remote, contents, member, synced
@@ -116,3 +118,26 @@ def test_doctor_review_and_the_page_say_what_was_held_back(tmp_path: Path) -> No
     [shown] = health(bob, {})["sync"]
     assert (shown["name"], len(shown["held"])) == ("team", 1)
     assert token not in repr((report.findings, shown))
+
+
+def test_a_remote_that_cannot_be_reached_keeps_none_of_the_others_from_being_in_step(tmp_path: Path) -> None:
+    ann = member(tmp_path, "ann")
+    (tmp_path / "home").mkdir()
+    sync.add(ann, "home", str(tmp_path / "home"))
+    sync.sync(ann)
+    (tmp_path / "home").rename(tmp_path / "away")
+    ann.add("Deploys go out on Tuesdays.", title="Deploy day")
+    with pytest.raises(Unreachable, match="home cannot be reached") as told:
+        sync.sync(ann)
+    assert told.value.hint.endswith("In step with team.")
+    assert sorted(at_remote(tmp_path)) == ["deploy-day.md"]
+    assert [bool(each.failed) for each in sync.status(ann)] == [True, False]
+
+
+@pytest.mark.parametrize(("url", "scope"), [("", "shared"), (" ", "shared"), ("{top}/home", "file:src/auth.py")])
+def test_what_is_no_address_or_no_scope_of_a_remote_is_not_added(tmp_path: Path, url: str, scope: str) -> None:
+    (tmp_path / "home").mkdir()
+    ann = member(tmp_path, "ann")
+    with pytest.raises(InvalidInput):
+        sync.add(ann, "home", url.format(top=tmp_path), scopes=[scope])
+    assert [each.settings.name for each in sync.status(ann)] == [TEAM]

@@ -308,3 +308,24 @@ def test_paths_are_text_in_a_database_that_knows_no_encoding(cluster: Cluster) -
     finally:
         remote.close()
         cluster.sql("drop database plain with (force)")
+
+
+def test_what_a_member_says_beside_a_content_is_cut_and_not_fetched(
+    remote: Remote, cluster: Cluster, database: str
+) -> None:
+    """A row can say who wrote it in a gigabyte."""
+    put(remote, "a.md")
+    put(remote, "b.md")
+    long = "repeat('x', 3000000)"
+    cluster.sql(
+        f"update memlane.file set author = {long}, lineage = {long}, version = {long} where path = 'a.md'",
+        "update memlane.file set path = repeat('x', 100000) where path = 'b.md'",
+        database=database,
+    )
+    listed = {entry.path: entry for page, _ in remote.changes("") for entry in page}
+    assert {path[:4]: len(path) for path in listed} == {"a.md": 4, "xxxx": 701}
+    found = remote.get("a.md", SHARED, MOST)
+    assert found is not None
+    assert [len(each) for each in (found[0].version, found[0].author, found[0].lineage)] == [100, 200, 2000]
+    [(entry, data)] = remote.get_many([listed["a.md"]])
+    assert (entry, data) == (found[0], b"text")

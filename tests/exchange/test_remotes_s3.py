@@ -114,9 +114,8 @@ def test_a_store_that_does_not_know_conditions_is_refused(serve: Any) -> None:
         put(serve(around)[0], "a.md")
 
 
-def test_a_write_whose_answer_was_lost_is_found_to_be_ours(serve: Any) -> None:
-    """The second attempt of the same write meets the first one, which is not somebody else's."""
-    lose: list[str] = []
+def losing(lose: list[str]) -> Callable[[Application], Application]:
+    """A store that loses the answer to the next write of a name with this in it, once."""
 
     def around(inner: Application) -> Application:
         def application(environ: dict[str, Any], start: Any) -> Any:
@@ -129,7 +128,14 @@ def test_a_write_whose_answer_was_lost_is_found_to_be_ours(serve: Any) -> None:
 
         return application
 
-    remote, _ = serve(around)
+    return around
+
+
+def test_a_write_whose_answer_was_lost_is_found_to_be_ours(serve: Any) -> None:
+    """The second attempt of the same write meets the first one, which is not somebody else's."""
+    lose: list[str] = []
+
+    remote, _ = serve(losing(lose))
     put(remote, "other.md")
     lose.append("a.md")
     version = put(remote, "a.md", b"first")
@@ -198,3 +204,39 @@ def test_keys_that_are_not_allowed_say_so(serve: Any) -> None:
 
     with pytest.raises(StorageError, match="does not let you use the bucket memory"):
         list(serve(around)[0].changes(""))
+
+
+@pytest.mark.parametrize("objects", ["", "<Contents><Key>team/default/shared/a.md</Key></Contents>"])
+def test_a_listing_that_says_nothing_without_end_is_cut(
+    serve: Any, objects: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that are empty, or whose objects are not described."""
+    monkeypatch.setattr(s3, "_MOST_PAGES", 20)
+    asked = []
+
+    def around(inner: Application) -> Application:
+        def application(environ: dict[str, Any], start: Any) -> Any:
+            if "prefix=team" not in environ["QUERY_STRING"]:
+                return inner(environ, start)
+            asked.append(1)
+            more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{len(asked)}</NextContinuationToken>"
+            start("200 OK", [("Content-Type", "application/xml")])
+            return [f"<ListBucketResult>{more}{objects}</ListBucketResult>".encode()]
+
+        return application
+
+    remote, _ = serve(around)
+    for ask in (lambda: list(remote.changes("")), lambda: remote.watch("", 0)):
+        with pytest.raises(Unreachable, match="without end"):
+            ask()
+    assert len(asked) == 40
+
+
+def test_a_store_that_broke_off_while_it_was_tried_is_not_called_careless(serve: Any) -> None:
+    lose = [".tried-"]
+
+    remote, client = serve(losing(lose))
+    with pytest.raises(Unreachable, match="broke off"):
+        put(remote, "a.md")
+    assert keys(client) == {}
+    put(remote, "a.md")

@@ -68,6 +68,46 @@ def test_lines_that_both_changed_stay_in_both_versions() -> None:
     )
 
 
+def _document(*paragraphs: str) -> str:
+    return "\n\n".join(paragraphs) + "\n"
+
+
+PARAGRAPHS = [f"Machine {number} stands in rack {number} of the hall." for number in range(6)]
+
+
+@pytest.mark.parametrize("base", ["", _document(PARAGRAPHS[0])])
+@pytest.mark.parametrize("order", [[1, 2, 3, 0], [3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]])
+def test_of_two_orders_of_the_same_paragraphs_one_stays(base: str, order: list[int]) -> None:
+    ours, theirs = _document(*PARAGRAPHS[:4]), _document(*(PARAGRAPHS[number] for number in order))
+    assert merged(base, ours, theirs) == merged(base, theirs, ours) == min(ours, theirs)
+
+
+def test_a_paragraph_that_both_sides_put_into_different_places_stands_once() -> None:
+    top, *rest = PARAGRAPHS
+    base = _document(top, rest[0])
+    ours, theirs = _document(top, rest[1], rest[0], rest[2]), _document(top, rest[0], rest[1], rest[3])
+    text = merged(base, ours, theirs)
+    assert text == merged(base, theirs, ours)
+    assert sorted(text.removesuffix("\n").split("\n\n")) == [top, *rest[:4]]
+
+
+def test_a_word_that_both_sides_put_into_different_places_stays_in_both() -> None:
+    first, second, third, *_ = PARAGRAPHS
+    base = _document(first, second, third)
+    ours, theirs = _document(first, "Done.", second, third), _document(first, second, "Done.", third)
+    assert merged(base, ours, theirs) == _document(first, "Done.", second, "Done.", third)
+
+
+def test_code_that_both_sides_put_into_different_places_loses_no_line() -> None:
+    first, second, third, *_ = PARAGRAPHS
+    code = "    return the_same_value_for_everybody(machine)\n\n"
+    one, two = (f"```\ndef {name}():\n\n{code}```" for name in ("one", "two"))
+    text = merged(
+        _document(first, second, third), _document(first, one, second, third), _document(first, second, two, third)
+    )
+    assert text == _document(first, one, second, two, third)
+
+
 def test_a_third_version_joins_the_two_that_are_there() -> None:
     sides = [f"a\n{word}\nc\n" for word in "PQR"]
     orders = [(0, 1, 2), (0, 2, 1), (1, 2, 0), (2, 1, 0)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from heapq import merge
 from itertools import pairwise, takewhile
@@ -33,6 +33,7 @@ from memlane.core.alternatives import (
 from memlane.core.text import newline_of
 from memlane.core.values import NamedTuple
 
+_TELLING = 30  # characters of a paragraph that is not written twice by chance
 _MAX_PAIRS = 4_000_000  # pairs of lines that difflib may compare; a longer stretch counts as rewritten
 
 T = TypeVar("T", bound=Hashable)
@@ -98,8 +99,9 @@ def merged(base: str, ours: str, theirs: str) -> str:
 
     Where each side added something at the same place, both additions stay, in a fixed order; where one changed what
     the other deleted, the change stays; where both changed the same lines, both versions stay, each under a heading.
+    Of two orders of the same paragraphs one stays; one that both sides have put into different places stands once.
     """
-    return _merged(base, ours, theirs, _merged_segments)
+    return _merged(base, ours, theirs, _merged_paragraphs)
 
 
 def merged_cleanly(base: str, ours: str, theirs: str) -> str | None:
@@ -136,6 +138,52 @@ def _unix(text: str) -> str:
 
 def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
+
+
+# -- paragraphs
+
+
+def _merged_paragraphs(base: list[Segment], ours: list[Segment], theirs: list[Segment]) -> list[Segment]:
+    """The segments of both. Members who hand each other what they merged would else add to it for ever."""
+    if base in (ours, theirs):
+        return theirs if ours == base else ours
+    one, two = (Counter(_plain(side)) for side in (ours, theirs))
+    result = _merged_segments(base, ours, theirs)
+    surplus = Counter(_plain(result)) - (one | two)
+    for start, end in reversed(list(_paragraphs(result)) if surplus else []):
+        paragraph = tuple(result[start:end])
+        both = one[paragraph], two[paragraph]
+        if surplus[paragraph] > 0 and min(both) > 0 and (max(both) > 1 or _is_telling(paragraph)):
+            surplus[paragraph] -= 1
+            above = _empty(result[:start][::-1])
+            del result[start - above : end]
+    same = one == two and _ways_in(ours) == _ways_in(theirs)
+    return min(ours, theirs, key=written) if same and not one & surplus else result
+
+
+def _plain(segments: list[Segment]) -> list[tuple[Segment, ...]]:
+    return [tuple(segments[start:end]) for start, end in _paragraphs(segments)]
+
+
+def _paragraphs(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """Where each paragraph begins and ends. Versions are none, and a block of code is one, whatever is in it."""
+    start, fence = None, ""
+    for at, segment in enumerate(segments):
+        line = segment.strip() if isinstance(segment, str) else ""
+        if start is not None and not line and not fence:
+            yield start, at
+            start = None
+        elif start is None and line:
+            start = at
+        if line.startswith(("```", "~~~")) and fence in ("", line[:3]):
+            fence = "" if fence else line[:3]
+    if start is not None:
+        yield start, len(segments)
+
+
+def _is_telling(paragraph: tuple[Segment, ...]) -> bool:
+    """Whether nobody writes this twice by chance: a word alone may belong into two places."""
+    return sum(len(line) for line in paragraph if isinstance(line, str)) >= _TELLING
 
 
 # -- segments

@@ -326,6 +326,23 @@ class Answers:
     def rebuild(self) -> None:
         """Make the derived file anew."""
 
+    def told(self, data: bytes) -> bytes:
+        """What of a content of the derived file others are told: what a person wrote into it."""
+        raise NotImplementedError
+
+    def completed(self, told: bytes, before: bytes) -> bytes:
+        """What is `told`, and what was told before of files that are not here: others may have them."""
+        raise NotImplementedError
+
+    def retold(self, told: bytes, page: bytes) -> bytes:
+        """The derived file with what is told, made anew; `page` is what it holds."""
+        raise NotImplementedError
+
+    def let_go(self, path: str, after: bytes) -> None:
+        """Called, with other writers held off, before a file gets a content from outside (b"" for none): nothing that
+        is derived from what goes may look like a person's words then.
+        """
+
     def before_append(self, data: bytes, whole: bytes) -> tuple[bytes, dict[str, str]] | None:
         """For a lane that is an append-only log: the lines that it had (`whole`) of the records that these lines
         changed, and by id a hash of each record as the lines left it. None for any other lane.
@@ -373,6 +390,10 @@ class Answers:
     def parts(self, path: str, data: bytes) -> list[Part]:
         """The memories in a content of a file, where they are many and merge as wholes."""
         return []
+
+    def archived(self, path: str, raw: str) -> bool:
+        """Whether a memory that such a file had was put away from there."""
+        return False
 
     def with_parts(self, path: str, data: bytes, raws: Sequence[str]) -> bytes:
         """A content of such a file with these memories instead of those that it has."""

@@ -51,7 +51,9 @@ def add(
     if unknown := set(lanes) - set(NAMES):
         raise InvalidInput(f"There is no lane {gate.shown(min(unknown))!r}.", hint=f"Use some of: {', '.join(NAMES)}.")
     for scope in scopes:
-        scope_given(scope)
+        remotes.checked("scope", scope_given(scope) or "")
+    if not url.strip():
+        raise InvalidInput("This is no address.", hint="Name a folder, or where a database or a bucket is.")
     folder = os.path.realpath(os.path.expanduser(url.removeprefix("file://")))
     if f"{folder}{os.sep}".startswith(os.path.realpath(bank.root) + os.sep):
         raise InvalidInput("That folder is in the bank itself.", hint="Name a folder outside of it.")
@@ -88,9 +90,9 @@ def remove(bank: Bank, name: str) -> None:
 
 
 def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> list[Synced]:
-    """Bring a bank into step with one of its remotes, or with all of them.
+    """Bring a bank into step with one of its remotes, or with all of them: one that fails keeps none from the others.
 
-    Raises NotFound where there is none, and what `engine.run` does.
+    Raises NotFound where there is none, and what `engine.run` does, of several failures the first.
     """
     with states.opened(bank.root) as state:
         settings = state.remotes() if state else []
@@ -99,7 +101,8 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
             if name is not None and settings:
                 raise states.no_remote(name)
             raise NotFound("This bank has no remote.", hint="`memlane sync add NAME FOLDER-OR-URL` adds one.")
-        done = []
+        done: list[Synced] = []
+        failed: list[MemlaneError] = []
         with _alone(state):
             for each in chosen:
                 try:
@@ -107,7 +110,11 @@ def sync(bank: Bank, name: str | None = None, *, deletions: bool = False) -> lis
                         done.append(engine.run(bank, state, each, remote, deletions=deletions))
                 except MemlaneError as error:
                     state.note(each.name, failed=str(error))
-                    raise
+                    failed.append(error)
+        if failed and done:
+            failed[0].hint = f"{failed[0].hint} In step with {', '.join(each.remote for each in done)}.".strip()
+        if failed:
+            raise failed[0]
         return done
 
 

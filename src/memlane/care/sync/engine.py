@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from memlane import config, gate
 from memlane.care.sync import lineage, local, travel
 from memlane.care.sync.lineage import Lineage
-from memlane.care.sync.receiving import APART, BATCH_BYTES, BATCH_FILES, EVERY, TWIN, Receiving
+from memlane.care.sync.receiving import APART, BATCH_BYTES, BATCH_FILES, EVERY, TWIN, Receiving, is_there
 from memlane.care.sync.results import Synced
 from memlane.care.sync.state import Known, Settings, State, digest
 from memlane.care.sync.travel import Place
@@ -61,6 +61,7 @@ def run(
             this.go_on()
             if only is not None:
                 this.push(only)
+                this.rebuild()
                 return this.result()
             this.forget()
             this.look_again()
@@ -68,6 +69,7 @@ def run(
                 this.pull()
                 if not this.push():
                     break  # else there is more: what others did meanwhile, and how far we are now
+            this.rebuild()
         finally:
             this.sieve.close()
     state.note(settings.name, at=iso(utc_now()) or "", failed="")
@@ -97,8 +99,6 @@ class _Run(Receiving):
                 why = TWIN
             if stamp and known and known.stamp == stamp and not why and known.unsent != TWIN:
                 continue
-            if not unknown and self._is_made_of_less(place):
-                continue
             if why:
                 self._refuse(place, known, why, stamp)
             else:
@@ -118,15 +118,6 @@ class _Run(Receiving):
             self._send_deletion(known)
         return self.done.sent != before
 
-    def _is_made_of_less(self, place: Place) -> bool:
-        """Whether a file is derived from others of which something is held back here: to send it would tell those who
-        have all of them what is not so, they would mend it, and so on for ever.
-        """
-        if not place.lane or place.file != self.bank.lane(place.lane).answers.derived():
-            return False
-        inside = place.path.rpartition("/")[0] + "/"
-        return any(known.held and path.startswith(inside) for (_, path), known in self.known.items())
-
     def _here(self, only: Collection[str] | None) -> Iterator[tuple[Place, str]]:
         paths = {path for (_, path), known in self.known.items() if known.version}
         if only is None:
@@ -135,7 +126,7 @@ class _Run(Receiving):
 
     def _key_of(self, path: str) -> tuple[str, str]:
         """The scope and name that a file here has at the remote."""
-        own = ((scope, path) for scope in self.settings.scopes if self._is_there(self.known.get((scope, path))))
+        own = ((scope, path) for scope in self.settings.scopes if is_there(self.known.get((scope, path))))
         return next(own, (self.settings.scopes[0], path))
 
     def _known_of(self, path: str) -> Known | None:
@@ -158,7 +149,7 @@ class _Run(Receiving):
         for place, stamp in places:
             if files.size_of(place.file) > BATCH_BYTES:
                 alone.append((place, stamp))
-            elif (ours := local.read(place)) is not None:  # else it went just now: the next sync sees that
+            elif (ours := local.read(self.bank, place)) is not None:  # else it went just now: the next sync sees that
                 if len(batch) == BATCH_FILES or size + len(ours) > BATCH_BYTES:
                     alone += self._send_batch(batch)
                     done += len(batch)
@@ -202,9 +193,11 @@ class _Run(Receiving):
     def _send(self, place: Place, known: Known | None, stamp: str) -> Known | None:
         """Bring the remote to what is here; where it is already, what is known with a new stamp."""
         for _ in range(_ATTEMPTS):
-            ours = local.read(place)
+            ours = local.read(self.bank, place)
             if ours is None:
                 return None  # it went just now: the next sync sees that
+            if place.is_derived and known and (base := self._base(known)):
+                ours = self.bank.lane(place.lane).answers.completed(ours, base)
             same = known and digest(ours) == known.seen and not (known.held or known.unsent)
             if known and same and self.sieve.remembered(place, ours, cut=False) == ours:
                 known.stamp = stamp  # the remote has it already, whatever the gate says
@@ -316,12 +309,12 @@ class _Run(Receiving):
                 if not self._fetch(place, known.scope):
                     return
                 found = self.known.get((known.scope, known.path))
-                if found is None or found.seen == b"" or local.read(place) is not None:
+                if found is None or found.seen == b"" or local.read(self.bank, place) is not None:
                     return
                 known = found
 
     def _refuse_mass_deletion(self, here: Collection[str]) -> None:
-        there = [known for known in self.known.values() if self._is_there(known)]
+        there = [known for known in self.known.values() if is_there(known)]
         gone = [known for known in there if known.path not in here and self._is_ours(known.path)]
         if gone and not self.bank.root.is_dir():
             raise StorageError(
@@ -360,6 +353,6 @@ def waiting(bank: Bank, settings: Settings, known: Collection[Known]) -> Iterato
         one = at.get(path)
         if one is None or not (one.unsent or one.held or one.stamp == travel.stamp_of(place.file) != ""):
             with suppress(StorageError):
-                if one is None or digest(local.read(place)) != one.seen:
+                if one is None or digest(local.read(bank, place)) != one.seen:
                     yield path
     yield from (each.path for each in known if each.common and each.seen and each.path not in here)

@@ -36,10 +36,13 @@ MANY, SHARE = 20, 2  # memories that may go without a question: so many, or less
 _ATTEMPTS = 50
 
 
-def exchange(bank: Bank, state: State, remote: Remote, *, scope: str, author: str, many: bool) -> tuple[int, bool]:
+def exchange(
+    bank: Bank, state: State, remote: Remote, *, scope: str, author: str, many: bool, cursor: str
+) -> tuple[int, bool]:
     """(how many memories were removed here, whether anything was forgotten since the last time).
 
-    `many` says that it may be much. Raises InvalidInput, StorageError, Conflict.
+    `many` says that it may be much, `cursor` how far we have come with the remote. Raises InvalidInput, StorageError,
+    Conflict, Unreachable.
     """
     for _ in range(_ATTEMPTS):
         found = remote.get(PATH, scope, MOST_BYTES)
@@ -51,6 +54,8 @@ def exchange(bank: Bank, state: State, remote: Remote, *, scope: str, author: st
             state.forgotten = digest(known)
         if united == theirs:
             return removed, news
+        if found is None and cursor:  # a drive that is not mounted would be given this, and look like a bank then
+            next(iter(remote.changes(cursor)), None)
         try:
             remote.put(PATH, united, found[0].version if found else None, scope=scope, author=author)
             return removed, news

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MEMBER = re.compile(r"([0-9a-f]{6}):([1-9][0-9]{0,11})")
 _MOST = 60  # members: an object store takes 2,000 bytes beside a content, which the author is part of
+_LARGEST = 10**12 - 1
 
 Lineage = dict[str, int]
 
@@ -35,8 +36,11 @@ def parsed(text: str) -> Lineage:
 
 
 def spelt(lineage: Lineage) -> str:
-    largest = sorted(lineage.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
-    return " ".join(f"{member}:{count}" for member, count in sorted(largest))
+    return " ".join(f"{member}:{count}" for member, count in sorted(_largest(lineage, _MOST)))
+
+
+def _largest(lineage: Lineage, most: int) -> list[tuple[str, int]]:
+    return sorted(lineage.items(), key=lambda item: (-item[1], item[0]))[:most]
 
 
 def covers(one: Lineage, other: Lineage) -> bool:
@@ -64,4 +68,9 @@ def told(state: State, lineage: Lineage, *, changed: bool) -> str:
 
 
 def _changed(state: State, lineage: Lineage) -> Lineage:
-    return {**lineage, state.me: lineage.get(state.me, 0) + 1 + secrets.randbelow(1_000_000)}
+    """The lineage after a change made here. Whatever others have claimed, the change is in it."""
+    me, count = state.me, lineage.get(state.me, 0)
+    if count > _LARGEST - 1_000_000:  # nobody counts so far: it was claimed, and another name is as good
+        me, count = secrets.token_hex(3), 0
+    others = _largest({member: counted for member, counted in lineage.items() if member != me}, _MOST - 1)
+    return {**dict(others), me: count + 1 + secrets.randbelow(1_000_000)}

@@ -19,13 +19,26 @@ if TYPE_CHECKING:
 Decide = Callable[[bytes | None], bytes | None]  # from what a file holds to what it should; None for no file
 
 
-def read(place: Place) -> bytes | None:
-    """What the file holds; None where there is none, or a log without a line. Raises StorageError."""
+def read(bank: Bank, place: Place) -> bytes | None:
+    """What the file holds, or of one that is derived, what a person wrote into it; None where there is none, or a log
+    without a line. Raises StorageError.
+    """
+    if place.is_derived:
+        with bank.lane(place.lane).answers.writing():  # else it may not be up to date with what it is derived from
+            return _told(bank, place, _held(place))
+    return _held(place)
+
+
+def _held(place: Place) -> bytes | None:
     with files.storage(place.file), suppress(FileNotFoundError, NotADirectoryError):
         if place.is_log:
             return log.read_old(place.file) + log.read_all(place.file) or None
         return files.read_bytes(place.file, place.most)
     return None
+
+
+def _told(bank: Bank, place: Place, data: bytes | None) -> bytes | None:
+    return data if data is None or not place.is_derived else bank.lane(place.lane).answers.told(data)
 
 
 def settle(bank: Bank, place: Place, decide: Decide) -> tuple[bytes | None, bytes | None]:
@@ -71,20 +84,27 @@ def _settle_file(bank: Bank, place: Place, decide: Decide) -> tuple[bytes | None
                 if not os.path.lexists(place.file):
                     after = decide(None)
                     if after is not None:
-                        files.create(place.file, after)
+                        files.create(place.file, _retold(bank, place, after, b""))
                     return None, after
                 with files.locked(place.file):
-                    before = read(place)
+                    held = _held(place)
+                    before = _told(bank, place, held)
                     after = decide(before)
+                    if after != before and place.lane:
+                        bank.lane(place.lane).answers.let_go(place.file, after or b"")
                     if after is None:
                         files.remove(place.file)
                     elif after != before:
-                        files.replace(place.file, after)
+                        files.replace(place.file, _retold(bank, place, after, held or b""))
             if after is None:
                 _remove_empty(bank, place)
             return before, after
         except (NotFound, AlreadyExists):
             continue  # it went or came just now
+
+
+def _retold(bank: Bank, place: Place, after: bytes, held: bytes) -> bytes:
+    return bank.lane(place.lane).answers.retold(after, held) if place.is_derived else after
 
 
 def create_all(contents: Mapping[Place, bytes]) -> set[Place]:

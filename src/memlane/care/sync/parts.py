@@ -52,13 +52,18 @@ def merged(
             lines = [line + b"\n" for hash, line in stones.items() if hash not in taken_out]
             theirs = b"".join(lines) or None
     mine, yours, old = (_parts(bank, place, data) for data in (ours, theirs, base))
-    gone = _gone(bank, state.had(place.path), mine, yours, old) if mine.keys() ^ yours.keys() else {}
-    if not gone:
+    if mine.keys() == yours.keys():
+        return local.merged(place, left, ours, theirs)
+    wanted = _wanted(bank, place, mine, yours, old)
+    gone = {
+        hash: part for hash, part in _gone(bank, state.had(place.path), mine, yours, old).items() if hash not in wanted
+    }  # fmt: skip
+    if not gone and not wanted:
         return local.merged(place, left, ours, theirs)
     ids = {part.id for part in gone.values()}
     kept = {
         hash: part for hash, part in old.items()
-        if not apart and (part.id not in ids or hash in mine or hash in yours)
+        if not apart and hash not in wanted and (part.id not in ids or hash in mine or hash in yours)
     }  # fmt: skip
     with_parts = bank.lane(place.lane).answers.with_parts
     before = with_parts(place.file, left or b"", [part.raw for part in (kept | gone).values()])
@@ -83,6 +88,15 @@ def _gone(bank: Bank, had: set[bytes], mine: Parts, yours: Parts, old: Parts) ->
             if was_there or bank.tombstones.was(part.id, part.text):
                 gone[hash] = part
     return gone
+
+
+def _wanted(bank: Bank, place: Place, mine: Parts, yours: Parts, old: Parts) -> set[bytes]:
+    """What was taken out here, and others have as it was, because somebody has restored it meanwhile: that is a change,
+    though nothing of it shows.
+    """
+    out = [hash for hash in old if hash in yours and hash not in mine and bank.tombstones.wanted(old[hash].text)]
+    archived = bank.lane(place.lane).answers.archived if out else None
+    return {hash for hash in out if archived and not archived(place.file, old[hash].raw)}
 
 
 def _parts(bank: Bank, place: Place, data: bytes | None) -> Parts:

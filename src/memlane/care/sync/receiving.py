@@ -52,6 +52,7 @@ class _Coming:
     known: Known  # of the file, once it is written
     said: lineage.Lineage
     have: lineage.Lineage = field(default_factory=dict)  # of what is here
+    is_shared: bool = False  # whether others can have all that it was merged with
 
 
 class Receiving:
@@ -70,7 +71,6 @@ class Receiving:
         self.several = len(state.remotes()) > 1
         self.files = self.bytes = 0
         self.asked = False  # whether what was deleted is known as the remote has it now
-        self.outdated: set[str] = set()  # lanes whose derived file has to be made anew
 
     def result(self) -> Synced:
         for known in self.known.values():
@@ -94,6 +94,7 @@ class Receiving:
                     self.state.save(remote.name, known, base)
                     if digest(base) == after:
                         parts.note(self.bank, self.state, place, base)
+                    self._is_outdated(place.lane)
                     if remote.name == self.name:
                         self.known[known.scope, known.path] = known
             self.state.settle(remote.name)
@@ -105,10 +106,12 @@ class Receiving:
     def forget(self) -> None:
         """Tell each other what was forgotten, and clear this bank of it: before anything else comes or goes."""
         news = False
+        cursor = self.state.noted(self.name).cursor
         for scope in self.settings.scopes:
             removed, new = forgetting.exchange(
-                self.bank, self.state, self.remote, scope=scope, author=self.settings.author, many=self.deletions
-            )
+                self.bank, self.state, self.remote, scope=scope, author=self.settings.author, many=self.deletions,
+                cursor=cursor,
+            )  # fmt: skip
             self.done.forgotten += removed
             news = news or new
         if news:
@@ -166,8 +169,17 @@ class Receiving:
             self.state.note(self.name, cursor=last)
         if listed >= EVERY:
             progress.tell("fetching", listed, listed)
-        while self.outdated:
-            self.bank.lane(self.outdated.pop()).answers.rebuild()
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Make anew what is derived from what came."""
+        for lane in self.state.outdated():
+            self.bank.lane(lane).answers.rebuild()
+            self.state.set_outdated(lane, False)
+
+    def _is_outdated(self, lane: str) -> None:
+        if lane and self.bank.lane(lane).answers.derived():
+            self.state.set_outdated(lane, True)
 
     def _place(self, path: str) -> Place | str:
         """Where a file of the remote goes, or why it is not taken."""
@@ -253,7 +265,7 @@ class Receiving:
         """`_merge` for files that are not here, with one wait for the disk instead of several for each."""
         with self.state.transaction():
             after = {coming.place: self._decided(coming, None) for coming in comings}
-        self._note_origins((coming, None, after[coming.place]) for coming in comings)
+        _note_origins(self.settings.mine, ((coming, None, after[coming.place]) for coming in comings))
         made = local.create_all({place: data for place, data in after.items() if data is not None})
         with self.state.transaction():
             for coming in comings:
@@ -332,7 +344,9 @@ class Receiving:
         if theirs is None and coming.reasons and base is None:
             return ours  # all of it is held back, and what is here is something else
         if said and lineage.covers(have, said) and not coming.reasons:
-            return ours  # it is old: it came from here, or over another remote before
+            # nearly always it is old: it came from here, or over another remote before
+            alike = said == have and _is_shared(self.bank, self.sieve, place, ours)
+            return self._noted(coming, ours, _either(ours, theirs) if alike else ours)
         # with several remotes, what changed at one of them may lack what another one brought: no side is the later
         apart = bool(self.several and said and not lineage.covers(said, have) and base in (ours, theirs))
         if ours is None and theirs is not None and theirs == base and said and self.sieve.is_wanted(place, theirs):
@@ -343,8 +357,13 @@ class Receiving:
         after = parts.merged(self.bank, self.state, place, ours if later else base, ours, theirs, apart=apart)
         if after not in (ours, theirs):
             after = self.sieve.without_gone(place, after)
+        coming.is_shared = after == theirs or _is_shared(self.bank, self.sieve, place, ours)
+        return self._noted(coming, ours, after)
+
+    def _noted(self, coming: _Coming, ours: bytes | None, after: bytes | None) -> bytes | None:
         if after != ours:
-            self.state.intend(self.name, coming.known, theirs, after, _told(self.state, coming, ours, after))
+            told = _told(self.state, coming, ours, after)
+            self.state.intend(self.name, coming.known, coming.theirs, after, told)
         return after
 
     def _merge(self, coming: _Coming) -> bool:
@@ -363,7 +382,7 @@ class Receiving:
             known.held = f"{_AGAIN}: {error}"
             self._save(known, coming.base)
             return False
-        self._note_origins([(coming, ours, after)])
+        _note_origins(self.settings.mine, [(coming, ours, after)])
         self._settled(coming, ours, after)
         return True
 
@@ -388,12 +407,12 @@ class Receiving:
 
     def _other_scope(self, place: Place, entry: Entry) -> str:
         """The scope that this name here belongs to, where it is another one."""
-        if len(self.settings.scopes) == 1 or self._is_there(self.known.get((entry.scope, entry.path))):
+        if len(self.settings.scopes) == 1 or is_there(self.known.get((entry.scope, entry.path))):
             return ""
         others = (scope for scope in self.settings.scopes if scope != entry.scope)
-        if taken := next((scope for scope in others if self._is_there(self.known.get((scope, entry.path)))), ""):
+        if taken := next((scope for scope in others if is_there(self.known.get((scope, entry.path)))), ""):
             return taken
-        ours = local.read(place) if place.lane else None
+        ours = local.read(self.bank, place) if place.lane else None
         scope = self._scope_of(place, ours, None) if ours is not None else entry.scope
         return scope if scope != entry.scope else ""
 
@@ -405,30 +424,13 @@ class Receiving:
         named = travel.scope_in(data)
         return named if named in self.settings.scopes else usual
 
-    def _is_there(self, known: Known | None) -> bool:
-        return known is not None and known.seen != b"" and known.common
-
     def _wrote(self, place: Place, after: bytes | None) -> None:
         """A file here was changed by what came."""
         self.done.removed += after is None
         self.done.received += after is not None
         if place.lane:
-            if self.bank.lane(place.lane).answers.derived():
-                self.outdated.add(place.lane)
+            self._is_outdated(place.lane)
             self.bank.wrote(place.lane, place.file)
-
-    def _note_origins(self, changes: Iterable[tuple[_Coming, bytes | None, bytes | None]]) -> None:
-        """Note whose the memories are that files get with this, and did not have: unless they were written here before.
-        Each comes with what its file held, and what it holds then.
-        """
-        kept = config.written()
-        whose: dict[str, str] = {}
-        for coming, before, after in changes:
-            if after is not None and after != before:
-                author = written.HERE if self.settings.mine else _origin(coming.entry.author)
-                whose |= dict.fromkeys(_keys(coming.place, before, after), author)
-        if kept and whose:
-            kept.note({key: whose[key] for key in kept.unknown(whose)})
 
     # -- what is known
 
@@ -447,7 +449,7 @@ class Receiving:
 
 def _was_written(bank: Bank, place: Place, after: bytes) -> bool:
     """Whether a file has the content that it was to get, or had it when somebody changed it: the journal tells."""
-    if digest(local.read(place)) == after:
+    if digest(local.read(bank, place)) == after:
         return True
     kept = bank.journal
     if kept is None or place.is_log:
@@ -459,6 +461,44 @@ def _was_written(bank: Bank, place: Place, after: bytes) -> bool:
     return False
 
 
+def _either(ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """What stays of two contents with the same changes in them.
+
+    Members who merged these in different orders have made something else of them: everybody keeps the same one.
+    """
+    if ours is None or theirs is None:
+        return ours
+    return max(ours, theirs, key=lambda data: (len(data), data))
+
+
+def _is_shared(bank: Bank, sieve: Sieve, place: Place, ours: bytes | None) -> bool:
+    """Whether others can have all that is here of a file. Of files with many memories each makes something else:
+    it depends on what was ever there.
+    """
+    if place.is_log or not place.lane or bank.lane(place.lane).answers.shares_files:
+        return False
+    return ours is None or sieve.sendable(place, ours)[0] == ours
+
+
+def _note_origins(mine: bool, changes: Iterable[tuple[_Coming, bytes | None, bytes | None]]) -> None:
+    """Note whose the memories are that files get with this, and did not have: unless they were written here before.
+    Each comes with what its file held, and what it holds then.
+    """
+    kept = config.written()
+    whose: dict[str, str] = {}
+    for coming, before, after in changes:
+        if after is not None and after != before:
+            author = written.HERE if mine else _origin(coming.entry.author)
+            whose |= dict.fromkeys(_keys(coming.place, before, after), author)
+    if kept and whose:
+        kept.note({key: whose[key] for key in kept.unknown(whose)})
+
+
+def is_there(known: Known | None) -> bool:
+    """Whether a remote has a file, and this bank has something in common with that."""
+    return known is not None and known.seen != b"" and known.common
+
+
 def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None) -> str:
     """The lineage of what was made of what is here and what came."""
     have, said = coming.have, coming.said
@@ -467,7 +507,10 @@ def _told(state: State, coming: _Coming, ours: bytes | None, after: bytes | None
         return lineage.spelt(have)  # nobody has changed it: else each member's would be something else
     if coming.reasons:  # what was held back is not in it
         return lineage.told(state, have, changed=True)
-    return lineage.told(state, lineage.joined(have, said), changed=after != coming.theirs)
+    # merged from what others have, too, it is nobody's change: whoever merges the same says the same of it
+    return lineage.told(
+        state, lineage.joined(have, said), changed=after != coming.theirs and not (said and coming.is_shared)
+    )
 
 
 def _is_ours(data: bytes | None) -> bool:

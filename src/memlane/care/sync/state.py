@@ -12,6 +12,7 @@ parts      of files with many memories, and of tombstones: every version, or lin
 intents    merges that are being written, so that after a kill nothing is merged twice
 sending    what is being sent, so that after a connection broke we know what we sent ourselves
 bank       up to what this bank was cleared of what others forgot
+outdated   lanes whose derived file has to be made anew
 
 It lies outside the project: a clone must not name a place that memory is sent to. Losing it loses no memory; files that
 differ on both sides are then merged without a common base.
@@ -37,7 +38,7 @@ from memlane.disk import files, locks
 from memlane.exchange.remotes import SHARED
 
 FOLDER = "sync"
-VERSION = 2
+VERSION = 3
 _TABLES = """
 CREATE TABLE remotes (
     name TEXT PRIMARY KEY, url TEXT NOT NULL, lanes TEXT NOT NULL, scopes TEXT NOT NULL, mine INTEGER NOT NULL,
@@ -59,6 +60,7 @@ _SINCE_2 = """
 ALTER TABLE sending ADD COLUMN lineage TEXT NOT NULL DEFAULT '';
 CREATE TABLE parts (path TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (path, hash)) WITHOUT ROWID
 """
+_SINCE_3 = "CREATE TABLE IF NOT EXISTS outdated (lane TEXT PRIMARY KEY)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ class State:
             self.db.execute("PRAGMA secure_delete = ON")
             if self._version() < VERSION:
                 with self.transaction():  # somebody else may have been quicker
-                    for statements in (_TABLES, _SINCE_2)[self._version() :]:
+                    for statements in (_TABLES, _SINCE_2, _SINCE_3)[self._version() :]:
                         for statement in statements.split(";"):
                             self.db.execute(statement)
                     self.db.execute(f"PRAGMA user_version = {VERSION}")
@@ -324,6 +326,16 @@ class State:
         with self.transaction():
             self.db.execute("DELETE FROM bank")
             self.db.execute("INSERT INTO bank VALUES (?)", (value,))
+
+    # -- derived files
+
+    def outdated(self) -> list[str]:
+        """The lanes whose derived file has to be made anew."""
+        return [lane for (lane,) in self.db.execute("SELECT lane FROM outdated")]
+
+    def set_outdated(self, lane: str, is_outdated: bool) -> None:
+        change = "INSERT OR IGNORE INTO outdated VALUES (?)" if is_outdated else "DELETE FROM outdated WHERE lane = ?"
+        self.db.execute(change, (lane,))
 
     # -- where contents come from
 

@@ -58,6 +58,7 @@ class Place(NamedTuple):
     lane: str
     driver: str
     comes_later: bool = False  # it is no main file of its lane
+    is_derived: bool = False  # but for what a person wrote into it, which is what travels
 
     @property
     def is_log(self) -> bool:
@@ -76,6 +77,7 @@ class _Lane(NamedTuple):
     place: str  # the lane's usual one
     root: str
     answers: Answers
+    derived: str | None  # the path of its derived file
     others: tuple[str, ...]  # lanes that lie in it
 
 
@@ -90,7 +92,7 @@ def _lanes_of(bank: Bank) -> tuple[_Lane, ...]:
         }
         _lanes[bank] = tuple(
             _Lane(
-                name, LANES[name].place, root, bank.lane(name).answers,
+                name, LANES[name].place, root, bank.lane(name).answers, bank.lane(name).answers.derived(),
                 tuple(each for each in roots.values() if len(each) > len(root)),
             )
             for name, root in roots.items()
@@ -113,7 +115,7 @@ def place_of(bank: Bank, path: str) -> Place | str:
     if lane.answers.is_folder != bool(below) or elsewhere or not lane.answers.owns(file):
         return _NOT_OURS
     driver = _driver(lane.answers.merges, below)
-    return Place(path, file, lane.name, driver, driver != lane.answers.merges[0][0])
+    return Place(path, file, lane.name, driver, driver != lane.answers.merges[0][0], file == lane.derived)
 
 
 def _odd(path: str) -> str:

@@ -90,6 +90,8 @@ class FolderRemote:
                 if len(page) == _PAGE:
                     yield page, cursor
                     page = []
+        if cursor and not same and not seen.cursor():
+            raise emptied(self.root)
         yield page, cursor if same else seen.cursor()
 
     def get(self, path: str, scope: str, most: int) -> tuple[Entry, bytes] | None:

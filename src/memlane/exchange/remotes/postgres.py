@@ -25,7 +25,17 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from memlane.core.errors import InvalidInput, MemlaneError, StorageError
-from memlane.exchange.remotes import Entry, New, TooLarge, Unreachable, checked, conflict, emptied, not_installed
+from memlane.exchange.remotes import (
+    LONGEST,
+    Entry,
+    New,
+    TooLarge,
+    Unreachable,
+    checked,
+    conflict,
+    emptied,
+    not_installed,
+)
 
 try:
     import psycopg
@@ -79,20 +89,24 @@ changed as (
   where file.bank = %(bank)s and file.scope = %(scope)s and file.path = %(path)s and file.version = %(expected)s
   returning file.path, file.number, file.version)
 """
-_CHANGES = """\
-select number, path, scope, version, coalesce(octet_length(content), 0), content is null, author from memlane.file
+# A member can write what our own statements never would: what is longer than ours is cut, not fetched.
+_SAID = f"""\
+left(path, {LONGEST + 1}), left(scope, {LONGEST + 1}), left(version, 100), coalesce(octet_length(content), 0),
+  content is null, left(author, 200)"""
+_CHANGES = f"""\
+select number, {_SAID} from memlane.file
 where bank = %s and number > %s order by number limit %s
-"""
-_FILE = """\
-select path, scope, version, coalesce(octet_length(content), 0), content is null, author, lineage,
+"""  # noqa: S608
+_FILE = f"""\
+select {_SAID}, left(lineage, 2000),
   case when octet_length(content) <= %s then content end
 from memlane.file where bank = %s and scope = %s and path = %s
-"""
-_FILES = """\
-select path, scope, version, coalesce(octet_length(content), 0), content is null, author, lineage, content
+"""  # noqa: S608
+_FILES = f"""\
+select {_SAID}, left(lineage, 2000), content
 from memlane.file join unnest(%s::text[], %s::text[], %s::bigint[]) as listed (scope, path, size) using (scope, path)
 where bank = %s and (content is null or octet_length(content) <= size)
-"""
+"""  # noqa: S608
 _NEWS = "select exists (select 1 from memlane.file where bank = %s and number > %s)"
 _TOLD = "select path, version, (select pg_notify(%(channel)s, max(number)::text)::text from changed) from changed"
 _UNTOLD = "select path, version from changed"

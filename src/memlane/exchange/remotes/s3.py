@@ -46,6 +46,7 @@ except ImportError as error:
 CONNECTING = 10  # seconds
 PATIENCE = 60  # seconds without a byte
 _PAGE = 1000
+_MOST_PAGES = 20_000
 _ESCAPE = b"\0"
 _PARAMETERS = ("endpoint", "region", "profile")
 _GONE = ("NoSuchKey", "404", "NotFound")
@@ -175,8 +176,7 @@ class S3Remote:
             except ClientError as error:
                 if _code(error) not in _TAKEN and (expected is None or _code(error) not in _GONE):
                     raise
-                retried = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
-                found = self._present(key, len(content)) if retried else None
+                found = self._present(key, len(content)) if _retried(error) else None
         if found is None or found[1] != content:
             raise conflict(key.removeprefix(self._top).partition("/")[2])
         return str(found[0]["ETag"])  # the answer to our first attempt was lost
@@ -207,6 +207,8 @@ class S3Remote:
                 raise _careless(self._bucket)
             self._stored(key, b"the right version", version)
         except ClientError as error:
+            if _code(error) in _TAKEN and _retried(error):  # it met our own first attempt, whose answer was lost
+                raise Unreachable(f"The bucket {self._bucket} broke off.", hint="Try again.") from error
             if _code(error) in (*_TAKEN, "NotImplemented", "501"):
                 raise _careless(self._bucket) from error
             raise
@@ -233,14 +235,15 @@ class S3Remote:
 
     def _pages(self) -> Iterator[list[dict[str, Any]]]:
         after: dict[str, str] = {}
-        while True:
+        for _ in range(_MOST_PAGES):
             with self._reached():
                 page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=self._top, MaxKeys=_PAGE, **after)
-            yield page.get("Contents", [])
+            yield [one for one in page.get("Contents", []) if {"Key", "ETag", "Size"} <= one.keys()]
             token = page.get("NextContinuationToken")
             if not page.get("IsTruncated") or not token or after.get("ContinuationToken") == token:
                 return
             after = {"ContinuationToken": token}
+        raise Unreachable(f"The bucket {self._bucket} lists objects without end.", hint="Look at what answers there.")
 
     # -- the connection
 
@@ -302,6 +305,10 @@ def _session(profile: str | None) -> Any:
 
 def _code(error: Any) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _retried(error: Any) -> bool:
+    return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 
 def _careless(bucket: str) -> StorageError:

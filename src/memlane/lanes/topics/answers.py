@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from memlane.core.model import Draft, Memory, Plan, Problem, Removed, Step
+from memlane.core.text import newline_of
 from memlane.disk import files, names
 from memlane.disk.tombstones import plain
 from memlane.gate import shown
 from memlane.lanes import merging, read_file
 from memlane.lanes.answers import Answers, Command, Group, HealthCheck, Part, Sign, Trace
-from memlane.lanes.topics import archive, ids, index_page, listing, pages
+from memlane.lanes.topics import archive, ids, index_page, pages
 from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.drafts import OWN, memory_of
 from memlane.lanes.topics.store import TopicLane
@@ -105,12 +106,9 @@ class TopicAnswers(Answers):
             document = pages.sound(path)
             if raw not in document.raws:
                 return
-            name = "/".join(folder.named(path))
-            listed = index_page.listed(folder).get(name)
-            if listed and listed.description == text_of.parse(raw).title:
-                index = folder.at(pages.INDEX)
-                pages.write(index, listing.edit_index(pages.text(index), {name: listed._replace(description="")}))
-            index_page.save(folder, path, document.without(document.raws.index(raw)))
+            left = document.without(document.raws.index(raw))
+            index_page.let_go(folder, path, left.raws)
+            index_page.save(folder, path, left)
 
     def _take_from_archive(self, path: str, subtopic: str, raw: str) -> None:
         folder = self.lane.folder
@@ -143,6 +141,10 @@ class TopicAnswers(Answers):
             id = f"topics:{topic}/{name}/{ids.named(entry)}"
             made.append(Part(id, memory_of(entry).text, mark + raw, mark + raw.removesuffix("\n---")))
         return made
+
+    def archived(self, path: str, raw: str) -> bool:
+        topic, subtopic = self._named(path)
+        return bool(subtopic and archive.twins(archive.by_year(self.lane.folder, topic), subtopic, [raw]))
 
     def with_parts(self, path: str, data: bytes, raws: Sequence[str]) -> bytes:
         text, new = _decoded(data), [f"{raw}\n" for raw in raws]
@@ -206,6 +208,20 @@ class TopicAnswers(Answers):
     def rebuild(self) -> None:
         if self.lane.root.is_dir():
             self.lane.reindex()
+
+    def told(self, data: bytes) -> bytes:
+        return index_page.told(self.lane.folder, _decoded(data)).encode()
+
+    def completed(self, told: bytes, before: bytes) -> bytes:
+        return index_page.completed(self.lane.folder, _decoded(told), _decoded(before)).encode()
+
+    def retold(self, told: bytes, page: bytes) -> bytes:
+        text = index_page.edited(self.lane.folder, _decoded(told))
+        return text.replace("\n", newline_of(page.decode(errors="replace"))).encode()
+
+    def let_go(self, path: str, after: bytes) -> None:
+        if self._named(path)[1]:
+            index_page.let_go(self.lane.folder, path, text_of.split(_decoded(after)).raws)
 
     def merge_files(self, driver: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         from memlane.lanes.topics import merging as drivers

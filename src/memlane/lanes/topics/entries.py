@@ -338,6 +338,8 @@ def title_of(text: str) -> str:
 
 
 def _encoded(value: str) -> str:
+    if "\n" not in value and not _MARKED.match(value):
+        return value
     return "".join(
         _MARKED.sub(r"\g<0>\\", row, count=1) if not opaque and _MARKED.match(row) else row
         for row, opaque in _rows(value, labels=False)

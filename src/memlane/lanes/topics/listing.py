@@ -54,6 +54,31 @@ def edit_index(text: str, changes: Mapping[str, Listed | None]) -> str:
     return newline.join(rows.all()) + newline
 
 
+def without_lines(text: str) -> str | None:
+    """The text without the lines of sub-topics and the headings above them; None when some are not of our making."""
+    known = read_index(text)
+    if any(line.entries is None for line in known.values()):
+        return None
+    if not any(sign in text for sign in ("- `", "* `")):
+        return text.removesuffix("\n") + "\n" * bool(text)
+    rows: list[str] = []
+    seen = 0
+    for row in text.removesuffix("\n").split("\n") if text else []:
+        listed = row.startswith(("- `", "* `")) and read_index(f"### x\n{row}\n")
+        if listed:
+            (name,) = listed
+            seen += 1
+            if rows and (title := heading(rows[-1])) and title[0] == 3:
+                if topic_of(title[1]) != name.partition("/")[0]:
+                    return None
+                rows.pop()
+                if rows and not rows[-1].strip():
+                    rows.pop()
+        else:
+            rows.append(row)
+    return "".join(f"{row}\n" for row in rows) if seen == len(known) else None
+
+
 def _bare_rows(text: str) -> list[str]:
     rows = text.removesuffix("\n").split("\n") if text else []
     return [row.rstrip("\r") for row in rows] if "\r" in text else rows

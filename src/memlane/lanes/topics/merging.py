@@ -10,7 +10,6 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from memlane.core import three_way
-from memlane.core.markdown import heading
 from memlane.core.three_way import interleaved, merged, merged_value
 from memlane.lanes.merging import BY_HAND, Unmergeable
 from memlane.lanes.topics import entries as text_of
@@ -132,7 +131,7 @@ def _archived(text: str) -> list[tuple[str, str]]:
 def index(base: str, ours: str, theirs: str) -> str:
     """index.md with the lines of both. Counts are added up; `memlane topics reindex` counts again."""
     newline, texts = three_way.with_same_line_ends(base, ours, theirs)
-    bare = [_without_lines(text) for text in texts]
+    bare = [listing.without_lines(text) for text in texts]
     if any(text is None for text in bare):  # written by hand, in a way of its own
         return merged(base, ours, theirs)
     first, left, right = map(listing.read_index, texts)
@@ -142,31 +141,6 @@ def index(base: str, ours: str, theirs: str) -> str:
     if listing.read_index(text) != lines:
         return merged(base, ours, theirs)
     return text.replace("\n", newline)
-
-
-def _without_lines(text: str) -> str | None:
-    """The text without the lines of sub-topics and the headings above them; None when some are not of our making."""
-    known = listing.read_index(text)
-    if any(line.entries is None for line in known.values()):
-        return None
-    if not any(sign in text for sign in ("- `", "* `")):
-        return text.removesuffix("\n") + "\n" * bool(text)
-    rows: list[str] = []
-    seen = 0
-    for row in text.removesuffix("\n").split("\n") if text else []:
-        listed = row.startswith(("- `", "* `")) and listing.read_index(f"### x\n{row}\n")
-        if listed:
-            (name,) = listed
-            seen += 1
-            if rows and (title := heading(rows[-1])) and title[0] == 3:
-                if listing.topic_of(title[1]) != name.partition("/")[0]:
-                    return None
-                rows.pop()
-                if rows and not rows[-1].strip():
-                    rows.pop()
-        else:
-            rows.append(row)
-    return "".join(f"{row}\n" for row in rows) if seen == len(known) else None
 
 
 def _listed(base: Listed | None, ours: Listed | None, theirs: Listed | None) -> Listed | None:

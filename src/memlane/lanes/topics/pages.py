@@ -24,7 +24,7 @@ from memlane.lanes.topics import entries as text_of
 from memlane.lanes.topics.entries import Document, Entry
 
 ARCHIVE, INDEX = "archive", "index.md"
-RESERVED = frozenset({ARCHIVE, "indices"})
+RESERVED = frozenset({ARCHIVE, INDEX, "indices"})
 _SLUG = lazily(r"[a-z0-9][a-z0-9._-]*")
 _SETTLED = 2 * 10**9  # ns: a file younger than this may change again without its mtime showing it
 

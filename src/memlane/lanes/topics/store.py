@@ -350,14 +350,13 @@ class TopicLane:
                 raise ids.unknown(native)
             document = pages.sound(path)
             entries = [self.folder.parse(path, old) for old in document.raws]
-            titles = {entry.title for entry in entries}
             back = self.folder.parse(path, archived.raw)
             index_page.expect_fewer(self.folder, topic, subtopic)
             place = ids.place_for(self.folder, entries, back, native, "")
             document = _inserted(document, place, archived.raw)
             pages.write(path, document.text)
             archive.take_out(self.folder, archived.path, subtopic, archived.raw)
-            index_page.write(self.folder, path, titles)
+            index_page.write(self.folder, path)
             entries.insert(place, back)
             memory = memory_of(ids.with_id(back, ids.natives(self.folder, entries)[place]))
         again = "its topic file has more entries than it keeps: the next one moves the oldest to the archive again"
