@@ -22,12 +22,10 @@ def main() -> None:
                 if nothing_applies(sys.argv[2:]):
                     sys.stdout.flush()
                     os._exit(0)
-            from memlane.surfaces.resident import answered
+            from memlane.surfaces.resident import alone, answered
 
             if not answered(sys.argv[2:]):
-                from memlane.surfaces.hook import run as hook
-
-                hook(sys.argv[2:])
+                alone(sys.argv[2:])
             os._exit(0)  # everything is printed; tearing down the interpreter would only take time
         else:
             gc.set_threshold(100_000, 50, 50)  # what a command reads is not garbage

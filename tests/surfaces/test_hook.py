@@ -621,8 +621,8 @@ def test_a_hook_that_hangs_or_dies_in_c_leaves_an_answer_and_exits_with_zero(
 ) -> None:
     configure(tmp_path / "project", "[memory]\nenabled = true\n[hook]\ndeadline = 0.2\n")
     code = (
-        "import os, pathlib, sys; from memlane import Bank; from memlane.surfaces import hook; "
-        f"Bank.snapshot = lambda *_, **__: {end}; hook.run(sys.argv[1:])"
+        "import os, pathlib, sys; from memlane import Bank; from memlane.surfaces import resident; "
+        f"Bank.snapshot = lambda *_, **__: {end}; resident.alone(sys.argv[1:])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, client, "session-start"],

@@ -1,4 +1,4 @@
-"""The short way for calls of reading tools over HTTP: the bytes of the SDK's way, and nothing that it refuses."""
+"""The short way for calls of tools over HTTP: the bytes of the SDK's way, and nothing that it refuses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message
 
 from memlane import Bank
 from memlane.surfaces import mcp
-from memlane.surfaces.mcp import answers, direct, http
+from memlane.surfaces.mcp import answers, auth, direct, http
+from memlane.surfaces.mcp.calls import Call
 from memlane.surfaces.mcp.metrics import Metrics
-from memlane.surfaces.mcp.readers import Call
 from memlane.surfaces.mcp.server import BankServer, build_server
 
 VERSION = "2026-07-28"
@@ -131,6 +133,9 @@ def test_an_answer_has_the_same_bytes_on_either_way(folder: Path) -> None:
         message("read_memory", params={"arguments": {"id": "deploy-day"}}),
         message("read_memory", params={"arguments": {"id": "none-of-this-name"}}),
         message("recall"),
+        message("remember", params={"arguments": {"text": "Deploys go out on Tuesdays, says Zoë."}}),  # it is there
+        message("create_memory", params={"arguments": {"filename": "deploy-day.md", "content": "No.", "tags": []}}),
+        message("delete_memory", params={"arguments": {"filename": "none-of-this-name"}}),
         message(meta={**META, "progressToken": "a"}),
     ]
     requests = [(json.dumps(call).encode(), headers(call["params"]["name"])) for call in calls]
@@ -163,13 +168,67 @@ def test_what_the_sdk_refuses_is_refused(folder: Path) -> None:
     assert found == [(False, True, status) for _, _, status in asked]
 
 
-def test_what_is_no_plain_read_goes_the_way_of_the_sdk(folder: Path) -> None:
-    text = {"text": "Rollbacks are on Fridays.", "title": "Rollback day"}
+def test_what_is_no_plain_call_goes_the_way_of_the_sdk(folder: Path) -> None:
     asked = [
-        (json.dumps(message("remember", params={"arguments": text})).encode(), headers("remember")),
         (json.dumps({**message(), "method": "tools/list"}).encode(), headers(mcp_method="tools/list", mcp_name="")),
+        (json.dumps(message("no_such_tool")).encode(), headers("no_such_tool")),
     ]
-    assert [(short, status) for short, _, status in both(folder, asked)] == [(False, 200)] * 2
+    assert [(short, same) for short, same, _ in both(folder, asked)] == [(False, True)] * 2
+
+
+def test_a_write_is_told_to_the_audit_log_also_when_its_client_goes_away(folder: Path) -> None:
+    noted: list[tuple[str, str, str, list[str]]] = []
+    text = {"text": "Rollbacks are on Fridays.", "title": "Rollback day"}
+
+    async def run() -> None:
+        server = build_server(folder)
+        security = TransportSecuritySettings(allowed_hosts=["127.0.0.1"], allowed_origins=[])
+        inside = server.answered
+        gone = anyio.Event()
+
+        async def slowly(call: Call, progress: Any) -> Any:
+            gone.set()
+            for _ in range(50):
+                await anyio.sleep(0)
+            return await inside(call, progress)
+
+        server.answered = slowly
+        note = lambda who, what, outcome, ids: noted.append((who, what, outcome, [*ids]))  # noqa: E731
+        app = with_token(direct.answering(build_plain(server), server, security, None, note), "ann", "write")
+        async with server.session_manager.run():
+            await sent(
+                app, json.dumps(message("remember", params={"arguments": text})).encode(), headers("remember"), gone
+            )
+
+    anyio.run(run)
+    assert noted == [("ann", "remember", "ok", ["notes:rollback-day"])]
+
+
+def test_who_may_only_read_does_not_get_a_write_onto_the_short_way(folder: Path) -> None:
+    went: list[str] = []
+
+    async def sdk(scope: Any, receive: Any, send: Any) -> None:
+        went.append(dict(scope["headers"])[b"mcp-name"].decode())
+
+    async def run() -> None:
+        server = build_server(folder)
+        security = TransportSecuritySettings(allowed_hosts=["127.0.0.1"], allowed_origins=[])
+        app = with_token(direct.answering(sdk, server, security, None, lambda *_: None), "ann", "read")
+        for tool in ("remember", "search_memories", "delete_memory"):
+            await sent(app, json.dumps(message(tool)).encode(), headers(tool))
+
+    anyio.run(run)
+    assert went == ["remember", "delete_memory"]
+
+
+def with_token(app: ASGIApp, name: str, right: str) -> ASGIApp:
+    """The application for who has a token of this name."""
+    token = AccessToken(token="", client_id=name, subject=name, scopes=auth.scopes_of(right, None))
+
+    async def known(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "user": AuthenticatedUser(token)}, receive, send)
+
+    return known
 
 
 def test_a_call_is_counted_on_either_way(folder: Path) -> None:

@@ -79,6 +79,40 @@ def test_a_server_that_ends_answers_what_it_was_asked_and_then_ends_its_streams(
         assert {memory.id.removeprefix("notes:") for memory in bank.list(limit=None)} == answered
 
 
+def test_what_a_server_with_readers_has_answered_is_there_when_it_is_killed(folder: Path) -> None:
+    answered: set[str] = set()
+
+    async def run(process: subprocess.Popen[str], url: str) -> None:
+        async def one(who: int) -> None:
+            try:
+                async with Client(url) as client:
+                    for number in range(10_000):
+                        name = f"note-{who}-{number}"
+                        assert not (await client.call_tool("create_memory", note(name))).is_error
+                        answered.add(name)
+                        found = await client.call_tool("read_memory", {"filename": f"{name}.md"})
+                        assert not found.is_error
+                        if len(answered) > NOTES and len(children(process.pid)) == 3:  # two readers and a writer
+                            process.kill()
+            except* (MCPError, Exception):  # it is gone
+                pass
+
+        async with anyio.create_task_group() as tasks:
+            for who in range(4):
+                tasks.start_soon(one, who)
+
+    with served(folder, "--readers", "2") as (process, url):
+        anyio.run(run, process, url)
+        assert process.wait(30) == -signal.SIGKILL
+    with Bank.open(folder) as bank:
+        assert answered <= {memory.id.removeprefix("notes:") for memory in bank.list(limit=None)}
+
+
+def children(pid: int) -> list[str]:
+    tasks = Path(f"/proc/{pid}/task")
+    return [child for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+
+
 def test_a_full_disk_is_a_sentence_and_the_server_goes_on_when_there_is_room(folder: Path) -> None:
     async def run(process: subprocess.Popen[str], url: str) -> list[tuple[bool, str]]:
         async with Client(url) as client:

@@ -67,10 +67,11 @@ def parsed(text: str) -> dict[str, dict[str, float]]:
 
 
 class Tokens:
-    """Two tokens: one for the whole bank, one for a scope of it."""
+    """Three tokens: one for the whole bank, one for a scope of it, one that may do nothing here."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        scopes = {"whole": auth.scopes_of("read", None), "part": auth.scopes_of("read", ["team"])}.get(token)
+        known = {"whole": auth.scopes_of("read", None), "part": auth.scopes_of("read", ["team"]), "none": ["openid"]}
+        scopes = known.get(token)
         return scopes and AccessToken(token=token, client_id=token, scopes=scopes, resource=URL)
 
 
@@ -157,12 +158,15 @@ def test_what_was_done_is_counted_without_a_word_of_it(folder: Path) -> None:
         ({}, "192.0.2.1", {}, 403),
         ({}, "127.0.0.1", {"host": "evil.example.com"}, 403),  # a name of somebody else's that points here
         ({}, "127.0.0.1", {"x-forwarded-for": "192.0.2.1"}, 403),
+        ({}, "127.0.0.1", {"forwarded": "for=192.0.2.1"}, 403),
+        ({}, "127.0.0.1", {"x-real-ip": "192.0.2.1"}, 403),
         ({"direct": False}, "127.0.0.1", {}, 403),  # there is a proxy: everybody comes from here
         ({"direct": False, "everybody": True}, "192.0.2.1", {}, 200),
         ({"guarded": True}, "192.0.2.1", {}, 403),
         ({"guarded": True}, "192.0.2.1", {"authorization": "Bearer wrong"}, 403),
         ({"guarded": True}, "192.0.2.1", {"authorization": "Bearer whole"}, 200),
         ({"guarded": True}, "192.0.2.1", {"authorization": "Bearer part"}, 403),  # counts are of the whole bank
+        ({"guarded": True}, "192.0.2.1", {"authorization": "Bearer none"}, 403),  # somebody's of the same company
     ],
 )
 def test_the_numbers_are_not_for_strangers(

@@ -18,7 +18,8 @@ from memlane import Bank
 from memlane.core.access import Access
 from memlane.surfaces.mcp import toolsets
 from memlane.surfaces.mcp.answers import Answer, Packed, unpacked
-from memlane.surfaces.mcp.readers import FEW, PAUSE, Call, Readers, _has_to_look
+from memlane.surfaces.mcp.calls import Call
+from memlane.surfaces.mcp.readers import FEW, PAUSE, Readers, _has_to_look
 from memlane.surfaces.mcp.server import _Handlers, build_server
 from memlane.surfaces.mcp.shared_bank import SharedBank
 from samples import words

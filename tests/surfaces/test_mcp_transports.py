@@ -322,7 +322,10 @@ def test_only_a_short_private_file_is_a_token_file(
 
 
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-SLOW = "from memlane.surfaces import connections as c; c.REQUEST_TIME, c.MAX_CONNECTIONS = {}; "
+SLOW = (
+    "from memlane.surfaces import connections as c; c.REQUEST_TIME, c.MAX_CONNECTIONS = {}; "
+    "c.ANSWER_TIME = c.REQUEST_TIME; "
+)
 
 
 @contextmanager
@@ -373,6 +376,32 @@ def test_http_answers_beside_more_half_open_connections_than_it_keeps(folder: Pa
                 each.sendall(HEAD)
         assert status(f"http://{address[0]}:{address[1]}/mcp") == 200
         assert sum(map(_is_open, half)) <= 8
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.5, 1), (60.0, 2)])  # its time ends; another one needs the place
+def test_http_drops_a_client_that_does_not_take_its_answer(folder: Path, seconds: float, most: int) -> None:
+    (Bank.open(folder).root / "long.md").write_text("word " * 900_000)  # more than a kernel takes for a client
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    asked = {"uri": "memory://memory/notes:long", "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": asked}).encode()
+    head = HEAD + b"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+    head += b"Mcp-Method: resources/read\r\nMcp-Name: memory://memory/notes:long\r\nContent-Length: %d\r\n\r\n" % len(
+        body
+    )
+    with serving(folder, seconds, most) as address, ExitStack() as open_ones:
+        for _ in range(most):
+            client = open_ones.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(30)
+            client.connect(address)
+            client.sendall(head + body)
+            assert client.recv(12) == b"HTTP/1.1 200"  # the rest of it waits
+        url, end = f"http://{address[0]}:{address[1]}/mcp", time.monotonic() + 20
+        found = 0
+        while not found and time.monotonic() < end:
+            with suppress(OSError):
+                found = status(url)
+    assert found == 200
 
 
 def _is_open(client: socket.socket) -> bool:

@@ -140,7 +140,7 @@ def test_a_hook_says_and_writes_the_same_whoever_answers_it(project: Path, home:
         modes = {str(path): path.stat().st_mode for folder in (project, home) for path in folder.rglob("*")}
         return said, bank, {path: mode for path, mode in modes.items() if "/hooks" not in path}
 
-    alone = session("hook.run(sys.argv[1:])")
+    alone = session("resident.alone(sys.argv[1:])")
     for folder, kept in ((tmp_path, tmp_path.parent / "kept"), (home, home.with_name("kept-home"))):
         shutil.rmtree(folder)
         shutil.copytree(kept, folder)

@@ -300,3 +300,22 @@ def read_vectors(db: sqlite3.Connection, dim: int, start: int, end: int) -> Arra
             if first < last:
                 vectors[first - start : last - start] = part[first - block * ROWS : last - block * ROWS]
     return vectors
+
+
+def read_postings(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
+    """(chunk numbers, weights) of each of these terms."""
+    blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
+    query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)}) ORDER BY term, block"  # noqa: S608
+    for term, block, data in db.execute(query, tuple(terms)):
+        blocks[term].append((block, data))
+    return {term: _posted(found) for term, found in blocks.items()}
+
+
+def _posted(blocks: Sequence[tuple[int, bytes]]) -> tuple[Array, Array]:
+    """(chunk numbers, weights) of a term, from its blocks."""
+    if not blocks:
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    posted = np.frombuffer(b"".join(data for _, data in blocks), POSTING)
+    numbers = posted["at"].astype(np.int64)
+    numbers += np.repeat([block * BLOCK for block, _ in blocks], [len(data) // POSTING.itemsize for _, data in blocks])
+    return numbers, posted["weight"].astype(np.float32) / 4

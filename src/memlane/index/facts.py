@@ -93,10 +93,14 @@ class Facts:
     def rows(self, query: str, *values: Any) -> list[Any]:
         return self._db.execute(query, values).fetchall()
 
-    def remembered(self, name: str, about: str, work_out: Callable[[], str]) -> str:
-        """An answer that was worked out before and still holds: nothing has changed, nor what else it is `about`."""
-        (changes,) = self.rows("SELECT max(value) FROM meta WHERE key = 'changes'")[0]
-        about = f"{changes} {about}"
+    def remembered(self, name: str, about: str, work_out: Callable[[], str], *, of_files: bool = True) -> str:
+        """An answer that was worked out before and still holds: nothing has changed, nor what else it is `about`.
+
+        One that is not `of_files` holds whatever happens to these.
+        """
+        if of_files:
+            (changes,) = self.rows("SELECT max(value) FROM meta WHERE key = 'changes'")[0]
+            about = f"{changes} {about}"
         if (kept := self.kept(name)) and kept[0] == about:
             return str(kept[1])
         value = work_out()
@@ -151,18 +155,19 @@ class Facts:
                     db.executemany(f"DELETE FROM {table} WHERE path = ?", gone)  # noqa: S608 - fixed names
         if complete == len(files):
             return
-        for part in parts:
-            todo = [
-                path
-                for path, (lane, _) in files.items()
-                if not known.get(path, 0) & part.bit and (lane or not part.of_lanes)
-            ]
-            for start in range(0, len(todo), BATCH):
-                tell(part.label, start, len(todo))
-                batch = [(path, part.look(files[path][0], path)) for path in todo[start : start + BATCH]]
-                self._write(part, files, batch, known)
-            if todo:
-                tell(part.label, len(todo), len(todo))
+        bits = {True: in_lane, False: outside}
+        todo = [path for path, (lane, _) in files.items() if bits[bool(lane)] & ~known.get(path, 0)]
+        label = ""
+        for start in range(0, len(todo), BATCH):
+            some = todo[start : start + BATCH]
+            for part in parts:  # a file is read by all of them one after the other: what they share is read once
+                due = [path for path in some if part.bit & bits[bool(files[path][0])] & ~known.get(path, 0)]
+                if due:
+                    label = label or part.label
+                    tell(label, start, len(todo))
+                    self._write(part, files, [(path, part.look(files[path][0], path)) for path in due], known)
+        if todo:
+            tell(label, len(todo), len(todo))
 
     def _write(self, part: Part, files: Files, batch: Sequence[tuple[str, Found]], known: dict[str, int]) -> None:
         settled = time.time_ns() - YOUNG

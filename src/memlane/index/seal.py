@@ -58,6 +58,7 @@ STATEMENTS = tuple(statement.strip() for statement in TABLES.split(";") if state
 _OWN = {"CREATE TABLE sqlite_sequence(name,seq)", *STATEMENTS}
 _COMPANIONS = ("-journal", "-wal", "-shm")
 _NOT_OURS = ("-wal", "-shm")  # SQLite would read them if they were there
+JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 _PATIENCE = 10.0  # seconds that a process waits while another one makes the index
 
 
@@ -121,6 +122,15 @@ def identity(path: Path) -> Identity:
     if any(os.path.lexists(f"{path}{suffix}") for suffix in _NOT_OURS):
         raise Foreign("a log that is not ours lies beside the index")
     return info.st_dev, info.st_ino
+
+
+def place(folder: str, path: str) -> tuple[int, ...] | None:
+    """What changes with a file or anything beside it; None where that may not show, for it just changed."""
+    around, file = os.lstat(folder), os.lstat(path)
+    if around.st_mtime_ns > time.time_ns() - JUST_NOW:
+        return None
+    of_folder = (around.st_mode, around.st_ino, around.st_uid, around.st_mtime_ns, around.st_ctime_ns)
+    return (*of_folder, file.st_dev, file.st_ino, file.st_mode, file.st_nlink, file.st_uid)
 
 
 def _own(info: os.stat_result) -> os.stat_result:

@@ -28,14 +28,8 @@ from memlane.core.values import dataclass
 from memlane.disk import locks, notices
 from memlane.disk.notices import Notices
 from memlane.index import building, database, kept_columns, kept_look, seal, writing
-from memlane.index.columns import (
-    POSTING,
-    Array,
-    Columns,
-    passing,
-    read_vectors,
-)
-from memlane.index.database import BLOCK, get_meta, set_meta
+from memlane.index.columns import Array, Columns, passing, read_postings, read_vectors
+from memlane.index.database import get_meta, set_meta
 from memlane.index.encoders import Encoder, StaticEncoder, open_encoder
 from memlane.index.peek import (
     Changed,
@@ -60,12 +54,15 @@ BATCH, LARGE_BATCH = 500, 2_048  # memories per transaction: where somebody wait
 LONG_LOOK = 0.02  # seconds of looking whether a file has changed; a look that takes longer is not made every time
 QUIET = 5.0  # seconds without a look at all files while the kernel tells of changes: it does not tell of everything
 KEPT, KEPT_LENGTH = 4_000, 16_000_000  # memories that are kept as they were read, and the characters of them all
-JUST_NOW = 2_000_000_000  # ns; file systems tell times apart that are this far from each other
 _WRONG_ROWS = (ValueError, LookupError, TypeError, AttributeError)  # what damaged rows lead to
 # a memory counts only together with the file that it was read from
 _SHAPES = (
     "SELECT s.n, s.data, m.digest FROM shapes s JOIN memories m ON m.n = s.n "
     "JOIN files f ON f.path = m.file AND f.lane = m.lane"
+)
+_LASTING = (
+    "SELECT (SELECT max(n) FROM graves), (SELECT value FROM meta WHERE key = 'packed'), "
+    "(SELECT value FROM meta WHERE key = 'encoder')"
 )
 _WITHOUT_FILE = "SELECT DISTINCT file FROM memories WHERE file NOT IN (SELECT path FROM files)"
 T = TypeVar("T")
@@ -79,38 +76,12 @@ class _Read:
     embedded: str = ""
     archived: bool = False  # whether there is a memory that is
     columns: Columns | None = None
-
-
-def _place(folder: str, path: str) -> tuple[int, ...] | None:
-    """What changes with a file or anything beside it; None where that may not show, for it just changed."""
-    around, file = os.lstat(folder), os.lstat(path)
-    if around.st_mtime_ns > time.time_ns() - JUST_NOW:
-        return None
-    of_folder = (around.st_mode, around.st_ino, around.st_uid, around.st_mtime_ns, around.st_ctime_ns)
-    return (*of_folder, file.st_dev, file.st_ino, file.st_mode, file.st_nlink, file.st_uid)
+    lasting: Any = None  # what stays as it is while memories are only added
 
 
 def _version(db: sqlite3.Connection) -> tuple[int, int]:
     """What changes with anything that is written to the file, by us or by others."""
     return db.execute("PRAGMA data_version").fetchone()[0], db.total_changes
-
-
-def _read_postings(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
-    blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
-    query = f"SELECT term, block, data FROM postings WHERE term IN ({marks(terms)}) ORDER BY term, block"  # noqa: S608
-    for term, block, data in db.execute(query, tuple(terms)):
-        blocks[term].append((block, data))
-    return {term: _posted(found) for term, found in blocks.items()}
-
-
-def _posted(blocks: Sequence[tuple[int, bytes]]) -> tuple[Array, Array]:
-    """(chunk numbers, weights) of a term, from its blocks."""
-    if not blocks:
-        return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    posted = np.frombuffer(b"".join(data for _, data in blocks), POSTING)
-    numbers = posted["at"].astype(np.int64)
-    numbers += np.repeat([block * BLOCK for block, _ in blocks], [len(data) // POSTING.itemsize for _, data in blocks])
-    return numbers, posted["weight"].astype(np.float32) / 4
 
 
 class Index:
@@ -151,43 +122,26 @@ class Index:
         self._noted = 1  # writes since the last tuning and packing; not 0, for we do not know what came before us
         self._swept = False  # whether memories without a file were looked for
         self._db, self._identity = self._open(self.file)
+        self._witness: sqlite3.Connection | None = None  # only reads: it refuses a journal that nobody writes any more
         self._mark, self._marked = seal.mark(self._db), (-1, -1)  # and the version that was last seen to have it
 
     def close(self) -> None:
-        self._db.close()
+        self._let_go()
         self._notices = None
+
+    def _let_go(self) -> None:
+        self._db.close()
+        if self._witness is not None:
+            self._witness.close()
+            self._witness = None
 
     def _open_again(self) -> None:
         """Let go of a file that is damaged or was replaced. What is opened instead may be new and empty."""
-        self._db.close()
+        self._let_go()
         self._columns, self._seen, self._swept, self._noted, self.complete = None, None, False, 1, True
         self._read, self._memories, self._chunks, self._settled, self._counted = _Read((-1, -1)), {}, {}, [], -1
         self._db, self._identity = self._open(self.file)
         self._mark, self._marked = seal.mark(self._db), (-1, -1)
-
-    def _follow_file(self) -> None:
-        """Open the index again if the file at its place, or what is in it, is not what was opened."""
-        if self._identity is None:
-            return
-        database.tell_busy(self._db)
-        try:
-            place = _place(self._folder, self._path)
-            same = place is not None and place == self._stands
-            if not same:
-                same = seal.identity(self.file.path) == self._identity
-                self._stands = place if same else None
-            if same and os.path.lexists(f"{self._path}-journal"):  # of a writer, dead or alive, or put there
-                seal.reading(self.file, timeout=locks.patience.get()).close()
-            version = _version(self._db)
-            if same and version != self._marked:  # else nothing was written since its mark was seen
-                same = seal.mark(self._db) == self._mark
-                self._marked = version
-        except OSError:
-            same = False
-        except sqlite3.Error as error:
-            same = not database.is_damage(error)
-        if not same:
-            self._open_again()
 
     # -- transactions
 
@@ -225,10 +179,19 @@ class Index:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")  # nothing was written
 
-    def ask(self, question: Callable[[], T], *, wait: float | None = None, force: bool = False, look: bool = True) -> T:
+    def ask(
+        self,
+        question: Callable[[], T],
+        *,
+        wait: float | None = None,
+        force: bool = False,
+        look: bool = True,
+        in_passing: bool = False,
+    ) -> T:
         """Bring the index up to date and ask it something. A file that turns out to be damaged is replaced, once.
 
-        Without `look`, it is asked as it is: for one that was asked a moment ago.
+        Without `look`, it is asked as it is: for one that was asked a moment ago. `in_passing` is for what takes long
+        and asks for nothing but the columns, and for what belongs to their chunks: others may write meanwhile.
         Raises StorageError when the index cannot be used for another reason: a lock, a full disk.
         """
         for attempt in range(2):
@@ -240,8 +203,7 @@ class Index:
                     if not database.is_busy(error):
                         raise
                     self.complete, self._seen = False, None  # what is there can be read, perhaps
-                with self.snapshot():
-                    return question()
+                return (_asked_in_passing if in_passing else _asked)(self, question)
             except MemlaneError:
                 raise
             except (sqlite3.Error, *_WRONG_ROWS) as error:
@@ -279,7 +241,7 @@ class Index:
         it in any case, and `now` makes the look, due or not.
         """
         with self._alone():
-            self._follow_file()
+            _follow_file(self)
             if self.rests and self._seen and not (now or force):
                 return
             most = None if force else self.few
@@ -379,7 +341,7 @@ class Index:
                 self.missed += 1
 
     def _note(self, lane: Lane, path: str) -> None:
-        self._follow_file()
+        _follow_file(self)
         with database.waiting(self._db, 1.0):
             if os.path.exists(path):
                 for _ in self._index_files([(lane, path, look(path))], BATCH):
@@ -464,7 +426,7 @@ class Index:
 
     def postings(self, terms: Sequence[str]) -> dict[str, tuple[Array, Array]]:
         """(chunk numbers, weights) of each of these terms."""
-        return _read_postings(self._db, terms)
+        return read_postings(self._db, terms)
 
     def terms(self, first: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """The terms that begin with a letter and are so long, and about how often each occurs."""
@@ -513,6 +475,75 @@ class Index:
     def ids(self) -> list[str]:
         """The ids of all memories."""
         return [id for (id,) in self._db.execute("SELECT id FROM memories")]
+
+
+def _follow_file(index: Index) -> None:
+    """Open the index again if the file at its place, or what is in it, is not what was opened."""
+    if index._identity is None:
+        return
+    database.tell_busy(index._db)
+    try:
+        place = seal.place(index._folder, index._path)
+        same = place is not None and place == index._stands
+        if not same:
+            same = seal.identity(index.file.path) == index._identity
+            index._stands = place if same else None
+        if same and os.path.lexists(f"{index._path}-journal"):  # of a writer, dead or alive, or put there
+            _refuse_old_journal(index)
+        version = _version(index._db)
+        if same and version != index._marked:  # else nothing was written since its mark was seen
+            same = seal.mark(index._db) == index._mark
+            index._marked = version
+    except OSError:
+        same = False
+    except sqlite3.Error as error:
+        same = not database.is_damage(error)
+    if not same:
+        index._open_again()
+
+
+def _refuse_old_journal(index: Index) -> None:
+    """Raise sqlite3.Error for a journal that is not being written: it must not be played back."""
+    if index._witness is None:
+        index._witness = seal.reading(index.file, timeout=locks.patience.get())
+    else:
+        seal.mark(index._witness)
+
+
+def _asked(index: Index, question: Callable[[], T]) -> T:
+    with index.snapshot():
+        return question()
+
+
+def _asked_in_passing(index: Index, question: Callable[[], T]) -> T:
+    """The answer of one moment to a question about chunks, while others may write.
+
+    A snapshot keeps a writer waiting, and a writer that waits keeps all others from reading, so that none should
+    last as long as a search. Memories are never changed in place, and new ones have numbers beyond those of the
+    columns. So an answer that is made of the columns of a moment is that moment's, unless something was deleted or
+    renumbered before it was complete: then it is asked for again, in a snapshot.
+    """
+    with index._alone():
+        with index.snapshot():
+            index.columns()
+            now = index._now()
+            now.lasting = now.lasting or index._db.execute(_LASTING).fetchone()
+        index._held = True
+        try:
+            answer = question()
+            if _lasts(index, now):
+                return answer
+        except (sqlite3.Error, *_WRONG_ROWS):
+            if _lasts(index, now):
+                raise
+        finally:
+            index._held = False
+        return _asked(index, question)
+
+
+def _lasts(index: Index, read: _Read) -> bool:
+    """Whether nothing that was read of the file has gone since."""
+    return _version(index._db) == read.version or index._db.execute(_LASTING).fetchone() == read.lasting
 
 
 def _take_out(index: Index, gone: Collection[str]) -> None:

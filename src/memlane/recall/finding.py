@@ -102,7 +102,7 @@ def _found(
             counts = counted(bank.index, query) if "beside" in options and not stays_out else ALONE
             return search(bank.index, query, limit=fetched, **options, **more), counts  # noqa: B023
 
-        hits, counts = bank.index.ask(asked, wait=wait, look=stays_out is None)
+        hits, counts = bank.index.ask(asked, wait=wait, look=stays_out is None, in_passing=True)
         shown = [hit for hit in hits if not unseen(hit.memory) and not (stays_out and stays_out(hit.memory))]
         if len(shown) >= limit or len(hits) < fetched:
             shown = shown[: max(limit, 0)]

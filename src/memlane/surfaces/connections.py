@@ -1,8 +1,8 @@
 """The connections of a server over HTTP: a socket, and clients that neither stay for ever nor come in numbers.
 
-A request has to arrive as a whole within REQUEST_TIME. There are at most MAX_CONNECTIONS; one more takes the place of
-the one that has been sending its request the longest. A server that is told to end takes no more connections, answers
-what it was asked, and then ends the streams that only wait for news.
+A request has to arrive as a whole within REQUEST_TIME, and a client has to take some of its answer in each ANSWER_TIME.
+There are at most MAX_CONNECTIONS; one more takes the place of the one whose time for either ends first. A server that
+is told to end takes no more connections, answers what it was asked, and then ends the streams that only wait for news.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_TIME = 30.0  # seconds from the connection, or the first byte, to the last byte of a request
+ANSWER_TIME = 30.0  # seconds in which a client takes at least PACE of what waits for it
+PACE = 64 * 1024  # bytes
 MAX_CONNECTIONS = 512
 
 
@@ -92,16 +94,38 @@ class _Server(uvicorn.Server):
 
 
 class Connection(H11Protocol):
-    """A connection that is dropped when its client does not finish a request: uvicorn would wait for ever."""
+    """A connection that is dropped when its client does not finish a request, or does not take the answer: uvicorn
+    would wait for ever.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
+    _taking: asyncio.TimerHandle | None = None  # while something of an answer waits for the client
+    _left = 0  # bytes of it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # so that we are told of the first byte that waits
         if len(self.connections) > MAX_CONNECTIONS:
-            sending = [each for each in self.connections if isinstance(each, Connection) and each._deadline]
-            min(sending, key=Connection._ends, default=self)._drop()
+            late = [each for each in self.connections if isinstance(each, Connection) and each._timers()]
+            min(late, key=Connection._ends, default=self)._drop()
         self._expect_request()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._left = self.transport.get_write_buffer_size()
+        self._taking = self.loop.call_later(ANSWER_TIME, self._expect_taken)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_taking()
+
+    def _expect_taken(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left > self._left - PACE:
+            self._drop()
+            return
+        self._left = left
+        self._taking = self.loop.call_later(ANSWER_TIME, self._expect_taken)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -112,6 +136,7 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._stop_taking()
         super().connection_lost(exc)
 
     def _expect_request(self) -> None:
@@ -120,6 +145,7 @@ class Connection(H11Protocol):
 
     def _drop(self) -> None:
         self._stop_waiting()
+        self._stop_taking()
         self.connections.discard(self)  # at once: many may come before the loop tells us that it is lost
         self.transport.abort()
 
@@ -128,5 +154,13 @@ class Connection(H11Protocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _stop_taking(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
+
+    def _timers(self) -> list[asyncio.TimerHandle]:
+        return [timer for timer in (self._deadline, self._taking) if timer is not None]
+
     def _ends(self) -> float:
-        return self._deadline.when() if self._deadline else 0.0
+        return min(timer.when() for timer in self._timers())

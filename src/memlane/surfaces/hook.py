@@ -8,8 +8,8 @@
 
 A hook never blocks and never fails: it has a deadline, and whatever happens, it prints an answer that the client
 accepts and exits with 0. The work is done in a child process, so that this also holds for one that hangs or crashes in
-C and is ended by force (`run`, `_deadline`). While a server runs, it is the child of a process that has loaded all this
-already (`resident`).
+C and is ended by force (`resident.alone`, `_deadline`). While a server runs, it is the child of a process that has
+loaded all this already (`resident.answered`).
 Errors go to `hook.log` in the state folder. It also imports little: `memlane hook` does not load the rest of the
 command line, and NumPy is loaded only for a search.
 
@@ -63,30 +63,6 @@ ASKABLE = ("claude-code", "codex", "gemini", "opencode", "cursor", "vscode")  # 
 
 class _TimeIsUp(BaseException):
     """Raised by the timer at the deadline. Not an Exception, so that no handler on the way catches it."""
-
-
-def run(arguments: Sequence[str]) -> None:
-    """`main` in a process of its own: its whole answer on stdout, or when it was ended by force, an empty one."""
-    reading, writing = os.pipe()
-    try:
-        child = os.fork()
-    except OSError:  # there are too many processes
-        main(arguments)
-        return
-    if child == 0:
-        try:
-            os.close(reading)
-            with open(writing, "w", encoding="ascii") as out:
-                main(arguments, out)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    os.close(writing)
-    with open(reading, encoding="ascii") as pipe:
-        answer = pipe.read()
-    if os.waitpid(child, 0)[1]:
-        answer = gave_up(arguments)
-    _print(answer, sys.stdout)
 
 
 def gave_up(arguments: Sequence[str]) -> str:
@@ -425,7 +401,7 @@ def _deadline() -> Iterator[Callable[[float], None]]:
 
     Python raises it between two of its own steps. Code in C that does not come back is ended from outside: a thread
     that needs nothing of Python's ends the process _GRACE seconds later, with nothing on stdout. Its exit code is 1,
-    which `run` keeps from the client.
+    which `resident.alone` keeps from the client.
     """
 
     def ring(*_: object) -> None:

@@ -7,7 +7,7 @@ An MCP server over standard input and output starts a waiting process (`main`). 
 there are hooks, and runs every one of them once in a bank of its own (`_rehearse`). From then on, `memlane hook` hands
 over what makes one call differ from another: its arguments, standard input, current folder, umask and environment
 (`answered`). The waiting process forks, and the copy is the hook, with the same deadline. Without a waiting process, or
-when it does not take the hook, the hook answers by itself.
+when it does not take the hook, the hook answers by itself (`alone`).
 
 Both sides look at each other before a word is said: same user, same rights, same view of the machine (`_rights`), so
 that a program in a sandbox gets no hand outside of it, and hands nothing to one inside. Only Linux tells, so only there
@@ -71,12 +71,49 @@ def answered(arguments: Sequence[str]) -> bool:
         from memlane.surfaces.hook import gave_up
 
         text = gave_up(arguments)
+    _print(text)
+    return True
+
+
+def alone(arguments: Sequence[str]) -> None:
+    """Answer a hook in a process of its own: its whole answer on stdout, or when it was ended by force, an empty one.
+
+    It is forked before it loads the program: what is loaded by then would be copied, page by page, as it is used.
+    """
+    reading, writing = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:  # there are too many processes
+        from memlane.surfaces.hook import main
+
+        main(arguments)
+        return
+    if child == 0:
+        try:
+            os.close(reading)
+            from memlane.surfaces.hook import main
+
+            with open(writing, "w", encoding="ascii") as out:
+                main(arguments, out)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with open(reading, encoding="ascii") as pipe:
+        text = pipe.read()
+    if os.waitpid(child, 0)[1]:
+        from memlane.surfaces.hook import gave_up
+
+        text = gave_up(arguments)
+    _print(text)
+
+
+def _print(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):  # the client has closed the pipe
         pass
-    return True
 
 
 def is_ready() -> bool:

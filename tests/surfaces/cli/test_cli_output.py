@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import terminals
 from commands import MEMLANE, Run
 from memlane import Bank
 from memlane.recall.snippets import marked
-from memlane.surfaces.cli.output import PAGE, print_rows, width, wrapped
+from memlane.surfaces.cli.output import MANY, PAGE, print_rows, width, wrapped
 
 SET_BY_OTHERS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")  # the last by pytest, for its own processes
 
@@ -163,6 +164,33 @@ def test_a_list_blanks_the_piece_of_a_secret_that_a_title_was_cut_in(bank: Bank,
     assert bank.notes.fetch("pulled").title == f"{said}{token}"[:77] + "..."
     assert run("list").out == f"notes:pulled\t2025-01-15\t{said}[REDACTED:github-token]...\n"
     assert token[:8] not in on_terminal("list", cwd=tmp_path, columns=200)
+
+
+def test_a_long_list_blanks_a_secret_every_time_and_looks_at_the_other_lines_once(
+    bank: Bank, tmp_path: Path, run: Run
+) -> None:
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    for number in range(MANY):
+        (bank.root / f"n{number:03}.md").write_text(f"---\ncreated_at: 2025-01-15\n---\n\nNote {number}\n")
+    expected = "".join(f"notes:n{number:03}\t2025-01-15\tNote {number}\n" for number in range(MANY))
+    code = "import sys; from memlane.surfaces.cli import app; app(['list'], standalone_mode=False)\n"
+    code += "print('memlane.gate.secrets' in sys.modules, file=sys.stderr)"
+    for loaded in ("True\n", "False\n"):
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == (expected, loaded)
+    (bank.root / "n100.md").write_text(f"---\ncreated_at: 2025-01-15\n---\n\nkey {token}\n")
+    for _ in range(2):
+        assert run("list").out == f"{expected}notes:n100\t2025-01-15\tkey [REDACTED:github-token]\n"
+
+
+def test_numbered_rows_blank_a_secret_every_time_and_keep_their_numbers(bank: Bank, run: Run) -> None:
+    token = "ghp_" + "R4nd0mCanaryV4lueTh4tIsN0tReal" + "123456"
+    for number in range(MANY):
+        (bank.root / f"n{number:03}.md").write_text("")
+    (bank.root / f"{token}.md").write_text("")
+    once, again = (run("review", "--only", "empty").out for _ in range(2))
+    assert (once, token in once, once.count("[REDACTED:github-token]")) == (again, False, 1)
+    assert [line.partition("\t")[0] for line in once.splitlines()] == [str(at) for at in range(1, MANY + 2)]
 
 
 def test_rows_are_printed_a_page_at_a_time_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
+from memlane.core.model import Memory
 from memlane.core.values import replace
 from memlane.disk import files
 from memlane.recall import under
@@ -27,13 +28,14 @@ from memlane.surfaces.cli.output import (
     one_line,
     print_bytes,
     print_json,
+    print_lines,
     print_rows,
     print_text,
     say,
     say_under,
     so_many,
     titled,
-    titled_row,
+    titled_lines,
 )
 
 
@@ -117,16 +119,11 @@ def list_(bank: Bank, as_json: bool, **chosen: Any) -> None:
     from memlane.recall import listing
 
     memories = listing.chosen(bank, **chosen, brief=True)
-    guards = listing.guards(bank)
-    rows = (
-        titled_row(
-            memory,
-            (memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], titled(memory)),
-            guards[bool(memory.owner)],
-        )
-        for memory in memories
-    )
-    print_rows(rows, clean=True)
+    print_lines(titled_lines(bank, memories, _cells))
+
+
+def _cells(memory: Memory) -> tuple[str, str, str]:
+    return memory.id, (iso(memory.created_at or memory.updated_at) or "")[:10], titled(memory)
 
 
 @click.command()

@@ -154,7 +154,7 @@ def open_bank(ctx: click.Context) -> Bank:
 
     folder, flags = ctx.find_root().obj
     bank = Bank(config.load(folder, flags))
-    guarded_by(bank.guard)
+    guarded_by(bank.guard, bank)
     return bank
 
 

@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice, zip_longest
@@ -35,18 +35,22 @@ if TYPE_CHECKING:
     from memlane.bank import Bank
 
 T = TypeVar("T")
+Row = Sequence[str]
 LEAST = 24  # columns that a cell gets at least
 PAGE = 1000  # rows that are laid out together
+MANY = 100  # rows of a page that it is worth to note something about
 BELOW = 4  # by so many columns, what does not fit into a line is indented below it
 _guard: ContextVar[Guard] = ContextVar("guard", default=DEFAULT)  # of the bank that a command opened
+_bank: ContextVar[Bank | None] = ContextVar("bank", default=None)  # in whose state it is noted what has no secrets
 
 
 # -- what reaches a terminal
 
 
-def guarded_by(guard: Guard) -> None:
+def guarded_by(guard: Guard, bank: Bank | None = None) -> None:
     """Let what a bank allows be printed from now on."""
     _guard.set(guard)
+    _bank.set(bank)
 
 
 def without_secrets(value: T) -> T:
@@ -56,15 +60,37 @@ def without_secrets(value: T) -> T:
     return cleaned(value, _guard.get())
 
 
-def titled_row(memory: Memory, cells: Iterable[str], guard: Guard) -> list[str]:
-    """Cells with the title of a brief memory, secrets blanked: its text is the line that the title may be cut from."""
-    from memlane.gate.outgoing import cleaned
+def titled_lines(bank: Bank, memories: Iterable[Memory], cells: Callable[[Memory], Row]) -> Iterator[str]:
+    """Lines with the cells of brief memories, secrets blanked: their text is the line that a title may be cut from."""
+    from memlane.recall import leaving, listing
 
-    line = "\t".join(map(one_line, cells))
-    is_whole = memory.text.strip("#>*-+ \t") == memory.title
-    for one in {guard, _guard.get()}:
-        line = cleaned(line, one, () if is_whole else [memory.text])
-    return line.split("\t")
+    guards = listing.guards(bank)
+    memories = iter(memories)
+    while page := list(islice(memories, PAGE)):
+        lines = _lines(map(cells, page))
+        beside = ["" if memory.text.strip("#>*-+ \t") == memory.title else memory.text for memory in page]
+        for guard in {*guards.values(), _guard.get()}:
+            own = [at for at, memory in enumerate(page) if guard in (guards[bool(memory.owner)], _guard.get())]
+            clean = leaving.clean_lines(bank, guard, [lines[at] for at in own], [beside[at] for at in own])
+            for at, line in zip(own, clean, strict=True):
+                lines[at] = line
+        yield from lines
+
+
+def _lines(rows: Iterable[Row]) -> list[str]:
+    """Rows as lines, with tabs between the cells, each of which is as `one_line` has it."""
+    lines = ["\t".join([" ".join(str(cell).split()) for cell in row]) for row in rows]
+    return escaped("\n".join(lines)).split("\n")
+
+
+def _clean(lines: Sequence[str]) -> list[str]:
+    """Lines with secrets blanked. Of many it is noted that they have none."""
+    bank = _bank.get()
+    if bank is None or len(lines) < MANY:
+        return [without_secrets(line) for line in lines]
+    from memlane.recall.leaving import clean_lines
+
+    return clean_lines(bank, _guard.get(), lines)
 
 
 class SafeStream(io.TextIOWrapper):
@@ -81,7 +107,7 @@ class SafeStream(io.TextIOWrapper):
         self.filters = always or stream.isatty()
 
     def write(self, text: str) -> int:
-        clean = without_secrets(text)
+        clean = without_secrets(text) if text else text  # click writes nothing to find out what kind of stream it is
         super().write(escaped(clean) if self.filters else clean)
         return len(text)
 
@@ -165,15 +191,15 @@ def print_json(value: Any) -> None:
 def print_tables(tables: Mapping[str, Sequence[Any]]) -> None:
     """Print lists of rows that have no secrets left in them, as JSON, a row on a line: however long they are."""
     out = _plain(sys.stdout)
-    encode = json.JSONEncoder(ensure_ascii=False).encode
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",\0", ": ")).encode  # no text has such a sign in JSON
     ends = dict.fromkeys(tables, "],")
     ends[list(tables)[-1]] = "]"
     click.echo("{", file=out)
     for name, rows in tables.items():
         click.echo(f"  {json.dumps(name)}: [", file=out)
         for start in range(0, len(rows), 1000):
-            lines = ",\n".join(f"    {encode(row)}" for row in rows[start : start + 1000])
-            click.echo(escaped(lines) + ("," if start + 1000 < len(rows) else ""), file=out)
+            lines = encode(rows[start : start + 1000])[1:-1].replace("},\0{", "},\n    {").replace("\0", " ")
+            click.echo(f"    {escaped(lines)}" + ("," if start + 1000 < len(rows) else ""), file=out)
         click.echo(f"  {ends[name]}", file=out)
     click.echo("}", file=out)
 
@@ -286,32 +312,39 @@ def _pieces(word: str, room: int) -> Iterator[str]:
     yield word[start:]
 
 
-def print_rows(rows: Iterable[Sequence[str]], *, clean: bool = False) -> None:
+def print_rows(rows: Iterable[Row], *, numbered: bool = False) -> None:
     """Print columns, tab-separated in a pipe; a cell is one line of visible characters.
 
     On a terminal they are aligned and fit its width, and nothing is cut off: the last column is wrapped, and where
     there is no room for that, the cells that do not fit into a row's line stand below it. Rows are printed as they
-    come, a page at a time, however many there are. `clean` ones are those of `titled_row`.
+    come, a page at a time, however many there are. `numbered` ones get a first column with their numbers, from 1.
     """
+    rows = iter(rows)
+    print_lines(
+        (line for page in iter(lambda: list(islice(rows, PAGE)), []) for line in _clean(_lines(page))), numbered
+    )
+
+
+def print_lines(lines: Iterable[str], numbered: bool = False) -> None:
+    """Print rows as `print_rows`: lines with tabs between their cells and no secrets left in them."""
     seen = sys.stdout.isatty()
     room = columns() if seen else 0
     widths: list[int] = []
-    rows = iter(rows)
-    while table := [row if clean else [one_line(str(cell)) for cell in row] for row in islice(rows, PAGE)]:
+    lines = (f"{number}\t{line}" for number, line in enumerate(lines, 1)) if numbered else iter(lines)
+    while page := list(islice(lines, PAGE)):
         if not seen:
-            lines = ["\t".join(row) for row in table]
-            for text in ["\n".join(lines)] if clean else lines:
-                click.echo(text, file=_plain(sys.stdout) if clean else sys.stdout)
+            click.echo("\n".join(page), file=_plain(sys.stdout))
             continue
+        table = [line.split("\t") for line in page]
         sizes = (map(width, column) for column in zip_longest(*table, fillvalue=""))
         fitting = (max((size for size in column if size <= room // 2), default=0) for column in sizes)  # few are longer
         widths = [max(pair) for pair in zip_longest(widths, fitting, fillvalue=0)]
         for row in table:
             first, *more = _laid_out(row, widths, room)
             head = row[0] if len(row) > 1 else ""
-            echo(Styled(head, "cyan"), first[len(head) :], clean=clean)
+            echo(Styled(head, "cyan"), first[len(head) :], clean=True)
             for line in more:
-                echo(line, clean=clean)
+                echo(line, clean=True)
 
 
 def _laid_out(row: Sequence[str], widths: Sequence[int], room: int) -> list[str]:

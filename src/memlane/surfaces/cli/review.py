@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from memlane.bank import Bank
 from memlane.core.dates import iso
-from memlane.core.model import Plan
+from memlane.core.model import Plan, Step
 from memlane.lanes import NAMES
 from memlane.surfaces.cli.options import complete_id, with_bank
 from memlane.surfaces.cli.output import (
@@ -148,18 +147,16 @@ def _print_plan(bank: Bank, asked: _Asked, as_json: bool) -> None:
             say_notes(plan.remarks[:_NOTES])
             if len(plan.remarks) > _NOTES:
                 say(f"and {len(plan.remarks) - _NOTES:,} more notes: --json shows all")
-            print_rows(_rows(plan, numbered=not asked.items))
+            print_rows(map(_row, plan.steps), numbered=not asked.items)
             _say_next(len(plan.steps), undecided, asked.applied)
             say_under(bank)
     if asked.check and plan.steps:
         ctx.exit(6)
 
 
-def _rows(plan: Plan, numbered: bool) -> Iterator[tuple[str, ...]]:
-    for number, step in enumerate(plan.steps, 1):
-        item = step.to_dict()
-        first = (str(number),) if numbered else ()
-        yield (*first, item.get("kind", ""), step.action, step.id, step.reason, item.get("command", ""))
+def _row(step: Step) -> tuple[str, ...]:
+    kind, command = (getattr(step, name, "") for name in ("kind", "command"))
+    return kind, step.action, step.id, step.reason, command
 
 
 def _say_next(steps: int, undecided: int, applied: bool) -> None:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -202,8 +203,9 @@ class Limits:
     def used(self, id: str, who: Principal) -> None:
         self._sessions[id] = (who, time.monotonic())
 
-    def ended(self, id: str) -> None:
-        self._sessions.pop(id, None)
+    def ended(self, id: str, who: Principal) -> None:
+        if self._sessions.get(id, (None,))[0] == who:
+            del self._sessions[id]
 
 
 class Guard:
@@ -212,6 +214,7 @@ class Guard:
     def __init__(self, app: ASGIApp, path: str, metadata: str, right_of: RightOf, limits: Limits, note: Note) -> None:
         self._app, self._path, self._metadata = app, path, metadata
         self._right_of, self._limits, self._note = right_of, limits, note
+        self._numbers = count()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != self._path:
@@ -253,17 +256,24 @@ class Guard:
             why = "Too many sessions with this token: end one, or wait until it is forgotten."
             await answer(send, 429, why, {"retry-after": "60"})
             return
+        wanted = f"wanted {next(self._numbers)}" if opens else ""  # it counts before it is there: many come at once
+        if opens:
+            self._limits.used(wanted, who)
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self._limits.ended(wanted, who)
                 made = next((value for name, value in message["headers"] if name.lower() == b"mcp-session-id"), b"")
-                if message["status"] >= 400 or scope["method"] == "DELETE":
-                    self._limits.ended(id)
-                elif made:
+                if message["status"] == 404 or (scope["method"] == "DELETE" and message["status"] < 400):
+                    self._limits.ended(id, who)  # any other answer leaves the session as it is
+                elif made and message["status"] < 400:
                     self._limits.used(made.decode("latin-1"), who)
             await send(message)
 
-        await self._app(scope, receive, watched)
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            self._limits.ended(wanted, who)
 
     async def _refuse(self, send: Send, status: int, error: str, why: str, wanted: str) -> None:
         # what comes from a token's name must not end the quotes

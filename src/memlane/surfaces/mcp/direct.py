@@ -1,14 +1,15 @@
-"""The short way for calls of tools that only read: the SDK's takes longer than the search itself.
+"""The short way for calls of tools: the SDK's takes longer than a search itself.
 
 A request is checked by the SDK's own rules, those of its headers, its envelope and its parameters. What does not pass
-them, and what is no plain call of a reading tool in the newest revision of the protocol, goes the SDK's way, which says
-what is wrong. Who is answered gets the same bytes on either way.
+them, and what is no plain call of a tool in the newest revision of the protocol, goes the SDK's way, which says what is
+wrong. Who is answered gets the same bytes on either way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import NamedTuple
@@ -32,9 +33,10 @@ from memlane.core.invisible import visible
 from memlane.surfaces.mcp import answers
 from memlane.surfaces.mcp.answers import Packed
 from memlane.surfaces.mcp.auth import WITHOUT_SESSIONS, Note, access_of
+from memlane.surfaces.mcp.calls import Call
 from memlane.surfaces.mcp.metrics import Metrics, outcome
-from memlane.surfaces.mcp.readers import Call
 from memlane.surfaces.mcp.server import BankServer, progress
+from memlane.surfaces.mcp.tools import Tool
 
 METHOD = "tools/call"
 PING = 15.0  # seconds without an answer after which the client is told that there will be one, as the SDK does
@@ -84,11 +86,12 @@ def answering(
     """The SDK's application behind the short way. With `note`, only who has a token goes it, and that is noted."""
     checks = TransportSecurityMiddleware(security)
     stamp = json.dumps({SERVER_INFO_META_KEY: server.server_info_stamp}, separators=(",", ":"))[1:-1].encode()
-    names = {name.encode() for name, tool in server.tools.items() if tool.reads}
+    tools = {name.encode(): tool for name, tool in server.tools.items()}
 
     async def short(scope: Scope, receive: Receive, send: Send) -> None:
-        access = _access(scope, with_token=note is not None)
-        if access is None or not _is_plain(scope, names) or _is_traced():
+        tool = _called(scope, tools)
+        access = _access(scope, tool, with_token=note is not None) if tool else None
+        if access is None or _is_traced():
             await app(scope, receive, send)
             return
         message = await receive()
@@ -110,23 +113,20 @@ def answering(
     return short
 
 
-def _access(scope: Scope, *, with_token: bool) -> Access | None:
-    """What whoever asks may do; None where he may not even read."""
+def _access(scope: Scope, tool: Tool, *, with_token: bool) -> Access | None:
+    """What whoever asks may do; None where he may not call this tool."""
     if not with_token:
         return EVERYTHING
     user = scope.get("user")
     access = access_of(user.access_token) if isinstance(user, AuthenticatedUser) else None
-    return access if access and access.may("read") else None
+    return access if access and access.may(tool.right) else None
 
 
-def _is_plain(scope: Scope, names: set[bytes]) -> bool:
-    """Whether a request says that it is a call of one of these tools in the newest revision."""
+def _called(scope: Scope, tools: Mapping[bytes, Tool]) -> Tool | None:
+    """The tool that a request in the newest revision says that it calls; None where it is another one."""
     said = dict(scope["headers"])
-    return (
-        scope["method"] == "POST"
-        and said.get(b"mcp-name") in names
-        and all(said.get(name) == value for name, value in _PLAIN.items())
-    )
+    plain = scope["method"] == "POST" and all(said.get(name) == value for name, value in _PLAIN.items())
+    return tools.get(said.get(b"mcp-name", b"")) if plain else None
 
 
 def _is_traced() -> bool:
@@ -180,7 +180,8 @@ def _again(message: Message, receive: Receive) -> Receive:
 async def _awaited(
     server: BankServer, asked: Asked, metrics: Metrics | None, receive: Receive, stream: Stream
 ) -> Packed | None:
-    """The answer; None when the client has gone away."""
+    """The answer; None when the client has gone away, and nothing was to be written for it."""
+    tool = server.tools[asked.call.tool]
 
     async def report(done: float, total: float) -> None:
         if asked.token is not None:
@@ -190,9 +191,9 @@ async def _awaited(
 
     unmeasured: AbstractContextManager[list[str]] = nullcontext([])
     with CancelScope() as here:
-        watching = asyncio.ensure_future(_watch(receive, stream, here))
+        watching = asyncio.ensure_future(_watch(receive, stream, here if tool.reads else None))
         try:
-            with metrics.timing(server.tools[asked.call.tool]) if metrics else unmeasured as outcomes:
+            with metrics.timing(tool) if metrics else unmeasured as outcomes:
                 given = await server.answered(asked.call, report)
                 outcomes.append(outcome(given.failed, given.code))
             return given if isinstance(given, Packed) else answers.packed(given)
@@ -201,8 +202,8 @@ async def _awaited(
     return None
 
 
-async def _watch(receive: Receive, stream: Stream, here: CancelScope) -> None:
-    """Tell a client again and again that there will be an answer; give it up when the client goes away."""
+async def _watch(receive: Receive, stream: Stream, here: CancelScope | None) -> None:
+    """Tell a client again and again that there will be an answer; when it goes away, give up what is done here."""
     while True:
         try:
             async with asyncio.timeout(PING):
@@ -210,7 +211,8 @@ async def _watch(receive: Receive, stream: Stream, here: CancelScope) -> None:
         except TimeoutError:
             await stream.put(b": ping\r\n\r\n")
         else:
-            here.cancel()
+            if here:
+                here.cancel()
             return
 
 

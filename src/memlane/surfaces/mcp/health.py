@@ -37,6 +37,7 @@ REMOTE_KEPT = 15.0  # the same of remotes, which are asked over a network
 PATIENCE = 5.0  # seconds that the bank has to answer
 _LOCAL = ("127.0.0.1", "::1")
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_PROXIED = {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
 
 
 class Health:
@@ -92,11 +93,12 @@ class Health:
 
     def _may_see(self, request: Request) -> bool:
         user = request.scope.get("user")
-        if self._everybody or (isinstance(user, AuthenticatedUser) and access_of(user.access_token).scopes is None):
+        access = access_of(user.access_token) if isinstance(user, AuthenticatedUser) else None
+        if self._everybody or (access and access.may("read") and access.scopes is None):
             return True
         host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
         local = request.client is not None and request.client.host in _LOCAL
-        return self._direct and local and host in _LOCAL_NAMES and "x-forwarded-for" not in request.headers
+        return self._direct and local and host in _LOCAL_NAMES and _PROXIED.isdisjoint(request.headers)
 
     async def _look(self) -> tuple[str, bool | None]:
         """Why the bank cannot be used, in words that tell strangers nothing, and whether its remotes are reached."""

@@ -63,12 +63,13 @@ CODE_TIME = 60  # seconds from consent to the tokens
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # kinds of addresses that are no program's own: what a browser opens itself, or hands to what a system always has
 _NOT_PRIVATE = frozenset(
-    "about afp blob cifs data dav davs feed file filesystem ftp ftps help intent itms jar javascript ldap ldaps mailto "
-    "market nfs rdp res resource rlogin rtsp search search-ms sftp shell sip sips smb sms ssh tel telnet vbscript "
-    "view-source vnc webcal ws wss x-apple.systempreferences".split()
+    "about afp android-app blob cifs data dav davs feed file filesystem ftp ftps help intent itms jar javascript ldap "
+    "ldaps mailto market nfs rdp res resource rlogin rtsp search search-ms sftp shell sip sips smb sms ssh tel telnet "
+    "vbscript view-source vnc webcal ws wss x-apple.systempreferences".split()
 )
-_NOT_PRIVATE_FAMILIES = ("chrome", "edge", "ms-", "moz-", "safari")
+_NOT_PRIVATE_FAMILIES = ("chrome", "edge", "microsoft-", "ms-", "moz-", "safari")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{1,49}")
+_NETLOC = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")  # it is a word of the page's policy, too
 _S256 = re.compile(r"[A-Za-z0-9_-]{43}")
 _SCOPE = re.compile(r"[\w./:@*-]{1,100}")
 
@@ -429,7 +430,7 @@ def _may_lead_back(redirect: str, public: bool) -> bool:
     if not plain or len(redirect) > MAX_REDIRECT:
         return False
     if parts.scheme in ("http", "https"):
-        return bool(parts.netloc) and (parts.scheme == "https" or _host(redirect) in _LOOPBACK)
+        return bool(_NETLOC.fullmatch(parts.netloc)) and (parts.scheme == "https" or _host(redirect) in _LOOPBACK)
     return public and _is_private(redirect)
 
 

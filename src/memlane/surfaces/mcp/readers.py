@@ -1,9 +1,8 @@
 """Processes that answer a server's reads, so that reads run beside each other, beside writes and on every core.
 
-They are started when a read comes while another call is under way, so a server with one client has none. The first line
-of a reader's input names the bank, every further line is a call, and each is answered with a line, after lines on
-progress where a new index is made. An answer is JSON twice: what the server has to know of it, and what the client is
-sent, which the server need not read. A reader ends when its input does, also when the server is killed.
+They are started when a read comes while another call is under way, so a server with one client has none. A reader is
+told one call at a time, and says how far it is where a new index is made. An answer is JSON twice: what the server has
+to know of it, and what the client is sent, which the server need not read.
 
 No read waits for what takes long. Every few seconds all files have to be looked at, and somebody may bring thousands of
 them: that is done between calls, by one reader at a time, while the others answer.
@@ -15,29 +14,25 @@ import asyncio
 import gc
 import json
 import os
-import signal
 import sqlite3
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import Semaphore
 
 from memlane.bank import Bank
 from memlane.core.access import EVERYTHING, Access
-from memlane.core.values import astuple
-from memlane.disk import children, locks
-from memlane.surfaces.mcp import answers, toolsets
-from memlane.surfaces.mcp.shared_bank import MANY, PATIENCE, SLICE, SharedBank, are_current, indexes_of
+from memlane.surfaces.mcp import answers, calls, processes
+from memlane.surfaces.mcp.calls import Call
+from memlane.surfaces.mcp.processes import Process
+from memlane.surfaces.mcp.shared_bank import MANY, SLICE, SharedBank, are_current, indexes_of
 
 if TYPE_CHECKING:
     from memlane.index.store import Index
 
-BESIDE = b"\t"  # between the two halves of an answer; JSON writes it as \\t
-LONGEST = 1 << 30  # bytes of an answer
 FEW = 100  # files that a call indexes by itself: that takes a few hundredths of a second
 LOOK = 4.0  # seconds after which all files are looked at between calls: before a call would have to
 PAUSE = 0.2  # seconds between looks while the server itself writes, and tells the index of it
@@ -45,15 +40,6 @@ LATELY = 0.05  # seconds that settings are taken to stay as they are: to read th
 SPARE = 20  # a reader is busy with that for a twentieth of its time at most
 T = TypeVar("T")
 Progress = Callable[[float, float], Awaitable[None]]
-
-
-class Call(NamedTuple):
-    """A call of a tool: its arguments as the client sent them, who asks, and what he may do."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    who: str
-    access: Access = EVERYTHING
 
 
 class Readers:
@@ -139,7 +125,7 @@ class Readers:
         except BaseException as error:
             self._up -= 1
             self._turns.release()
-            await reader.close()
+            await reader.kill()
             if not isinstance(error, OSError | ValueError):  # the server ends
                 raise
             self._begin(self._add(self._access or EVERYTHING))
@@ -152,11 +138,11 @@ class Readers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         while self._free:
-            await self._free.pop().close()
+            await self._free.pop().kill()
 
     async def _add(self, access: Access) -> None:
         with suppress(OSError, ValueError):  # the server answers by itself
-            self._free.append(await _started(self._bank, self._tools, access))
+            self._free.append(await _Reader.started(__name__, self._bank, self._tools, access))
             self._up += 1
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -166,85 +152,44 @@ class Readers:
         return task
 
 
-async def _started(bank: SharedBank, tools: tuple[str, ...], access: Access) -> _Reader:
-    """A reader that is ready. Raises OSError or ValueError when it does not start."""
-    pipe = asyncio.subprocess.PIPE
-    command = children.command(__name__, "main")
-    reader = _Reader(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=LONGEST))
-    folder = None if bank.folder is None else os.path.abspath(bank.folder)
-    try:
-        about = {"folder": folder, "flags": bank.flags, "held": bank.held}
-        await reader.send({**about, "tools": tools, "access": astuple(access)})
-        await reader.receive()
-    except BaseException:
-        await reader.close()
-        raise
-    return reader
-
-
-class _Reader:
-    """One process and its pipes. What is asked of one that broke raises OSError or ValueError."""
+class _Reader(Process):
+    """One of them. To kill it does no harm: it writes nothing but the index, which outlives anything."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self._input = cast(asyncio.StreamWriter, process.stdin)
-        self._output = cast(asyncio.StreamReader, process.stdout)
+        super().__init__(process)
         self.due = time.monotonic() + LOOK  # when it has to look at all files
 
     async def answer(self, call: Call, state: Mapping[str, Any], progress: Progress) -> answers.Packed:
-        await self.send({**call._asdict(), "access": astuple(call.access), **state})
+        await self.send({**call.plain(), **state})
         while True:
-            about, _, inside = (await self._output.readline()).partition(BESIDE)
-            line = json.loads(about)
+            line, inside = await self.receive()
             if "done" not in line:
                 break
             await progress(line["done"], line["total"])
         if line.pop("behind"):
             self.due = 0.0
-        return answers.Packed(inside.rstrip(b"\n"), **line)
+        return answers.Packed(inside, **line)
 
     async def keep(self) -> bool:
         """Bring the index up to date for a while; whether it is."""
         await self.send({"keep": True})
-        kept = await self.receive()
+        kept, _ = await self.receive()
         self.due = time.monotonic() + max(LOOK, SPARE * kept["took"])
         return bool(kept["current"])
-
-    async def close(self) -> None:
-        """End the process. A reader writes nothing but the index, which outlives anything."""
-        with suppress(ProcessLookupError):
-            self.process.kill()
-        self._input.close()
-        await self.process.wait()
-
-    async def send(self, message: dict[str, Any]) -> None:
-        self._input.write(json.dumps(message).encode() + b"\n")
-        await self._input.drain()
-
-    async def receive(self) -> dict[str, Any]:
-        about = (await self._output.readline()).partition(BESIDE)[0]
-        message: dict[str, Any] = json.loads(about)  # ValueError at the end of the output
-        return message
 
 
 def main() -> None:
     """Answer calls until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
-    locks.patience.set(PATIENCE)
-    output, sys.stdout = sys.stdout.buffer, sys.stderr
+    say = processes.begun()
+    try:
+        _serve(say)
+    except BrokenPipeError:  # the server is gone
+        os._exit(0)
 
-    def say(beside: bytes = b"", **message: Any) -> None:
-        try:
-            output.write(json.dumps(message).encode() + BESIDE + beside + b"\n")
-            output.flush()
-        except BrokenPipeError:  # the server is gone
-            os._exit(0)
 
-    first = json.loads(sys.stdin.readline())
-    folder = first["folder"] and Path(first["folder"])
-    users = SharedBank(folder, first["flags"], held=first["held"], few=FEW)
-    tools = {tool.name: tool for tool in toolsets.tools(first["tools"])}
-    _warm(users.seen_by(_access(first["access"])))
+def _serve(say: processes.Say) -> None:
+    users, tools, access = processes.told(sys.stdin.readline(), FEW)
+    _warm(users.seen_by(access))
     say(ready=True)
     writes = -1
     for line in sys.stdin:
@@ -255,7 +200,7 @@ def main() -> None:
         if call["writes"] != writes:
             writes = call["writes"]
             users.outdate()
-        access = _access(call["access"])
+        access = calls.access_in(call["access"])
         bank = users.seen_by(access)
         tool = tools[call["tool"]]
         behind = False
@@ -305,11 +250,6 @@ def _resting(indexes: Sequence[Index]) -> Iterator[None]:
     finally:
         for index in indexes:
             index.rests = False
-
-
-def _access(given: list[Any]) -> Access:
-    name, right, scopes = given
-    return Access(name, right, None if scopes is None else tuple(scopes))
 
 
 def _warm(bank: SharedBank) -> None:

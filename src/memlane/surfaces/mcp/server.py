@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,16 +20,17 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from memlane import __version__, config, gate
-from memlane.bank import Bank
 from memlane.core.errors import ConfigError, InvalidInput, NotEnabled, NotFound
 from memlane.core.invisible import visible
 from memlane.gate.outgoing import cleaned
-from memlane.surfaces.mcp import answers, prompts, resources, toolsets
+from memlane.surfaces.mcp import answers, calls, prompts, resources, toolsets
 from memlane.surfaces.mcp.answers import Answer, Packed
 from memlane.surfaces.mcp.auth import caller
-from memlane.surfaces.mcp.readers import Call, Readers
-from memlane.surfaces.mcp.shared_bank import Report, SharedBank, indexes_of
+from memlane.surfaces.mcp.calls import Call
+from memlane.surfaces.mcp.readers import Readers
+from memlane.surfaces.mcp.shared_bank import Report, SharedBank
 from memlane.surfaces.mcp.tools import Tool
+from memlane.surfaces.mcp.writer import Writer
 
 INSTRUCTIONS = """\
 memlane is this project's long-term memory: plain files that outlive the session.
@@ -71,7 +71,8 @@ def build_server(
 ) -> BankServer:
     """A server for the bank of a folder, with the toolsets that its configuration names and `more`.
 
-    `readers` is how many processes it may start to answer reads at once. `bank` is the same one, where others use it.
+    `readers` is how many processes it may start to answer reads at once, with one that writes. `bank` is the same one,
+    where others use it.
 
     Does not open the bank, and needs none: without one, every call answers that memory is not enabled. Writes nothing.
     """
@@ -81,7 +82,8 @@ def build_server(
         configured = []  # every call will report it
     names = (*configured, *more)
     bank = bank or SharedBank(folder, flags)
-    return _Handlers(bank, toolsets.tools(names), Readers(bank, names, readers)).server()
+    writer = Writer(bank, names) if readers else None
+    return _Handlers(bank, toolsets.tools(names), Readers(bank, names, readers), writer).server()
 
 
 class BankServer(Server[Any]):
@@ -94,10 +96,11 @@ class BankServer(Server[Any]):
 class _Handlers:
     """The answers to a client's requests, one method for each kind."""
 
-    def __init__(self, bank: SharedBank, tools: Iterable[Tool], readers: Readers) -> None:
+    def __init__(self, bank: SharedBank, tools: Iterable[Tool], readers: Readers, writer: Writer | None = None) -> None:
         self.bank = bank
         self.tools = {tool.name: tool for tool in tools}
         self.readers = readers
+        self.writer = writer
         self._calls = 0
 
     def server(self) -> BankServer:
@@ -131,11 +134,14 @@ class _Handlers:
 
     @asynccontextmanager
     async def serving(self, server: object) -> AsyncIterator[None]:
-        """The server's lifespan: calls may come while it lasts; then the readers are ended and the bank is closed."""
+        """The server's lifespan: calls may come while it lasts; then the other processes are ended and the bank is
+        closed."""
         try:
             yield
         finally:
             with CancelScope(shield=True):
+                if self.writer:
+                    await self.writer.close()
                 await self.readers.close()
             self.bank.close_all()
 
@@ -171,44 +177,16 @@ class _Handlers:
         with self._under_way() as others:
             if others and tool.reads:
                 self.readers.start(call.access)
+                if self.writer:
+                    self.writer.start(call.access)
             given = None
             if tool.reads and self.readers.ready:
                 given = await self.readers.answer(call, report)
-            return given or await self._answered(tool, call, report)
-
-    async def _answered(self, tool: Tool, call: Call, report: Report) -> Answer:
-        """The answer of this process."""
-        try:
-            arguments = tool.checked(call.arguments)
-            shared = self.bank.seen_by(call.access)
-            if tool.reads_index:
-                await shared.update_index(report)
-            if not tool.updates_index or not self.readers.ready:
-                work = partial(self._of_tool, tool, arguments, call)
-                return await shared.run(work, outdates_index=tool.outdates_index)
-            with shared.tells():
-                return await shared.run(partial(self._told, shared, tool, arguments, call))
-        except Exception as error:
-            return answers.failure(error, tool.name, self.tools)
-
-    def _of_tool(self, tool: Tool, arguments: Mapping[str, Any], call: Call, bank: Bank) -> Answer:
-        return answers.answer(bank, tool, arguments, call.who, self.tools, call.access)
-
-    def _told(self, shared: SharedBank, tool: Tool, arguments: Mapping[str, Any], call: Call, bank: Bank) -> Answer:
-        """The answer of a tool that tells the index what it writes: else each reader would have to find it out.
-
-        Where it could not, all of them are told to look.
-        """
-        try:
-            indexes = indexes_of(bank)
-            missed = [index.missed for index in indexes]
-        except Exception:  # what is wrong with an index, the next search says; the write goes on
-            indexes, missed = [], [1]
-        try:
-            return self._of_tool(tool, arguments, call, bank)
-        finally:
-            if [index.missed for index in indexes] != missed:
-                shared.outdate()
+            elif not tool.reads and self.writer:
+                given = await self.writer.answer(call, tells_index=tool.updates_index)
+            if given is not None:
+                return given
+            return await calls.answered(self.bank, self.tools, call, report, beside_readers=self.readers.ready)
 
     @contextmanager
     def _under_way(self) -> Iterator[int]:

@@ -100,6 +100,11 @@ class SharedBank:
             view.outdated = True
             view.writes += 1
 
+    def wrote_elsewhere(self) -> None:
+        """Another process has written, and told its index: those of this one have to look, if they are asked."""
+        for view in [*self.views.values()]:
+            view.outdated = True
+
     @contextmanager
     def tells(self) -> Iterator[None]:
         """While something is written of which the index of this view is told, and no other."""
